@@ -26,7 +26,7 @@ use crate::error::GlobalError;
 use crate::record::{GlobalRecord, Publication, Version};
 use crate::store::{Published, SEARCH_TEXT_BYTES_MAX, TextVectors, Unpublished, check_publication};
 use keep::Reader;
-use ledger::{Ledger, Line};
+use ledger::{Ledger, Line, Pen};
 
 const FILE_NAME: &str = "memory.rvf";
 const LOCK_NAME: &str = "writer.lock";
@@ -219,6 +219,11 @@ impl Shared {
         Ok(Some(reader(snapshot)))
     }
 
+    /// Whether its folder and file can be looked at; what was never written is empty.
+    fn is_reachable(&self) -> Result<(), GlobalError> {
+        stamp(&self.file()).map(drop)
+    }
+
     /// A vector of the text that this store can keep.
     fn vector(&self, text: &str) -> Option<Embedding> {
         let made = (self.options.vectors)(text);
@@ -233,11 +238,11 @@ impl Shared {
     /// Writes, alone among all processes.
     fn write<T>(
         &self,
-        work: impl FnOnce(&mut Engine, &mut Ledger) -> Result<T, GlobalError>,
+        work: impl FnOnce(&mut Engine, &Pen) -> Result<T, GlobalError>,
     ) -> Result<T, GlobalError> {
         Folder::make_own(&self.options.folder).map_err(|error| GlobalError::storage(&error))?;
         let (mut writing, alone) = self.turn()?;
-        self.lock().ledger.refresh(self.now())?;
+        let pen = self.pen()?;
         let is_new = alone.is_some();
         let mut held = match (writing.take(), alone) {
             (Some(held), _) => held,
@@ -248,11 +253,10 @@ impl Shared {
             },
             (None, None) => return Err(GlobalError::storage(&"the file was given back too soon")),
         };
-        let mut state = self.lock();
-        state.current = None;
-        let done = work(&mut held.engine, &mut state.ledger);
-        state.current = Some(held.engine.snapshot());
-        drop(state);
+        // Whoever reads meanwhile reads what stood before, and waits for nothing here.
+        self.lock().current = Some(held.engine.snapshot());
+        let done = work(&mut held.engine, &pen);
+        self.lock().current = Some(held.engine.snapshot());
         held.written = Instant::now();
         *writing = Some(held);
         match self.options.hold {
@@ -264,6 +268,13 @@ impl Shared {
             Hold::UntilIdle => {}
         }
         done
+    }
+
+    /// The ledger, for whoever has the turn.
+    fn pen(&self) -> Result<Pen, GlobalError> {
+        let mut state = self.lock();
+        state.ledger.refresh(self.now())?;
+        Ok(state.ledger.pen())
     }
 
     fn release_when_idle(itself: &Weak<Self>) {
@@ -428,14 +439,14 @@ impl Shared {
     /// Says something of a thing that the caller may see, in the ledger alone.
     fn say(
         &self,
-        work: impl FnOnce(&Reader, &mut Ledger) -> Result<(), GlobalError>,
+        work: impl FnOnce(&Reader, &Pen) -> Result<(), GlobalError>,
     ) -> Result<(), GlobalError> {
         let empty = || GlobalError::Conflict {
             message: "nothing was ever published here; publish something first".to_owned(),
         };
         let reader = self.reader()?.ok_or_else(empty)?;
         let _turn = self.turn()?;
-        work(&reader, &mut self.lock().ledger)
+        work(&reader, &self.pen()?)
     }
 }
 

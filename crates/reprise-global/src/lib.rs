@@ -31,7 +31,8 @@ pub use record::{
 };
 pub use store::{
     A_NAME, AUDIT_MAX, AuditLine, Branch, Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore,
-    Merged, Overlap, Published, REPORTS_MAX, TextVectors, Unpublished, UsageReport, check_name,
+    ListPage, Merged, Overlap, Published, REPORTS_MAX, TextVectors, Unpublished, UsageReport,
+    check_name,
     check_publication,
 };
 pub use tier::{GlobalTier, TierOptions, voice_of};

@@ -36,7 +36,7 @@ use crate::caller::Caller;
 use crate::error::GlobalError;
 use crate::record::{GlobalRecord, Publication, Version};
 use crate::store::{
-    AuditLine, Branch, Fate, GlobalAnswer, GlobalQuery, GlobalStore, Merged, Published,
+    AuditLine, Branch, Fate, GlobalAnswer, GlobalQuery, GlobalStore, ListPage, Merged, Published,
     Unpublished, UsageReport, check_branch, check_name, check_publication, check_rating,
     check_reports,
 };
@@ -90,13 +90,6 @@ impl PostgresStore {
         publish::import(&self.0, caller, publications).await
     }
 
-    /// Whether the database answers.
-    pub async fn answers(&self) -> Result<(), GlobalError> {
-        let client = connect::connection(&self.0.node.pool).await?;
-        let asked = client.simple_query("SELECT 1").await;
-        asked.map(drop).map_err(|error| Failure::from(error).into())
-    }
-
     /// Connections in use and in all, for metrics.
     #[must_use]
     pub fn connections(&self) -> (usize, usize) {
@@ -135,6 +128,8 @@ async fn without_types(options: &PostgresOptions, pool: &Pool) -> Result<Object,
 
 /// Longer than all statements of a change may take: a server that is silent for so long is gone.
 const LONGEST: Duration = Duration::from_mins(2);
+/// How long a database that is there may take to say so.
+const READY: Duration = Duration::from_secs(5);
 /// Statements of a question that may each take their time.
 const STATEMENTS: u32 = 4;
 
@@ -176,12 +171,13 @@ impl GlobalStore for PostgresStore {
         tried!(Repeats::Safely, read::get(&self.0, caller, id, version))
     }
 
-    async fn versions(
+    async fn versions_page(
         &self,
         caller: &Caller,
         id: RecordId,
+        page: ListPage,
     ) -> Result<Vec<GlobalRecord>, GlobalError> {
-        tried!(Repeats::Safely, read::versions(&self.0, caller, id))
+        tried!(Repeats::Safely, read::versions(&self.0, caller, id, page))
     }
 
     async fn query(
@@ -201,8 +197,12 @@ impl GlobalStore for PostgresStore {
         )
     }
 
-    async fn published(&self, caller: &Caller) -> Result<Vec<GlobalRecord>, GlobalError> {
-        tried!(Repeats::Safely, read::published(&self.0, caller))
+    async fn published_page(
+        &self,
+        caller: &Caller,
+        page: ListPage,
+    ) -> Result<Vec<GlobalRecord>, GlobalError> {
+        tried!(Repeats::Safely, read::published(&self.0, caller, page))
     }
 
     async fn unpublish(&self, caller: &Caller, id: RecordId) -> Result<Unpublished, GlobalError> {
@@ -291,5 +291,13 @@ impl GlobalStore for PostgresStore {
 
     async fn audit(&self, _: &Caller, limit: usize) -> Result<Vec<AuditLine>, GlobalError> {
         tried!(Repeats::Safely, read::audit(&self.0.node, limit))
+    }
+
+    async fn answers(&self) -> Result<(), GlobalError> {
+        let asked = async {
+            let client = connect::connection(&self.0.node.pool).await?;
+            Ok::<_, Failure>(client.simple_query("SELECT 1").await.map(drop)?)
+        };
+        Ok(within(READY, asked).await?)
     }
 }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use reprise_redact::cleaned;
 use reprise_types::limits::{
-    IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, TOP_K_DEFAULT, TOP_K_MAX, USER_ID_BYTES_MAX,
+    IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, PAGE_MAX, TOP_K_DEFAULT, TOP_K_MAX, USER_ID_BYTES_MAX,
 };
 use reprise_types::{Degraded, Embedding, RecordId, UserId, Why};
 use schemars::JsonSchema;
@@ -51,12 +51,31 @@ pub trait GlobalStore: Send + Sync {
         version: Option<Version>,
     ) -> Result<GlobalRecord, GlobalError>;
 
+    /// Its versions, newest first, without vectors: a page of them.
+    async fn versions_page(
+        &self,
+        caller: &Caller,
+        id: RecordId,
+        page: ListPage,
+    ) -> Result<Vec<GlobalRecord>, GlobalError>;
+
     /// All its versions, newest first, without vectors.
     async fn versions(
         &self,
         caller: &Caller,
         id: RecordId,
-    ) -> Result<Vec<GlobalRecord>, GlobalError>;
+    ) -> Result<Vec<GlobalRecord>, GlobalError> {
+        let mut all = Vec::new();
+        loop {
+            let page = ListPage::after(all.len());
+            let found = self.versions_page(caller, id, page).await?;
+            let is_last = found.len() < page.limit;
+            all.extend(found);
+            if is_last {
+                return Ok(all);
+            }
+        }
+    }
 
     /// What resonates with a question, newest versions only, best first.
     async fn query(
@@ -65,8 +84,26 @@ pub trait GlobalStore: Send + Sync {
         query: &GlobalQuery,
     ) -> Result<GlobalAnswer, GlobalError>;
 
-    /// What the caller has published, newest first.
-    async fn published(&self, caller: &Caller) -> Result<Vec<GlobalRecord>, GlobalError>;
+    /// What the caller has published, newest first: a page of it.
+    async fn published_page(
+        &self,
+        caller: &Caller,
+        page: ListPage,
+    ) -> Result<Vec<GlobalRecord>, GlobalError>;
+
+    /// All that the caller has published, newest first.
+    async fn published(&self, caller: &Caller) -> Result<Vec<GlobalRecord>, GlobalError> {
+        let mut all = Vec::new();
+        loop {
+            let page = ListPage::after(all.len());
+            let found = self.published_page(caller, page).await?;
+            let is_last = found.len() < page.limit;
+            all.extend(found);
+            if is_last {
+                return Ok(all);
+            }
+        }
+    }
 
     /// Takes a thing back, in every version and every snapshot. From then on it is in no answer.
     async fn unpublish(&self, caller: &Caller, id: RecordId) -> Result<Unpublished, GlobalError>;
@@ -109,6 +146,32 @@ pub trait GlobalStore: Send + Sync {
 
     /// Who published, took back and named what, newest first, at most `limit` lines.
     async fn audit(&self, caller: &Caller, limit: usize) -> Result<Vec<AuditLine>, GlobalError>;
+
+    /// Whether it can be asked at this moment. It is nobody's question, and costs less than any.
+    async fn answers(&self) -> Result<(), GlobalError>;
+}
+
+/// A part of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListPage {
+    /// How many stand before it.
+    pub offset: usize,
+    /// Most of it, at most [`PAGE_MAX`].
+    pub limit: usize,
+}
+
+impl ListPage {
+    /// The largest page after so many.
+    #[must_use]
+    pub fn after(offset: usize) -> Self {
+        let limit = PAGE_MAX;
+        Self { offset, limit }
+    }
+
+    /// This part of a whole list.
+    pub(crate) fn of<T>(self, all: Vec<T>) -> Vec<T> {
+        all.into_iter().skip(self.offset).take(self.limit).collect()
+    }
 }
 
 /// A line of the audit log: no text of anybody's stands in it, and no reader.

@@ -4,7 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "a helper of a test fails by panicking")]
 
 use std::future::{Ready, ready};
-use std::sync::Arc;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -16,12 +18,12 @@ use reprise_global::conformance::{
 use reprise_global::{
     CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalQuery, GlobalStore, Hold,
 };
-use reprise_store::RealDisk;
+use reprise_store::{Disk, DiskFile, FileIdentity, LockAttempt, RealDisk};
 use reprise_types::Clock;
 use tempfile::TempDir;
 
 /// A clock that goes on by a second with each look.
-struct Ticking(std::sync::Mutex<DateTime<Utc>>);
+struct Ticking(Mutex<DateTime<Utc>>);
 
 impl Clock for Ticking {
     fn now(&self) -> DateTime<Utc> {
@@ -39,7 +41,7 @@ fn options(folder: &TempDir, hold: Hold) -> EmbeddedOptions {
         space: Some(word_space()),
         open: Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
         vectors: word_vectors(),
-        clock: Arc::new(Ticking(std::sync::Mutex::new(start))),
+        clock: Arc::new(Ticking(Mutex::new(start))),
         hold,
         patience: Duration::from_mins(1),
         coordination: CoordinationSettings::default(),
@@ -293,4 +295,135 @@ async fn no_text_is_embedded_while_the_store_is_locked() {
     assert_eq!(store.merge(&ann, "next").await.unwrap().len(), 1);
     let found = titles(&store, "afloat").await;
     assert_eq!(found, ["Otters"]);
+}
+
+/// The real disk, whose files are synced when they may be.
+#[derive(Debug)]
+struct Gated(Arc<Mutex<()>>);
+
+#[derive(Debug)]
+struct GatedFile(Arc<dyn DiskFile>, Arc<Mutex<()>>);
+
+impl Gated {
+    fn file(&self, file: Arc<dyn DiskFile>) -> Arc<dyn DiskFile> {
+        Arc::new(GatedFile(file, Arc::clone(&self.0)))
+    }
+}
+
+impl Disk for Gated {
+    fn open(&self, path: &Path, writable: bool) -> io::Result<Arc<dyn DiskFile>> {
+        Ok(self.file(RealDisk.open(path, writable)?))
+    }
+
+    fn open_or_create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        Ok(self.file(RealDisk.open_or_create(path)?))
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<LockAttempt> {
+        RealDisk.lock(path)
+    }
+
+    fn identity(&self, path: &Path) -> io::Result<Option<FileIdentity>> {
+        RealDisk.identity(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        RealDisk.rename(from, to)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        RealDisk.link(from, to)
+    }
+
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        RealDisk.make_folder(path)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        RealDisk.remove(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        RealDisk.sync_dir(path)
+    }
+}
+
+impl DiskFile for GatedFile {
+    fn size(&self) -> io::Result<u64> {
+        self.0.size()
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read_exact_at(offset, out)
+    }
+
+    fn write_all_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all_at(offset, bytes)
+    }
+
+    fn set_size(&self, size: u64) -> io::Result<()> {
+        self.0.set_size(size)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let _open = self.1.lock().unwrap();
+        self.0.sync()
+    }
+
+    fn identity(&self) -> io::Result<FileIdentity> {
+        self.0.identity()
+    }
+
+    fn links(&self) -> io::Result<u64> {
+        self.0.links()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_reads_does_not_wait_for_whoever_writes() {
+    for hold in [Hold::EachWrite, Hold::UntilIdle] {
+        let (folder, gate) = (tempfile::tempdir().unwrap(), Arc::new(Mutex::new(())));
+        let disk = Arc::new(Gated(Arc::clone(&gate)));
+        let store = EmbeddedStore::new(EmbeddedOptions {
+            open: Arc::new(move |path, options| {
+                Engine::open(Arc::<Gated>::clone(&disk), path, options)
+            }),
+            ..options(&folder, hold)
+        });
+        let ann = user("ann");
+        let first = document("Otters", "otters swim");
+        let first = store.publish(&ann, first).await.unwrap();
+        // The lock is waited for on a thread of its own, and given back there.
+        let (close, closing) = std::sync::mpsc::channel::<()>();
+        let (closed, is_closed) = std::sync::mpsc::channel();
+        let shut = Arc::clone(&gate);
+        let holder = std::thread::spawn(move || {
+            let _shut = shut.lock().unwrap();
+            closed.send(()).unwrap();
+            let _asked = closing.recv();
+        });
+        is_closed.recv().unwrap();
+        let writer = store.clone();
+        let writing = tokio::spawn(async move {
+            let second = document("More otters", "otters float");
+            writer.publish(&user("ann"), second).await
+        });
+        let asked = async {
+            for _ in 0..20 {
+                assert_eq!(titles(&store, "otters").await, ["Otters"]);
+                store.get(&ann, first.id, None).await.unwrap();
+                assert_eq!(store.published(&ann).await.unwrap().len(), 1);
+                assert_eq!(store.audit(&ann, 9).await.unwrap().len(), 1);
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let asked = tokio::time::timeout(Duration::from_secs(20), asked).await;
+        let is_writing = !writing.is_finished();
+        close.send(()).unwrap();
+        holder.join().unwrap();
+        writing.await.unwrap().unwrap();
+        assert!(asked.is_ok(), "{hold:?}: readers waited");
+        assert!(is_writing, "{hold:?}: nothing was written meanwhile");
+        assert_eq!(titles(&store, "otters").await.len(), 2);
+    }
 }

@@ -14,7 +14,7 @@ pub use fields::from_json;
 pub use fields::hinted;
 pub(crate) use fields::{embedding_of, meant};
 pub use filter::Filter;
-pub(crate) use filter::{time, whole};
+pub(crate) use filter::{Part, time, whole};
 pub use lesson::LessonCard;
 pub use outcome::{OutcomeLine, OutcomeReport, fresh_run_id};
 pub use record::{

@@ -3,6 +3,7 @@
 
 mod bodies;
 mod openapi;
+mod ready;
 mod routes;
 mod table;
 
@@ -78,6 +79,7 @@ impl GlobalService {
             rates: Arc::new(Rates::new(options.requests_per_second)),
             places: Arc::new(Semaphore::new(options.requests_max)),
             metrics: Arc::new(Metrics::default()),
+            ready: Arc::default(),
         };
         Ok(Self { desk, tcp })
     }
@@ -113,3 +115,6 @@ impl GlobalService {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

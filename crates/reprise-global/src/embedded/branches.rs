@@ -8,7 +8,7 @@ use reprise_engine::{Engine, ForgetSelector};
 use reprise_types::{Embedding, NewRecord, RecordId};
 
 use super::keep::{Found, Making, Reader, inserted};
-use super::ledger::{Ledger, Line};
+use super::ledger::{Line, Pen};
 use super::{Shared, stands, storage};
 use crate::caller::{Caller, Shelf};
 use crate::error::GlobalError;
@@ -19,8 +19,8 @@ use crate::store::{
 };
 
 /// When the caller opened a branch.
-fn opened(ledger: &Ledger, caller: &Caller, name: &str) -> Result<DateTime<Utc>, GlobalError> {
-    let branches = ledger.branches();
+fn opened(ledger: &Pen, caller: &Caller, name: &str) -> Result<DateTime<Utc>, GlobalError> {
+    let branches = &ledger.branches;
     let at = branches.get(&(caller.user.clone(), name.to_owned()));
     at.copied().ok_or_else(|| no_branch(name))
 }
@@ -50,7 +50,7 @@ fn version_of(earlier: Option<&Found>) -> u32 {
 /// Takes away what stands on a branch that is over, and says what was done.
 fn close(
     engine: &mut Engine,
-    ledger: &mut Ledger,
+    ledger: &Pen,
     gone: Vec<RecordId>,
     why: &str,
     at: DateTime<Utc>,
@@ -129,7 +129,7 @@ impl Shared {
     pub(super) fn branch(&self, caller: &Caller, name: String) -> Result<Branch, GlobalError> {
         let at = self.now();
         self.write(|_, ledger| {
-            let (who, open) = (caller.user.clone(), ledger.branches());
+            let (who, open) = (caller.user.clone(), &ledger.branches);
             if open.contains_key(&(who.clone(), name.clone())) {
                 return Err(name_is_taken("branch", &name));
             }

@@ -133,7 +133,6 @@ pub(super) struct Ledger {
     made: Option<DateTime<Utc>>,
     /// Bytes of the file that are folded.
     folded: u64,
-    salt: Option<String>,
 }
 
 impl Ledger {
@@ -172,22 +171,13 @@ impl Ledger {
         Ok(())
     }
 
-    /// Appends lines; they are on disk afterwards. Whoever writes is alone.
-    pub(super) fn write(&mut self, lines: &[Line]) -> Result<(), GlobalError> {
-        let mut text = Vec::new();
-        for line in lines {
-            if !text.is_empty() {
-                text.push(b'\n');
-            }
-            serde_json::to_writer(&mut text, line).map_err(|error| GlobalError::storage(&error))?;
+    /// The ledger for whoever has the turn to write, as it stands now.
+    pub(super) fn pen(&self) -> Pen {
+        Pen {
+            folder: self.folder.clone(),
+            snapshots: self.snapshots(),
+            branches: self.branches(),
         }
-        if !text.is_empty() {
-            let own = Folder::own(&self.folder);
-            let written = own.and_then(|own| own.append_line(LEDGER_NAME, &text));
-            written.map_err(|error| GlobalError::storage(&error))?;
-        }
-        self.made = None;
-        Ok(())
     }
 
     /// What was appended since it was last folded; `None` where nothing was ever written.
@@ -236,20 +226,6 @@ impl Ledger {
         }
     }
 
-    /// What authors did, newest first, at most `limit` lines.
-    pub(super) fn audit(&self, limit: usize) -> Result<Vec<AuditLine>, GlobalError> {
-        let own = Folder::find_own(&self.folder);
-        let text = own.and_then(|own| match own {
-            Some(own) => own.read(LEDGER_NAME, LEDGER_BYTES_MAX),
-            None => Ok(None),
-        });
-        let text = text.map_err(|error| GlobalError::storage(&error))?;
-        let text = text.unwrap_or_default();
-        let lines = text.rsplit(|byte| *byte == b'\n');
-        let lines = lines.filter_map(|line| serde_json::from_slice::<Line>(line).ok());
-        Ok(lines.filter_map(Line::told).take(limit).collect())
-    }
-
     pub(super) fn standings(&self) -> Standings {
         Arc::clone(&self.standings)
     }
@@ -261,17 +237,56 @@ impl Ledger {
     pub(super) fn branches(&self) -> Branches {
         Arc::clone(&self.branches)
     }
+}
+
+/// What a writer adds to the ledger, without keeping those waiting who read it: they fold what was
+/// appended when they look next.
+#[derive(Debug)]
+pub(super) struct Pen {
+    folder: PathBuf,
+    pub(super) snapshots: Snapshots,
+    pub(super) branches: Branches,
+}
+
+impl Pen {
+    /// Appends lines; they are on disk afterwards. Whoever writes is alone.
+    pub(super) fn write(&self, lines: &[Line]) -> Result<(), GlobalError> {
+        let mut text = Vec::new();
+        for line in lines {
+            if !text.is_empty() {
+                text.push(b'\n');
+            }
+            serde_json::to_writer(&mut text, line).map_err(|error| GlobalError::storage(&error))?;
+        }
+        if text.is_empty() {
+            return Ok(());
+        }
+        let own = Folder::own(&self.folder);
+        let written = own.and_then(|own| own.append_line(LEDGER_NAME, &text));
+        written.map_err(|error| GlobalError::storage(&error))
+    }
 
     /// The name of a user as a contributor: one voice, and nobody's name.
-    pub(super) fn contributor(&mut self, user: &UserId) -> Result<String, GlobalError> {
-        let salt = match &self.salt {
-            Some(salt) => salt,
-            None => self.salt.insert(salt(&self.folder)?),
-        };
+    pub(super) fn contributor(&self, user: &UserId) -> Result<String, GlobalError> {
+        let salt = salt(&self.folder)?;
         let mut hash = sha256_hex(format!("{salt}/{user}").as_bytes());
         hash.truncate(CONTRIBUTOR_DIGITS);
         Ok(hash)
     }
+}
+
+/// What authors did, newest first, at most `limit` lines.
+pub(super) fn audit(folder: &Path, limit: usize) -> Result<Vec<AuditLine>, GlobalError> {
+    let own = Folder::find_own(folder);
+    let text = own.and_then(|own| match own {
+        Some(own) => own.read(LEDGER_NAME, LEDGER_BYTES_MAX),
+        None => Ok(None),
+    });
+    let text = text.map_err(|error| GlobalError::storage(&error))?;
+    let text = text.unwrap_or_default();
+    let lines = text.rsplit(|byte| *byte == b'\n');
+    let lines = lines.filter_map(|line| serde_json::from_slice::<Line>(line).ok());
+    Ok(lines.filter_map(Line::told).take(limit).collect())
 }
 
 fn number(contributor: &str) -> Option<u128> {

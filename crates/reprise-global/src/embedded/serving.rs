@@ -5,12 +5,12 @@ use chrono::{DateTime, Utc};
 use reprise_types::RecordId;
 
 use super::EmbeddedStore;
-use super::ledger::Line;
+use super::ledger::{Line, audit};
 use crate::caller::Caller;
 use crate::error::GlobalError;
 use crate::record::{GlobalRecord, Publication, Version};
 use crate::store::{
-    AuditLine, Branch, Fate, GlobalAnswer, GlobalQuery, GlobalStore, Merged, Published,
+    AuditLine, Branch, Fate, GlobalAnswer, GlobalQuery, GlobalStore, ListPage, Merged, Published,
     Unpublished, UsageReport, check_name, check_rating, check_reports, name_is_taken, no_branch,
 };
 
@@ -48,15 +48,16 @@ impl GlobalStore for EmbeddedStore {
         .await
     }
 
-    async fn versions(
+    async fn versions_page(
         &self,
         caller: &Caller,
         id: RecordId,
+        page: ListPage,
     ) -> Result<Vec<GlobalRecord>, GlobalError> {
         let caller = caller.clone();
         self.blocking(move |store| {
             let reader = store.reader()?.ok_or(GlobalError::NotFound { id })?;
-            reader.versions(&caller, id)
+            Ok(page.of(reader.versions(&caller, id)?))
         })
         .await
     }
@@ -81,10 +82,14 @@ impl GlobalStore for EmbeddedStore {
         .await
     }
 
-    async fn published(&self, caller: &Caller) -> Result<Vec<GlobalRecord>, GlobalError> {
+    async fn published_page(
+        &self,
+        caller: &Caller,
+        page: ListPage,
+    ) -> Result<Vec<GlobalRecord>, GlobalError> {
         let caller = caller.clone();
         self.blocking(move |store| match store.reader()? {
-            Some(reader) => reader.published(&caller),
+            Some(reader) => Ok(page.of(reader.published(&caller)?)),
             None => Ok(Vec::new()),
         })
         .await
@@ -158,7 +163,7 @@ impl GlobalStore for EmbeddedStore {
         self.blocking(move |store| {
             let at = store.now();
             store.say(|_, ledger| {
-                if ledger.snapshots().contains_key(&name) {
+                if ledger.snapshots.contains_key(&name) {
                     return Err(name_is_taken("snapshot", &name));
                 }
                 let who = caller.user;
@@ -205,7 +210,11 @@ impl GlobalStore for EmbeddedStore {
     }
 
     async fn audit(&self, _: &Caller, limit: usize) -> Result<Vec<AuditLine>, GlobalError> {
-        self.blocking(move |store| store.lock().ledger.audit(limit))
+        self.blocking(move |store| audit(&store.options.folder, limit))
             .await
+    }
+
+    async fn answers(&self) -> Result<(), GlobalError> {
+        self.blocking(|store| store.is_reachable()).await
     }
 }

@@ -2,6 +2,7 @@
 
 use reprise_types::RecordId;
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::connect::{Failure, connection};
@@ -13,7 +14,7 @@ use crate::coordination::Standings;
 use crate::error::GlobalError;
 use crate::org::OrgId;
 use crate::record::{GlobalRecord, Publication, Version};
-use crate::store::AuditLine;
+use crate::store::{AuditLine, ListPage};
 
 /// A row as a record without its vector.
 pub(super) fn record(row: &Row, standings: &Standings) -> Result<GlobalRecord, Failure> {
@@ -51,7 +52,7 @@ pub(super) async fn get(
 ) -> Result<GlobalRecord, Failure> {
     let none = || GlobalError::NotFound { id };
     if let Some(wanted) = wanted {
-        let found = of_thing(shared, caller, id, Some(number(wanted))).await?;
+        let found = of_thing(shared, caller, id, Some(number(wanted)), ListPage::after(0)).await?;
         return Ok(found.into_iter().next().ok_or_else(none)?);
     }
     let standings = shared.voices.standings(&shared.node).await?;
@@ -79,9 +80,10 @@ pub(super) async fn versions(
     shared: &Shared,
     caller: &Caller,
     id: RecordId,
+    page: ListPage,
 ) -> Result<Vec<GlobalRecord>, Failure> {
-    let found = of_thing(shared, caller, id, None).await?;
-    if found.is_empty() {
+    let found = of_thing(shared, caller, id, None, page).await?;
+    if found.is_empty() && page.offset == 0 {
         return Err(GlobalError::NotFound { id }.into());
     }
     Ok(found)
@@ -92,6 +94,7 @@ async fn of_thing(
     caller: &Caller,
     id: RecordId,
     wanted: Option<i32>,
+    page: ListPage,
 ) -> Result<Vec<GlobalRecord>, Failure> {
     let standings = shared.voices.standings(&shared.node).await?;
     let mut client = connection(&shared.node.pool).await?;
@@ -99,9 +102,9 @@ async fn of_thing(
     let statement = shared.node.sql(&statements::versions());
     let statement = transaction.prepare_cached(&statement).await?;
     let (shelves, author) = (shelf_names(caller), caller.user.as_str());
-    let rows = transaction
-        .query(&statement, &[&shelves, &uuid(id), &author, &wanted])
-        .await?;
+    let [limit, offset] = bounds(page);
+    let asked: [&(dyn ToSql + Sync); 6] = [&shelves, &uuid(id), &author, &wanted, &limit, &offset];
+    let rows = transaction.query(&statement, &asked).await?;
     let mut found = Vec::with_capacity(rows.len());
     for row in &rows {
         let record = record(row, &standings)?;
@@ -115,16 +118,22 @@ async fn of_thing(
 pub(super) async fn published(
     shared: &Shared,
     caller: &Caller,
+    page: ListPage,
 ) -> Result<Vec<GlobalRecord>, Failure> {
     let standings = shared.voices.standings(&shared.node).await?;
     let mut client = connection(&shared.node.pool).await?;
     let transaction = reading(&shared.node, &mut client, caller, "").await?;
     let statement = shared.node.sql(&statements::published());
     let statement = transaction.prepare_cached(&statement).await?;
+    let [limit, offset] = bounds(page);
     let rows = transaction
-        .query(&statement, &[&caller.user.as_str()])
+        .query(&statement, &[&caller.user.as_str(), &limit, &offset])
         .await?;
     rows.iter().map(|row| record(row, &standings)).collect()
+}
+
+fn bounds(page: ListPage) -> [i64; 2] {
+    [page.limit, page.offset].map(|count| i64::try_from(count).unwrap_or(i64::MAX))
 }
 
 pub(super) async fn audit(node: &Node, limit: usize) -> Result<Vec<AuditLine>, Failure> {

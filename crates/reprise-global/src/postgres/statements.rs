@@ -145,7 +145,7 @@ pub(super) fn get() -> String {
 pub(super) fn versions() -> String {
     format!(
         "SELECT {COLUMNS} FROM reprise_global.thing t WHERE {OPEN_OR_OWN} AND t.id = $2 \
-         AND ($4::int4 IS NULL OR t.version = $4) ORDER BY t.version DESC"
+         AND ($4::int4 IS NULL OR t.version = $4) ORDER BY t.version DESC LIMIT $5 OFFSET $6"
     )
 }
 
@@ -153,7 +153,7 @@ pub(super) fn published() -> String {
     format!(
         "SELECT {COLUMNS} FROM reprise_global.authored a JOIN reprise_global.thing t \
          ON t.shelf = a.shelf AND t.id = a.id AND t.version = a.version \
-         WHERE /*open*/(a.author = $1) ORDER BY t.since DESC"
+         WHERE /*open*/(a.author = $1) ORDER BY t.since DESC, t.id LIMIT $2 OFFSET $3"
     )
 }
 

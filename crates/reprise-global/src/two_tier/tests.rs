@@ -13,8 +13,8 @@ use crate::caller::Caller;
 use crate::error::GlobalError;
 use crate::record::{AccessPolicy, GlobalRecord, Publication, QualityMetrics, Version};
 use crate::store::{
-    AuditLine, Branch, Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore, Merged, Published,
-    Unpublished, UsageReport,
+    AuditLine, Branch, Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore, ListPage, Merged,
+    Published, Unpublished, UsageReport,
 };
 use crate::tier::{COMPLETED, TierOptions};
 
@@ -155,11 +155,24 @@ impl GlobalStore for Others {
         unreachable!()
     }
 
-    async fn versions(&self, _: &Caller, _: RecordId) -> Result<Vec<GlobalRecord>, GlobalError> {
+    async fn versions_page(
+        &self,
+        _: &Caller,
+        _: RecordId,
+        _: ListPage,
+    ) -> Result<Vec<GlobalRecord>, GlobalError> {
         unreachable!()
     }
 
-    async fn published(&self, _: &Caller) -> Result<Vec<GlobalRecord>, GlobalError> {
+    async fn published_page(
+        &self,
+        _: &Caller,
+        _: ListPage,
+    ) -> Result<Vec<GlobalRecord>, GlobalError> {
+        unreachable!()
+    }
+
+    async fn answers(&self) -> Result<(), GlobalError> {
         unreachable!()
     }
 

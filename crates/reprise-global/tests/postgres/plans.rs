@@ -48,7 +48,8 @@ fn given(name: &str) -> String {
         "likeness" => format!("{both}, {ids}, {id}, 1"),
         "texts" => format!("{both}, {ids}, ARRAY[1]"),
         "get" => format!("{both}, {id}, 'ann'"),
-        "versions" => format!("{both}, {id}, 'ann', NULL"),
+        "versions" => format!("{both}, {id}, 'ann', NULL, 1000, 0"),
+        "published" => "'mia', 1000, 0".to_owned(),
         // A new statement without arguments here is refused by the database.
         _ => "'mia'".to_owned(),
     }

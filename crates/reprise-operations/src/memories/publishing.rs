@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reprise_global::{
-    AUDIT_MAX, Fate, GlobalError, GlobalRecord, GlobalTier, Proposal, Published, TextVectors,
-    Unpublished, WallError, leave, sha256_hex,
+    AUDIT_MAX, Fate, GlobalError, GlobalRecord, GlobalTier, ListPage, Proposal, Published,
+    TextVectors, Unpublished, WallError, leave, sha256_hex,
 };
 use reprise_types::{MemoryRecord, RecallScope, RecordId};
 
@@ -226,11 +226,23 @@ impl Memory {
         &self,
         name: &str,
     ) -> Result<(Unpublished, Option<RecordId>), Problem> {
+        match self.take_back(name).await {
+            Ok(done) => {
+                let act = Act::unpublished(done.id, done.versions);
+                Ok((done, self.receipt_of(&[act]).await))
+            }
+            Err(missing) if missing.kind == ProblemKind::NotFound => {
+                let before = self.taken_back().await;
+                before.map(|(done, id)| (done, Some(id))).ok_or(missing)
+            }
+            Err(problem) => Err(problem),
+        }
+    }
+
+    async fn take_back(&self, name: &str) -> Result<Unpublished, Problem> {
         let id = self.published_id(name).await?;
         let tier = self.tier().await?;
-        let done = tier.store().unpublish(tier.caller(), id).await?;
-        let receipt = self.receipt_of(&[Act::unpublished(done.id)]).await;
-        Ok((done, receipt))
+        Ok(tier.store().unpublish(tier.caller(), id).await?)
     }
 
     /// Of a published thing: its own id, or what the log says of the record of this name.
@@ -268,10 +280,10 @@ impl Memory {
             .ok()
     }
 
-    /// What this user has published, newest first.
-    pub(crate) async fn published(&self) -> Result<Vec<GlobalRecord>, Problem> {
+    /// What this user has published, newest first: a page of it.
+    pub(crate) async fn published(&self, page: ListPage) -> Result<Vec<GlobalRecord>, Problem> {
         let tier = self.tier().await?;
-        Ok(tier.store().published(tier.caller()).await?)
+        Ok(tier.store().published_page(tier.caller(), page).await?)
     }
 
     /// What the log says of what left, newest first; each line with its receipt.

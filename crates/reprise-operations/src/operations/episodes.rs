@@ -11,22 +11,26 @@ use serde::{Deserialize, Serialize};
 use crate::catalogue::{Operation, Spec, get};
 use crate::memories::Memory;
 use crate::problem::Problem;
-use crate::wire::whole;
+use crate::wire::{Part, whole};
 
-/// Episodes of one answer where the caller does not say.
-const LIMIT_DEFAULT: usize = 50;
-
-/// How many.
+/// Which part of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// Most episodes; 50 by default.
+    /// Most episodes; 50 by default, 1000 at most.
     #[serde(
         default,
         deserialize_with = "whole",
         skip_serializing_if = "Option::is_none"
     )]
     pub limit: Option<usize>,
+    /// How many of the latest to pass over.
+    #[serde(
+        default,
+        deserialize_with = "whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub offset: Option<usize>,
 }
 
 /// Records of one run, or of one session where the source names no run.
@@ -47,6 +51,8 @@ pub struct Episode {
 pub struct Found {
     /// Newest first.
     pub episodes: Vec<Episode>,
+    /// The `offset` of the next page; null on the last.
+    pub next: Option<usize>,
 }
 
 /// The operation. It reads every record once.
@@ -61,11 +67,12 @@ impl Operation for Episodes {
     type Arguments = Arguments;
     type Answer = Found;
 
-    async fn run(memory: &Memory, Arguments { limit }: Arguments) -> Result<Found, Problem> {
+    async fn run(memory: &Memory, asked: Arguments) -> Result<Found, Problem> {
+        let part = Part::of(asked.offset, asked.limit)?;
         let mut episodes = memory.read(gather).await?;
         episodes.sort_by(|a, b| b.ended_at.cmp(&a.ended_at).then(a.id.cmp(&b.id)));
-        episodes.truncate(limit.unwrap_or(LIMIT_DEFAULT));
-        Ok(Found { episodes })
+        let (episodes, next) = part.cut(episodes);
+        Ok(Found { episodes, next })
     }
 }
 

@@ -18,9 +18,8 @@ use crate::asks;
 use crate::catalogue::{Operation, Spec};
 use crate::memories::Memory;
 use crate::problem::Problem;
-use crate::wire::{time, whole};
+use crate::wire::{Part, time, whole};
 
-const LIMIT_DEFAULT: usize = 50;
 /// Records that a question by meaning looks among.
 const CANDIDATES: usize = 2_000;
 
@@ -88,13 +87,20 @@ pub struct Arguments {
     /// Only what has all of them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub match_all_tags: bool,
-    /// Most observations; 50 by default.
+    /// Most observations; 50 by default, 1000 at most.
     #[serde(
         default,
         deserialize_with = "whole",
         skip_serializing_if = "Option::is_none"
     )]
     pub limit: Option<usize>,
+    /// How many to pass over: those of the pages before.
+    #[serde(
+        default,
+        deserialize_with = "whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub offset: Option<usize>,
     /// Most tokens of them together.
     #[serde(
         default,
@@ -186,6 +192,7 @@ struct Asked {
     until: Option<DateTime<Utc>>,
     known_at: Option<DateTime<Utc>>,
     tags: Vec<String>,
+    part: Part,
 }
 
 impl Asked {
@@ -202,6 +209,7 @@ impl Asked {
             until: at(&given.until, Calendar::until)?,
             known_at: at(&given.known_at, Calendar::until)?,
             tags: normal_tags(&given.tags),
+            part: Part::of(given.offset, given.limit)?,
             given,
         })
     }
@@ -272,9 +280,9 @@ impl Asked {
         asked_a_model: Option<bool>,
     ) -> Observed {
         let total_count = found.len();
-        let limit = self.given.limit.unwrap_or(LIMIT_DEFAULT);
+        let (found, _) = self.part.cut(found);
         let (mut observations, mut token_count, mut truncated) = (Vec::new(), 0, false);
-        for record in found.into_iter().take(limit) {
+        for record in found {
             let tokens = frame_tokens(&record.text);
             let most = self.given.max_tokens.unwrap_or(usize::MAX);
             if token_count + tokens > most {

@@ -37,19 +37,90 @@ pub(super) fn refuse_slips(other: &Map<String, Value>, known: &[&str]) -> Result
     slips.next().map_or(Ok(()), Err)
 }
 
-/// What a reader of fields says of one that it does not know, with the name that was meant.
+/// What a reader of fields says of one that it does not know, with the name that was meant; and of
+/// anything else in words that say nothing of how it reads.
 pub fn hinted(said: String) -> String {
     // "unknown field `topk`, expected one of `query`, `top_k`"
     let mut names = said.split('`').skip(1).step_by(2);
     let given = names.next().filter(|_| said.contains("unknown field"));
     match given.and_then(|given| meant(given, names)) {
         Some(name) => format!("{said}; did you mean `{name}`?"),
-        None => said,
+        None => plain(said),
     }
 }
 
-/// Reads JSON; the error is a sentence about it.
+/// How a reader begins who found another type, or another value of it.
+const TYPES: [&str; 2] = ["invalid type: ", "invalid value: "];
+
+/// The reader's sentence about JSON in plain words.
+fn plain(said: String) -> String {
+    let (sentence, place) = match said.rsplit_once(" at line ") {
+        Some((sentence, place)) => (sentence, position(place)),
+        None => (said.as_str(), String::new()),
+    };
+    let (before, sentence) = TYPES
+        .iter()
+        .find_map(|mark| sentence.split_once(mark))
+        .unwrap_or(("", sentence));
+    if let Some((is, wanted)) = sentence.split_once(", expected ")
+        && sentence.len() < said.len()
+    {
+        return format!(
+            "{before}{} stands where {} is expected{place}",
+            named(is),
+            named(wanted)
+        );
+    }
+    if let Some(rest) = sentence.strip_prefix("missing field ") {
+        return format!("{rest} is missing{place}");
+    }
+    if let Some(rest) = sentence.strip_prefix("duplicate field ") {
+        return format!("{rest} stands there twice{place}");
+    }
+    if sentence.contains("untagged enum") {
+        return format!("it has none of the forms that are taken{place}");
+    }
+    if sentence.starts_with("EOF while parsing") {
+        return format!("the JSON is cut: it does not end{place}");
+    }
+    match sentence {
+        "expected value" | "expected ident" | "trailing characters" => {
+            format!("it is no JSON{place}")
+        }
+        _ => said,
+    }
+}
+
+/// Where in the JSON: the line is said where there are several.
+fn position(place: &str) -> String {
+    match place.split_once(" column ") {
+        Some(("1", "0")) => String::new(),
+        Some(("1", column)) => format!(" (column {column})"),
+        Some((line, column)) => format!(" (line {line}, column {column})"),
+        None => String::new(),
+    }
+}
+
+/// A type or a value as a person calls it.
+fn named(what: &str) -> String {
+    let first = what.split_whitespace().next().unwrap_or_default();
+    let name = match (first, what) {
+        ("struct" | "map" | "internally" | "enum" | "variant", _) | (_, "a map") => "an object",
+        ("sequence" | "tuple", _) | (_, "a sequence") => "a list",
+        (_, "string" | "a string") => "a text",
+        ("unit" | "null" | "Option", _) => "null",
+        ("integer" | "floating" | "boolean" | "string", _) => {
+            let value = what.split_once(' ').map_or(what, |(_, value)| value);
+            value.trim_start_matches("point ")
+        }
+        _ => what,
+    };
+    name.to_owned()
+}
+
+/// Reads JSON, with a byte order mark or without; the error is a sentence about it.
 pub fn from_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     serde_json::from_slice(text).map_err(|error| hinted(error.to_string()))
 }
 
@@ -68,6 +139,41 @@ pub(crate) fn embedding_of(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A line as it is read.
+    #[derive(Debug, serde::Deserialize)]
+    struct Line {
+        #[expect(dead_code, reason = "only its reading matters")]
+        text: String,
+        #[serde(default)]
+        _tags: Vec<String>,
+        #[serde(flatten)]
+        _other: Map<String, Value>,
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_without_a_word_of_how_it_is_read() {
+        for (line, said) in [
+            ("[1]", "a list stands where an object is expected"),
+            ("5", "`5` stands where an object is expected (column 1)"),
+            ("\"x\"", "\"x\" stands where an object is expected"),
+            ("null", "null stands where an object is expected"),
+            ("{\"text\":5.5}", "`5.5` stands where a text is expected"),
+            ("{\"text\":null}", "null stands where a text is expected"),
+            (
+                "{\"text\":\"a\",\n\"_tags\":{}}",
+                "an object stands where a list is expected (line 2, column",
+            ),
+            ("{}", "`text` is missing"),
+            ("{\"text\":", "the JSON is cut: it does not end"),
+            ("text", "it is no JSON"),
+            ("{\"text\":\"a\"} x", "it is no JSON"),
+        ] {
+            let error = from_json::<Line>(line.as_bytes()).unwrap_err();
+            assert!(error.starts_with(said), "{line}: {error}");
+        }
+        assert!(from_json::<Line>(b"\xef\xbb\xbf{\"text\":\"a\"}").is_ok());
+    }
 
     #[test]
     fn a_slip_is_told_from_a_name_of_its_own() {

@@ -1,12 +1,14 @@
 //! Which records are meant: the same words wherever records are chosen.
 
 use chrono::{DateTime, Utc};
+use reprise_types::limits::{PAGE_DEFAULT, PAGE_MAX};
 use reprise_types::{Calendar, MemoryFilter, MemoryKind, MemorySource, TimeError};
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::record::instant;
+use crate::problem::Problem;
 
 /// Every part that is given must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -134,6 +136,35 @@ where
         .iter()
         .map(|word| word.parse().map_err(D::Error::custom));
     read.collect()
+}
+
+/// A part of a list that is made whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) offset: usize,
+    pub(crate) limit: usize,
+}
+
+impl Part {
+    /// What a request says of it; the largest part has [`PAGE_MAX`].
+    pub(crate) fn of(offset: Option<usize>, limit: Option<usize>) -> Result<Self, Problem> {
+        let (offset, limit) = (offset.unwrap_or_default(), limit.unwrap_or(PAGE_DEFAULT));
+        if limit > PAGE_MAX {
+            return Err(Problem::invalid(format!(
+                "limit is {limit}, a page has at most {PAGE_MAX}; ask for fewer, and go on with \
+                 `offset`"
+            )));
+        }
+        Ok(Self { offset, limit })
+    }
+
+    /// The part, and where the next one begins; `None` on the last.
+    pub(crate) fn cut<T>(self, all: Vec<T>) -> (Vec<T>, Option<usize>) {
+        let end = self.offset.saturating_add(self.limit);
+        let next = (end < all.len()).then_some(end);
+        let part = all.into_iter().skip(self.offset).take(self.limit);
+        (part.collect(), next)
+    }
 }
 
 /// A number without a fraction; 5 and 5.0 are the same to JSON Schema, and to those who write it.

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::fields::{embedding_of, refuse_slips};
+use super::fields::{embedding_of, from_json, hinted, refuse_slips};
 use super::redacted::RecordRedaction;
 use crate::asks;
 use crate::bounds::{Bounds, instants};
@@ -148,10 +148,7 @@ fn moment(zone: Zone, value: &Value) -> Option<DateTime<Utc>> {
 /// Reads one ingest line, its times as of a zone where they name none, and names its fields that
 /// nobody reads; the error is a sentence about it.
 pub fn read_line(line: &str, zone: Zone) -> Result<(NewRecord, Vec<String>), String> {
-    bounded(
-        serde_json::from_str(line).map_err(|error| error.to_string())?,
-        zone,
-    )
+    bounded(from_json(line.as_bytes())?, zone)
 }
 
 /// The same of one record of a request.
@@ -162,7 +159,7 @@ pub(crate) fn read_value(value: Value) -> Result<(NewRecord, Vec<String>), Strin
 /// A record within the bounds of its schema.
 fn bounded(value: Value, zone: Zone) -> Result<(NewRecord, Vec<String>), String> {
     Bounds::of::<IngestLine>().check(&value)?;
-    let line = serde_json::from_value(value).map_err(|error| error.to_string())?;
+    let line = serde_json::from_value(value).map_err(|error| hinted(error.to_string()))?;
     taken(line, zone)
 }
 
@@ -542,7 +539,7 @@ mod tests {
             "]".repeat(65)
         );
         for (line, expected) in [
-            ("{", "EOF"),
+            ("{", "cut"),
             (r#"{"external_id":"x"}"#, "text"),
             (r#"{"text":"a","source":"gossip"}"#, "memory source"),
             (r#"{"text":"a","kind":"gossip"}"#, "memory kind"),

@@ -1,7 +1,10 @@
 //! The service's description, from the table of its routes.
 
+use std::sync::LazyLock;
+
 use reprise_global::{A_NAME, AUDIT_MAX};
 use reprise_operations::ProblemKind;
+use reprise_types::limits::PAGE_MAX;
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
@@ -12,8 +15,10 @@ use crate::tokens::Right;
 
 const AN_ID: &str = "^[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}$";
 
-/// `OpenAPI` 3.1.
-pub(super) fn description() -> Value {
+/// `OpenAPI` 3.1, made once: whoever asks for it needs no token.
+pub(super) static DESCRIPTION: LazyLock<Value> = LazyLock::new(description);
+
+fn description() -> Value {
     let (mut taken, mut given) = generators();
     let mut paths: Map<String, Value> = Map::new();
     for route in &ROUTES {
@@ -93,10 +98,13 @@ fn operation(route: &Route, taken: &mut SchemaGenerator, given: &mut SchemaGener
                 "schema": { "type": "string", "pattern": pattern } }));
         }
     }
-    if let Some(name) = route.takes {
-        let schema = match name {
-            "limit" => json!({ "type": "integer", "minimum": 0, "maximum": AUDIT_MAX,
-                "default": LINES_DEFAULT }),
+    for name in route.takes {
+        let schema = match (*name, route.path) {
+            ("limit", "/v1/audit") => json!({ "type": "integer", "minimum": 0,
+                "maximum": AUDIT_MAX, "default": LINES_DEFAULT }),
+            ("limit", _) => json!({ "type": "integer", "minimum": 0, "maximum": PAGE_MAX,
+                "default": PAGE_MAX }),
+            ("offset", _) => json!({ "type": "integer", "minimum": 0, "default": 0 }),
             _ => json!({ "type": "string", "pattern": "^[1-9][0-9]{0,8}$" }),
         };
         parameters.push(json!({ "name": name, "in": "query", "schema": schema }));

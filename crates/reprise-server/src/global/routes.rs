@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{Extension, MatchedPath, Path, Query, Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::middleware::{self, Next};
@@ -14,11 +15,11 @@ use axum::routing::{get, post, put};
 use axum::{Json, Router};
 use http_body_util::BodyExt;
 use reprise_global::{
-    AUDIT_MAX, Caller, GlobalError, GlobalQuery, GlobalStore, Publication, Version,
+    AUDIT_MAX, Caller, GlobalError, GlobalQuery, GlobalStore, ListPage, Publication, Version,
 };
 use reprise_operations::{Bounds, Problem, ProblemKind, from_json, hinted};
 use reprise_types::RecordId;
-use reprise_types::limits::{QUERY_BYTES_MAX, TOP_K_MAX};
+use reprise_types::limits::{PAGE_MAX, QUERY_BYTES_MAX, TOP_K_MAX};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -28,6 +29,7 @@ use tokio::time::timeout;
 
 use super::bodies::{Fates, LINES_DEFAULT, Moment, Nothing, Outcomes, Rating};
 use super::openapi;
+use super::ready::Readiness;
 use super::table::{ROUTES, Route};
 use crate::http::{Metrics, Rates, Refusal, answer as aside, bearer, watch};
 use crate::tokens::{Scope, TokenEntry, TokenFile};
@@ -45,6 +47,7 @@ pub(super) struct Desk {
     pub(super) rates: Arc<Rates>,
     pub(super) places: Arc<Semaphore>,
     pub(super) metrics: Arc<Metrics>,
+    pub(super) ready: Arc<Readiness>,
 }
 
 impl std::fmt::Debug for Desk {
@@ -57,7 +60,7 @@ pub(super) fn router(desk: &Desk) -> Router {
     Router::new()
         .route("/health/live", get(async || "alive\n"))
         .route("/health/ready", get(ready))
-        .route("/openapi.json", get(async || Json(openapi::description())))
+        .route("/openapi.json", get(async || Json(&*openapi::DESCRIPTION)))
         .route("/metrics", get(metrics))
         .route("/v1/publications", post(publish).get(published))
         .route("/v1/publications/{id}", get(thing).delete(unpublish))
@@ -138,7 +141,7 @@ fn admitted(desk: &Desk, request: &Request) -> Result<Caller, Problem> {
         ));
     }
     let asks = request.uri().query().is_some_and(|query| !query.is_empty());
-    if asks && route.is_some_and(|route| route.takes.is_none()) {
+    if asks && route.is_some_and(|route| route.takes.is_empty()) {
         let said = "the route takes no parameters in its address; see /openapi.json";
         return Err(Problem::invalid(said));
     }
@@ -226,9 +229,8 @@ fn id(text: &str) -> Result<RecordId, Refusal> {
 }
 
 async fn ready(State(desk): State<Desk>) -> Result<&'static str, Refusal> {
-    let nobody = "ready".parse().map_err(Problem::invalid)?;
-    let asked = desk.store.published(&Caller::new(nobody)).await;
-    asked.map(|_| "ready\n").map_err(|error| refusal(&error))
+    let answers = desk.ready.look(&*desk.store).await;
+    answers.map(|()| "ready\n").map_err(|error| refusal(&error))
 }
 
 async fn metrics(State(desk): State<Desk>) -> Response {
@@ -251,8 +253,37 @@ async fn publish(
     answer(desk.store.publish(&caller, publication).await).into_response()
 }
 
-async fn published(State(desk): State<Desk>, Extension(caller): Extension<Caller>) -> Response {
-    answer(desk.store.published(&caller).await).into_response()
+/// A part of a list, as the address says.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Part {
+    #[serde(default)]
+    offset: usize,
+    #[serde(default = "page_max")]
+    limit: usize,
+}
+
+fn page_max() -> usize {
+    PAGE_MAX
+}
+
+fn page(part: Result<Query<Part>, QueryRejection>) -> Result<ListPage, Problem> {
+    let Query(Part { offset, limit }) =
+        part.map_err(|error| Problem::invalid(error.body_text()))?;
+    if limit > PAGE_MAX {
+        let said = format!("limit is {limit}, at most {PAGE_MAX} are told at once; ask for fewer");
+        return Err(Problem::invalid(said));
+    }
+    Ok(ListPage { offset, limit })
+}
+
+async fn published(
+    State(desk): State<Desk>,
+    Extension(caller): Extension<Caller>,
+    part: Result<Query<Part>, QueryRejection>,
+) -> Result<Response, Refusal> {
+    let page = page(part)?;
+    Ok(answer(desk.store.published_page(&caller, page).await).into_response())
 }
 
 #[derive(Debug, Deserialize)]
@@ -265,7 +296,7 @@ async fn thing(
     State(desk): State<Desk>,
     Extension(caller): Extension<Caller>,
     Path(named): Path<String>,
-    which: Result<Query<Which>, axum::extract::rejection::QueryRejection>,
+    which: Result<Query<Which>, QueryRejection>,
 ) -> Result<Response, Refusal> {
     let Query(which) = which.map_err(|error| Problem::invalid(error.body_text()))?;
     let found = desk.store.get(&caller, id(&named)?, which.version).await;
@@ -276,8 +307,10 @@ async fn versions(
     State(desk): State<Desk>,
     Extension(caller): Extension<Caller>,
     Path(named): Path<String>,
+    part: Result<Query<Part>, QueryRejection>,
 ) -> Result<Response, Refusal> {
-    Ok(answer(desk.store.versions(&caller, id(&named)?).await).into_response())
+    let (id, page) = (id(&named)?, page(part)?);
+    Ok(answer(desk.store.versions_page(&caller, id, page).await).into_response())
 }
 
 async fn unpublish(
@@ -388,7 +421,7 @@ fn lines_by_default() -> usize {
 async fn audit(
     State(desk): State<Desk>,
     Extension(caller): Extension<Caller>,
-    lines: Result<Query<Lines>, axum::extract::rejection::QueryRejection>,
+    lines: Result<Query<Lines>, QueryRejection>,
 ) -> Result<Response, Refusal> {
     let Query(Lines { limit }) = lines.map_err(|error| Problem::invalid(error.body_text()))?;
     if limit > AUDIT_MAX {

@@ -19,15 +19,15 @@ pub(super) struct Route {
     pub(super) path: &'static str,
     pub(super) right: Right,
     pub(super) summary: &'static str,
-    /// The one parameter that its query may have.
-    pub(super) takes: Option<&'static str>,
+    /// The parameters that its query may have.
+    pub(super) takes: &'static [&'static str],
     pub(super) body: Option<Describe>,
     pub(super) answer: Describe,
 }
 
 impl Route {
-    const fn taking(mut self, parameter: &'static str) -> Self {
-        self.takes = Some(parameter);
+    const fn taking(mut self, parameters: &'static [&'static str]) -> Self {
+        self.takes = parameters;
         self
     }
 
@@ -48,7 +48,7 @@ const fn route<Answer: JsonSchema>(
         path,
         right,
         summary,
-        takes: None,
+        takes: &[],
         body: None,
         answer: SchemaGenerator::subschema_for::<Answer>,
     }
@@ -67,15 +67,16 @@ pub(super) static ROUTES: [Route; 16] = [
         Method::GET,
         "/v1/publications",
         Right::Read,
-        "What the caller has published",
-    ),
+        "What the caller has published, newest first, a page of it",
+    )
+    .taking(&["offset", "limit"]),
     route::<GlobalRecord>(
         Method::GET,
         "/v1/publications/{id}",
         Right::Read,
         "A thing, in its newest version or `?version=`",
     )
-    .taking("version"),
+    .taking(&["version"]),
     route::<Unpublished>(
         Method::DELETE,
         "/v1/publications/{id}",
@@ -86,8 +87,9 @@ pub(super) static ROUTES: [Route; 16] = [
         Method::GET,
         "/v1/publications/{id}/versions",
         Right::Read,
-        "All versions of a thing, newest first",
-    ),
+        "The versions of a thing, newest first, a page of them",
+    )
+    .taking(&["offset", "limit"]),
     route::<Nothing>(
         Method::PUT,
         "/v1/publications/{id}/rating",
@@ -152,7 +154,7 @@ pub(super) static ROUTES: [Route; 16] = [
         Right::Operate,
         "Every publish, withdrawal, snapshot and branch, grant and revocation, newest first",
     )
-    .taking("limit"),
+    .taking(&["limit"]),
     route::<String>(
         Method::GET,
         "/metrics",

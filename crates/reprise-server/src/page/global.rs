@@ -7,6 +7,7 @@ use reprise_operations::operations::shared::{
 use reprise_operations::operations::{show, stats};
 use reprise_operations::{Operation, ReceiptLine};
 use reprise_page::{Abroad, Leaving, PageGlobal, Receipt, Refusal, TakenBack, Terms, Thing};
+use reprise_types::limits::PAGE_MAX;
 use reprise_types::{RecordId, UserId};
 use serde_json::{Value, json};
 
@@ -38,7 +39,11 @@ fn word(value: &impl serde::Serialize) -> String {
 #[async_trait]
 impl PageGlobal for Paged {
     async fn published(&self, user: &UserId) -> Result<Vec<Thing>, Refusal> {
-        let listed = published::PublishedList::run(&self.of(user), stats::Arguments {}).await;
+        let whole = published::Arguments {
+            limit: Some(PAGE_MAX),
+            ..published::Arguments::default()
+        };
+        let listed = published::PublishedList::run(&self.of(user), whole).await;
         let rows = or_none(listed)?.map(|listed| listed.published);
         let things = rows.unwrap_or_default().into_iter().map(|row| Thing {
             id: row.id,

@@ -14,11 +14,11 @@ use std::io::Write;
 
 use reprise_operations::operations::shared::preview::{self, Leaving, PublishPreview};
 use reprise_operations::operations::shared::publish::{self, Publish};
-use reprise_operations::operations::shared::published::PublishedList;
+use reprise_operations::operations::shared::published::{self, Listed, PublishedList};
 use reprise_operations::operations::shared::rate::{self, Rate};
 use reprise_operations::operations::shared::unpublish::{self, Unpublish};
-use reprise_operations::operations::stats;
-use reprise_operations::{Effect, counted};
+use reprise_operations::{Effect, Problem, counted};
+use reprise_types::limits::PAGE_MAX;
 use serde_json::{Value, json};
 
 use super::Context;
@@ -181,7 +181,7 @@ pub(super) fn rate(context: &Context, arguments: &RateArguments) -> anyhow::Resu
 
 pub(super) fn published(context: &Context, arguments: &PublishedArguments) -> anyhow::Result<Exit> {
     let session = Session::open(context, &arguments.user, Effect::Reads)?;
-    let listed = session.call::<PublishedList>(stats::Arguments {});
+    let listed = listed(&session);
     session.close();
     let listed = listed?;
     let mut out = crate::printer::stdout();
@@ -205,4 +205,20 @@ pub(super) fn published(context: &Context, arguments: &PublishedArguments) -> an
         )?;
     }
     Ok(Exit::Success)
+}
+
+/// All pages of what is published.
+fn listed(session: &Session) -> Result<Listed, Problem> {
+    let mut asked = published::Arguments {
+        limit: Some(PAGE_MAX),
+        ..published::Arguments::default()
+    };
+    let mut listed = session.call::<PublishedList>(asked.clone())?;
+    while let Some(next) = listed.next.take() {
+        asked.offset = Some(next);
+        let page = session.call::<PublishedList>(asked.clone())?;
+        listed.published.extend(page.published);
+        listed.next = page.next;
+    }
+    Ok(listed)
 }

@@ -1,21 +1,46 @@
 //! What a user has published.
 
 use chrono::{DateTime, Utc};
-use reprise_global::{AccessPolicy, GlobalContentType, GlobalRecord, QualityMetrics, Version};
+use reprise_global::{
+    AccessPolicy, GlobalContentType, GlobalRecord, ListPage, QualityMetrics, Version,
+};
 use reprise_types::RecordId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Operation, Profile, Spec, get};
 use crate::memories::Memory;
-use crate::operations::stats::Arguments;
 use crate::problem::Problem;
+use crate::wire::{Part, whole};
+
+/// Which part of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// Most things; 50 by default, 1000 at most.
+    #[serde(
+        default,
+        deserialize_with = "whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub limit: Option<usize>,
+    /// How many of the newest to pass over.
+    #[serde(
+        default,
+        deserialize_with = "whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub offset: Option<usize>,
+}
 
 /// What is the user's own in the global store.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Listed {
     /// Newest first.
     pub published: Vec<Row>,
+    /// The `offset` of the next page; null on the last.
+    #[serde(default)]
+    pub next: Option<usize>,
 }
 
 /// A published thing in its newest version.
@@ -64,9 +89,11 @@ impl Operation for PublishedList {
     type Arguments = Arguments;
     type Answer = Listed;
 
-    async fn run(memory: &Memory, Arguments {}: Arguments) -> Result<Listed, Problem> {
-        let records = memory.published().await?;
+    async fn run(memory: &Memory, asked: Arguments) -> Result<Listed, Problem> {
+        let Part { offset, limit } = Part::of(asked.offset, asked.limit)?;
+        let records = memory.published(ListPage { offset, limit }).await?;
+        let next = (records.len() == limit && limit > 0).then_some(offset + limit);
         let published = records.into_iter().map(Row::from).collect();
-        Ok(Listed { published })
+        Ok(Listed { published, next })
     }
 }

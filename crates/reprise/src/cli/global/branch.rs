@@ -4,8 +4,6 @@ use std::io::Write;
 
 use reprise_global::{Branch, GlobalQuery};
 use reprise_operations::operations::shared::merge::{self, PublishBranch};
-use reprise_operations::operations::shared::published::PublishedList;
-use reprise_operations::operations::stats;
 use reprise_operations::{Effect, counted};
 use reprise_types::UserId;
 
@@ -36,7 +34,7 @@ pub(super) fn run(context: &Context, command: &GlobalBranchCommand) -> anyhow::R
             let session = Session::open(context, &which.user, Effect::Adds)?;
             let branch = which.name.clone();
             let done = session.call::<PublishBranch>(merge::Arguments { branch });
-            let listed = session.call::<PublishedList>(stats::Arguments {});
+            let listed = super::listed(&session);
             session.close();
             // It is merged by now: titles that cannot be read are left out.
             let (done, listed) = (done?, listed.map(|all| all.published).unwrap_or_default());

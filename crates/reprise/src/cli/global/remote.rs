@@ -1,14 +1,14 @@
 //! A service of published knowledge, asked over HTTP: a store like any other.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use reprise_global::{
     AuditLine, Branch, Caller, Fate, GlobalAnswer, GlobalError, GlobalQuery, GlobalRecord,
-    GlobalStore, Merged, Publication, Published, Unpublished, UsageReport, Version, check_name,
-    check_publication,
+    GlobalStore, ListPage, Merged, Publication, Published, Unpublished, UsageReport, Version,
+    check_name, check_publication,
 };
 use reprise_redact::{HeldBack, Outbound, cleaned};
 use reprise_types::RecordId;
@@ -19,8 +19,12 @@ use ureq::http::Method;
 
 use crate::outbound;
 
-/// How long a change may take.
+/// How long a change may take, once the service has answered ...
 const CHANGE: Duration = Duration::from_secs(30);
+/// ... whether it is there at all.
+const THERE: Duration = Duration::from_secs(3);
+/// So long one answer says that it is there.
+const KNOWN: Duration = Duration::from_mins(1);
 /// Longest answer, in bytes.
 const ANSWER_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
@@ -35,6 +39,8 @@ pub(super) struct RemoteStore {
     token_of: TokenOf,
     /// How long a question may take, from the name of the host to the last byte.
     question: Duration,
+    /// When it answered last.
+    answered: Arc<Mutex<Option<Instant>>>,
 }
 
 impl RemoteStore {
@@ -48,7 +54,26 @@ impl RemoteStore {
             url: url.to_owned(),
             token_of,
             question,
+            answered: Arc::default(),
         }
+    }
+
+    /// Asks a service of which nothing was heard lately for nothing but an answer: a change waits
+    /// long, and not for nobody.
+    fn is_there(&self) -> Result<(), GlobalError> {
+        let answered = || self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        if answered().is_some_and(|at| at.elapsed() < KNOWN) {
+            return Ok(());
+        }
+        self.send(
+            None,
+            &Method::GET,
+            "/health/live",
+            Outbound::nothing(),
+            THERE,
+        )?;
+        *answered() = Some(Instant::now());
+        Ok(())
     }
 
     async fn ask<T: DeserializeOwned + Send + 'static>(
@@ -78,6 +103,27 @@ impl RemoteStore {
         body: Outbound,
         within: Duration,
     ) -> Result<T, GlobalError> {
+        if within > self.question {
+            self.is_there()?;
+        }
+        let (status, bytes) = self.send(token, method, path, body, within)?;
+        if status == 200 {
+            return serde_json::from_slice(&bytes).map_err(|_| GlobalError::Unavailable {
+                message: "its answer is not one of a service of published knowledge".to_owned(),
+            });
+        }
+        Err(refused(status, &bytes))
+    }
+
+    /// Status and body of an answer, whatever they are.
+    fn send(
+        &self,
+        token: Option<&str>,
+        method: &Method,
+        path: &str,
+        body: Outbound,
+        within: Duration,
+    ) -> Result<(u16, Vec<u8>), GlobalError> {
         let request = ureq::http::Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.url))
@@ -93,12 +139,7 @@ impl RemoteStore {
         let status = answer.status().as_u16();
         let read = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX);
         let bytes = read.read_to_vec().map_err(|error| away(&error))?;
-        if status == 200 {
-            return serde_json::from_slice(&bytes).map_err(|_| GlobalError::Unavailable {
-                message: "its answer is not one of a service of published knowledge".to_owned(),
-            });
-        }
-        Err(refused(status, &bytes))
+        Ok((status, bytes))
     }
 }
 
@@ -190,12 +231,13 @@ impl GlobalStore for RemoteStore {
             .await
     }
 
-    async fn versions(
+    async fn versions_page(
         &self,
         caller: &Caller,
         id: RecordId,
+        ListPage { offset, limit }: ListPage,
     ) -> Result<Vec<GlobalRecord>, GlobalError> {
-        let path = format!("/v1/publications/{id}/versions");
+        let path = format!("/v1/publications/{id}/versions?offset={offset}&limit={limit}");
         self.ask(caller, Method::GET, path, Outbound::nothing(), CHANGE)
             .await
     }
@@ -219,8 +261,12 @@ impl GlobalStore for RemoteStore {
             .await
     }
 
-    async fn published(&self, caller: &Caller) -> Result<Vec<GlobalRecord>, GlobalError> {
-        let path = "/v1/publications".to_owned();
+    async fn published_page(
+        &self,
+        caller: &Caller,
+        ListPage { offset, limit }: ListPage,
+    ) -> Result<Vec<GlobalRecord>, GlobalError> {
+        let path = format!("/v1/publications?offset={offset}&limit={limit}");
         self.ask(caller, Method::GET, path, Outbound::nothing(), CHANGE)
             .await
     }
@@ -304,6 +350,24 @@ impl GlobalStore for RemoteStore {
         let path = format!("/v1/audit?limit={limit}");
         self.ask(caller, Method::GET, path, Outbound::nothing(), CHANGE)
             .await
+    }
+
+    async fn answers(&self) -> Result<(), GlobalError> {
+        let store = self.clone();
+        let asked = tokio::task::spawn_blocking(move || {
+            let (status, body) = store.send(
+                None,
+                &Method::GET,
+                "/health/ready",
+                Outbound::nothing(),
+                THERE,
+            )?;
+            match status {
+                200 => Ok(()),
+                _ => Err(refused(status, &body)),
+            }
+        });
+        asked.await.unwrap_or_else(|error| Err(away(&error)))
     }
 }
 

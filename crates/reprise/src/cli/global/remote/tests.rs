@@ -1,7 +1,7 @@
 //! The suite that every store passes, over the wire; and the doors of the service.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::io::{BufRead, BufReader};
 
 use reprise_engine::Engine;
 use reprise_global::conformance::{DIMENSIONS, document, member, user, word_space, word_vectors};
@@ -499,4 +499,37 @@ async fn bodies_are_described_take_the_daemons_words_and_no_unknown_parameter() 
         let (status, said) = house.raw(&token, Method::GET, path, "").await;
         assert_eq!(status, 400, "{path}: {said}");
     }
+}
+
+/// A service that takes connections and requests and says nothing; what the requests begin with.
+fn silent() -> (String, std::sync::mpsc::Receiver<String>) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (sender, heard) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut held = Vec::new();
+        for stream in listener.incoming() {
+            let stream = stream.unwrap();
+            let mut line = String::new();
+            BufReader::new(&stream).read_line(&mut line).unwrap();
+            held.push(stream);
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    (url, heard)
+}
+
+#[tokio::test]
+async fn a_service_that_says_nothing_is_asked_for_a_word_before_anything_is_sent_to_it() {
+    let (url, heard) = silent();
+    let store = RemoteStore::new(&url, Arc::new(|_| Ok(None)), Duration::from_secs(5));
+    let published = store.publish(&user("ann"), document("plan", "words")).await;
+    assert!(
+        matches!(published, Err(GlobalError::Unavailable { .. })),
+        "{published:?}"
+    );
+    let heard: Vec<String> = heard.try_iter().collect();
+    assert_eq!(heard, ["GET /health/live HTTP/1.1\r\n"]);
 }
