@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::DateTime;
 use hyper_util::server::graceful::GracefulShutdown;
 use reprise_agent::{MemoryConfig, MemoryService};
 use tokio::net::{TcpListener, UnixListener};
@@ -98,6 +99,9 @@ impl Daemon {
             user,
             settings,
         } = options;
+        if config.clock.now() <= DateTime::UNIX_EPOCH {
+            return Err(DaemonError::Clock);
+        }
         place.prepare()?;
         let lock = LifeLock::take(&place, replace, patience).await?;
         let tokens = Arc::new(TokenFile::new(place.tokens()));
@@ -131,6 +135,7 @@ impl Daemon {
             tokens,
             rates: Arc::new(Rates::new(requests_per_second)),
             page: Arc::new(PageDoor::new(new_doors, page_clock)),
+            description: Arc::default(),
         };
         Ok(Self {
             app,
@@ -175,9 +180,7 @@ impl Daemon {
             listening.spawn(entrance(door).tcp(tcp));
         }
         let memories = app.memories.clone();
-        let keeping = tokio::spawn(async move {
-            tokio::join!(memories.keep_projections(), memories.keep_told());
-        });
+        let keeping = tokio::spawn(async move { memories.keep().await });
         let ended = loop {
             let ended = tokio::select! {
                 Some((listener, router)) = doors.recv() => {

@@ -79,8 +79,10 @@ fn sentence(said: &str, wrong: Option<&str>, known: &[&str]) -> String {
     let unknown = said.strip_prefix("unknown field `");
     let Some(given) = unknown.and_then(|rest| rest.split('`').next()) else {
         return match wrong {
-            Some(wrong) if !said.contains(&format!("`{wrong}`")) => format!("`{wrong}`: {said}"),
-            _ => said.to_owned(),
+            Some(wrong) if !said.contains(&format!("`{wrong}`")) => {
+                format!("`{wrong}`: {}", hinted(said.to_owned()))
+            }
+            _ => hinted(said.to_owned()),
         };
     };
     if known.contains(&given) {

@@ -167,6 +167,11 @@ impl Memories {
         }
     }
 
+    /// Does what goes on beside requests, without end.
+    pub async fn keep(&self) {
+        tokio::join!(self.keep_projections(), self.keep_told());
+    }
+
     /// Brings every configured projection up to date, now and after each change, without end. What
     /// cannot be written is logged, and tried again with the next change.
     pub async fn keep_projections(&self) {

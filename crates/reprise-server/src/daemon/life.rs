@@ -17,6 +17,9 @@ const REQUESTS_MAX: usize = 256;
 const LARGE_MAX: usize = 8;
 /// Exports and backups at once: each holds a thread while its reader takes what it reads.
 const STREAMS_MAX: usize = 16;
+/// Listeners to changes at once: each holds a connection for as long as it likes, and there are
+/// others who need one.
+const LISTENERS_MAX: usize = 128;
 /// Shortest wait between two looks at whether anybody asks.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -43,6 +46,7 @@ pub(crate) struct Life {
     pub(crate) requests: Arc<Shares>,
     pub(crate) large: Arc<Shares>,
     pub(crate) streams: Arc<Shares>,
+    pub(crate) listeners: Arc<Shares>,
     pub(crate) served: AtomicU64,
     used: Mutex<Instant>,
     ending: watch::Sender<bool>,
@@ -59,6 +63,7 @@ impl Life {
             requests: Shares::new(REQUESTS_MAX),
             large: Shares::new(LARGE_MAX),
             streams: Shares::new(STREAMS_MAX),
+            listeners: Shares::new(LISTENERS_MAX),
             served: AtomicU64::new(0),
             used: Mutex::new(Instant::now()),
             ending: watch::Sender::new(false),

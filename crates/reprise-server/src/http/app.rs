@@ -1,7 +1,8 @@
 //! What every handler can reach.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use axum::body::Bytes;
 use reprise_operations::{Catalogue, Memories};
 use reprise_types::UserId;
 
@@ -26,4 +27,6 @@ pub(crate) struct App {
     pub(crate) tokens: Arc<TokenFile>,
     pub(crate) rates: Arc<Rates>,
     pub(crate) page: Arc<PageDoor>,
+    /// `/openapi.json`, made once: whoever asks for it needs no token.
+    pub(crate) description: Arc<OnceLock<Bytes>>,
 }

@@ -6,8 +6,9 @@ mod problems;
 
 use std::collections::BTreeMap;
 
-use axum::Json;
 use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
 use reprise_operations::{Callers, Catalogue, Effect, Entry, Method, ProblemKind, bound};
 use reprise_redact::Redaction;
 use schemars::SchemaGenerator;
@@ -18,8 +19,10 @@ use super::app::App;
 use super::extract::ADDRESS_CHARS_MAX;
 use problems::{ANY, answers};
 
-pub(super) async fn serve(State(app): State<App>) -> Json<Value> {
-    Json(document(&app.catalogue))
+pub(super) async fn serve(State(app): State<App>) -> impl IntoResponse {
+    let made = || document(&app.catalogue).to_string().into();
+    let text = app.description.get_or_init(made).clone();
+    ([(CONTENT_TYPE, "application/json")], text)
 }
 
 /// What describes the types of bodies that are taken, and of answers that are given.

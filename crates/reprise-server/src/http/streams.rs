@@ -95,7 +95,13 @@ async fn changes(
     State(app): State<App>,
     Who(user): Who,
     Extension(identity): Extension<Identity>,
-) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
+    let share = app.life.listeners.take(&identity.asker).ok_or_else(|| {
+        Problem::new(
+            ProblemKind::Overloaded,
+            "as many listeners of yours as may be hear of changes; end one, and try again",
+        )
+    })?;
     let (sender, told) = mpsc::channel(CHANGES_WAITING);
     let mut changes = app.memories.listen();
     let (life, tokens) = (Arc::clone(&app.life), Arc::clone(&app.tokens));
@@ -116,7 +122,10 @@ async fn changes(
             }
         }
     });
-    let heard = ReceiverStream::new(told);
+    let heard = ReceiverStream::new(told).map(move |heard| {
+        let _held = &share;
+        heard
+    });
     let events = heard.filter_map(move |heard| match heard {
         Ok(change) if change.user == user => {
             let data = serde_json::to_string(&change).unwrap_or_default();
@@ -125,5 +134,5 @@ async fn changes(
         Ok(_) => None,
         Err(_) => Some(Ok(Event::default().event("missed").data("{}"))),
     });
-    Sse::new(events).keep_alive(KeepAlive::default())
+    Ok(Sse::new(events).keep_alive(KeepAlive::default()))
 }

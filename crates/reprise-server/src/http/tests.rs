@@ -94,11 +94,29 @@ async fn what_is_kept_over_the_socket_is_found_corrected_and_forgotten() {
     let sent_again: MemoryRecord = client.ask(&change).await.unwrap();
     assert_eq!((third.id, third.supersedes), (sent_again.id, Some(new.id)));
 
-    let gone: Value = client
-        .ask(&Call::delete(at(&["records", "m1"])))
+    // So is what takes it away: sent again it tells what it did, and another one finds nothing.
+    let delete = Call::delete(at(&["records", "m1"]));
+    let named = delete.clone().named("fourth");
+    for _ in 0..2 {
+        let gone: Value = client.ask(&named).await.unwrap();
+        assert_eq!(gone["forgotten"], json!([third.id, new.id, id]));
+    }
+    let missing = client.ask::<Value>(&delete).await.unwrap_err();
+    assert_eq!(missing.kind, ProblemKind::NotFound);
+    let forget = Call::post(at(&["forget"]), &json!({"session": "s9"})).named("fifth");
+    let kept = json!({"text": "for a while", "session_id": "s9"});
+    let kept: Value = client
+        .ask(&Call::post(at(&["records"]), &kept))
         .await
         .unwrap();
-    assert_eq!(gone["forgotten"], json!([third.id, new.id, id]));
+    for _ in 0..2 {
+        let gone: Value = client.ask(&forget).await.unwrap();
+        assert_eq!(
+            gone["forgotten"],
+            json!([kept["outcomes"][0]["id"]]),
+            "{kept}"
+        );
+    }
     let answer: Answer = client.ask(&ask).await.unwrap();
     assert!(answer.results.is_empty(), "{:?}", answer.results);
     running.end().await;

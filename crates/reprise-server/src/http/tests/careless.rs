@@ -163,3 +163,40 @@ async fn a_failure_names_no_path_of_this_machine() {
     assert!(failed.detail.contains("ada"), "{failed}");
     running.end().await;
 }
+
+#[tokio::test]
+async fn who_listens_to_changes_on_every_connection_leaves_room_for_requests() {
+    let running = run().await;
+    let tokens = TokenFile::new(running.place.tokens());
+    let now = reprise_types::parse_timestamp("2026-02-16T09:00:00Z").unwrap();
+    let token = tokens.add("greedy", Scope::All, now).unwrap();
+    let host = running.http;
+    let mut listening = Vec::new();
+    let mut refused = 0;
+    for _ in 0..200 {
+        let mut stream = TcpStream::connect(host).await.unwrap();
+        let path = at(&["changes"]);
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).await.unwrap();
+        match head.as_slice() {
+            b"HTTP/1.1 200" => listening.push(stream),
+            b"HTTP/1.1 429" => refused += 1,
+            other => panic!("{}", String::from_utf8_lossy(other)),
+        }
+    }
+    assert!(
+        refused > 100 && !listening.is_empty(),
+        "{refused} of 200 were refused"
+    );
+    // Over the socket as many more are heard, and one that leaves makes room.
+    let _live = running
+        .client
+        .bytes(&Call::get("/health/live"))
+        .await
+        .unwrap();
+    drop(listening);
+    running.end().await;
+}
