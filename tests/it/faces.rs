@@ -192,8 +192,13 @@ fn the_command_line_asks_the_daemon_where_one_runs() {
     assert!(learned.contains("\"learned\":1"), "{learned}");
     // Who has no memory remembers nothing, whoever is asked.
     for past in [&["--no-daemon"][..], &[]] {
-        let said = run(&[past, &["recall", "--user", "nobody", "anything"]].concat());
-        assert!(said.starts_with("nothing comes to mind\n"), "{said}");
+        let said = home.run(&[past, &["recall", "--user", "nobody", "anything"]].concat());
+        assert_eq!(said.code, Some(2), "{}", said.stderr);
+        assert!(
+            said.stdout.starts_with("nothing comes to mind\n"),
+            "{}",
+            said.stdout
+        );
     }
     assert!(!home.data().join("nobody").exists());
     // And one that cannot be looked at is not taken for one that is not there.

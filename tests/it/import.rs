@@ -13,8 +13,18 @@ fn fixture(name: &str) -> PathBuf {
     crates.join("tests/fixtures").join(name)
 }
 
+/// The answer of a command; its code says whether some of its input was refused.
 fn run(home: &Home, arguments: &[&str]) -> Value {
-    home.asked(&[arguments, &["--user", "ada"]].concat())
+    let done = home.run(&[&["--json"], arguments, &["--user", "ada"]].concat());
+    let said: Value = serde_json::from_str(&done.stdout).expect("JSON");
+    let refused = said["rejected"].as_u64().unwrap_or_default() > 0;
+    assert_eq!(
+        done.code,
+        Some(i32::from(refused)),
+        "{arguments:?}: {}",
+        done.stderr
+    );
+    said
 }
 
 fn counts(report: &Value) -> [u64; 3] {

@@ -39,4 +39,5 @@ mod together;
 mod traces;
 mod tutorial;
 mod wall;
+mod wayward;
 mod workspace;

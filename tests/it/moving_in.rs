@@ -25,8 +25,18 @@ fn command(home: &Home, arguments: &[&str]) -> Finished {
     home.run(&[arguments, &["--user", "ada", "--json"]].concat())
 }
 
+/// The answer of a command; its code says whether some of its input was refused.
 fn run(home: &Home, arguments: &[&str]) -> Value {
-    home.asked(&[arguments, &["--user", "ada"]].concat())
+    let done = command(home, arguments);
+    let said: Value = serde_json::from_str(&done.stdout).expect("JSON");
+    let refused = said["rejected"].as_u64().unwrap_or_default() > 0;
+    assert_eq!(
+        done.code,
+        Some(i32::from(refused)),
+        "{arguments:?}: {}",
+        done.stderr
+    );
+    said
 }
 
 /// What is said where nothing could be kept: a sentence on stderr, or one in the report.

@@ -44,7 +44,7 @@ pub use observation::{
     FramePlan, FrameRules, FrameSummary, Observation, ObservationQuery, ObservationType,
     Observations, frame_of, frame_tokens, frame_type, is_frame, plan_frames,
 };
-pub use project::Project;
+pub use project::{Project, TooFar, Walks};
 pub use projection::{ProjectionKind, Rebuilt, compare, hindrance, rebuild};
 pub use referee::compare_stock;
 pub use reference::{

@@ -12,6 +12,9 @@ use crate::error::ImportError;
 /// Longest line that is read.
 const LINE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
+/// What some editors put before a text; it belongs to none of its lines.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Numbered lines of a reader.
 #[derive(Debug)]
 pub struct Lines<R> {
@@ -66,6 +69,9 @@ impl<R: BufRead> Iterator for Lines<R> {
                 let why = format!("the line is longer than {LINE_BYTES_MAX} bytes; split it");
                 return Some(Ok((self.number, Err(why))));
             }
+            if self.number == 1 && bytes.starts_with(BYTE_ORDER_MARK) {
+                bytes.drain(..BYTE_ORDER_MARK.len());
+            }
             match String::from_utf8(bytes) {
                 Ok(line) if line.trim().is_empty() => {}
                 Ok(line) => return Some(Ok((self.number, Ok(line)))),
@@ -76,6 +82,11 @@ impl<R: BufRead> Iterator for Lines<R> {
             }
         }
     }
+}
+
+/// A text's bytes without the mark that some editors put before it.
+pub(crate) fn unmarked(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)
 }
 
 /// The object of a line of JSON, or a sentence about it.
@@ -101,12 +112,18 @@ mod tests {
     #[test]
     fn a_bad_line_spoils_itself_only() {
         let long = "x".repeat(LINE_BYTES_MAX as usize + 7);
-        let bytes = [b"a\n\n\xff\n".as_slice(), long.as_bytes(), b"\nb"].concat();
+        let bytes = [
+            b"\xef\xbb\xbfa\n\n\xff\n".as_slice(),
+            long.as_bytes(),
+            b"\nb",
+        ]
+        .concat();
         let lines: Vec<_> = Lines::new(bytes.as_slice()).map(Result::unwrap).collect();
         let numbers: Vec<u64> = lines.iter().map(|(number, _)| *number).collect();
         assert_eq!(numbers, [1, 3, 4, 5]);
         assert!(lines[1].1.as_ref().unwrap_err().contains("UTF-8"));
         assert!(lines[2].1.as_ref().unwrap_err().contains("longer"));
+        assert_eq!(lines[0].1.as_deref(), Ok("a\n"));
         assert_eq!(lines[3].1.as_deref(), Ok("b"));
     }
 }

@@ -1,15 +1,15 @@
 //! What a folder's project is called, so that its worktrees, its clones and other machines mean the
 //! same, and two folders of one name do not.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use git2::Repository;
+use git2::{Oid, Repository};
 use reprise_types::normal_tag;
+use serde::{Deserialize, Serialize};
 
 use crate::naming::hex_id;
 
-/// Commits that are walked to find the first one.
-const COMMITS_MAX: usize = 100_000;
 /// Clones of clones on one machine.
 const CLONES_MAX: usize = 4;
 
@@ -21,16 +21,42 @@ pub struct Project {
     name: String,
 }
 
+/// How far back towards their first commit repositories without a remote were walked: from the
+/// folder that each keeps its objects in to the oldest commit that was reached. It saves the way,
+/// and nothing else: without it a repository is walked anew.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Walks(BTreeMap<PathBuf, String>);
+
+/// Repositories whose walks are kept; of more, all are walked anew.
+const WALKS_MAX: usize = 1_000;
+
+/// A history that goes further back than was walked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "its repository has no remote, and its first commit was not reached within {commits} commits; \
+     add a remote, or ask again: what was walked is remembered"
+)]
+pub struct TooFar {
+    commits: usize,
+}
+
 impl Project {
     /// The project that a folder belongs to; `None` outside of any repository.
     #[must_use]
     pub fn of(folder: &Path) -> Option<Self> {
+        Self::within(folder, usize::MAX, &mut Walks::default())?.ok()
+    }
+
+    /// The same, walking back over at most so many commits, from where the last walk ended.
+    pub fn within(
+        folder: &Path,
+        commits: usize,
+        walks: &mut Walks,
+    ) -> Option<Result<Self, TooFar>> {
         let repository = Repository::discover(folder).ok()?;
         let root = repository.workdir().unwrap_or(repository.path()).to_owned();
-        Some(Self {
-            name: identity(&repository, CLONES_MAX),
-            root,
-        })
+        let name = identity(&repository, CLONES_MAX, commits, walks);
+        Some(name.map(|name| Self { root, name }))
     }
 
     /// What it is called everywhere.
@@ -55,7 +81,12 @@ impl Project {
     }
 }
 
-fn identity(repository: &Repository, clones: usize) -> String {
+fn identity(
+    repository: &Repository,
+    clones: usize,
+    commits: usize,
+    walks: &mut Walks,
+) -> Result<String, TooFar> {
     // A worktree has the folder of the repository that it belongs to.
     let common = repository.commondir();
     let folder = match common.file_name() {
@@ -63,10 +94,10 @@ fn identity(repository: &Repository, clones: usize) -> String {
         _ => common,
     };
     match remote(repository) {
-        Some(Remote::Elsewhere(name)) => return name,
+        Some(Remote::Elsewhere(name)) => return Ok(name),
         Some(Remote::Here(origin)) if clones > 0 => {
             if let Ok(origin) = Repository::open(origin) {
-                return identity(&origin, clones - 1);
+                return identity(&origin, clones - 1, commits, walks);
             }
         }
         _ => {}
@@ -74,8 +105,9 @@ fn identity(repository: &Repository, clones: usize) -> String {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let name = name.trim_end_matches(".git");
     // Where nothing is committed yet, the place has to do.
-    let seed = first_commit(repository).unwrap_or_else(|| hex_id(&[&folder.to_string_lossy()]));
-    format!("{name}-{}", &seed[..8])
+    let first = walks.first_commit(repository, commits)?;
+    let seed = first.unwrap_or_else(|| hex_id(&[&folder.to_string_lossy()]));
+    Ok(format!("{name}-{}", &seed[..8]))
 }
 
 enum Remote {
@@ -124,16 +156,42 @@ fn server(url: &str) -> Option<String> {
     (!host.is_empty() && !path.is_empty()).then_some(whole)
 }
 
-/// The first commit of the line that leads to HEAD.
-fn first_commit(repository: &Repository) -> Option<String> {
-    let mut commit = repository.head().ok()?.peel_to_commit().ok()?;
-    for _ in 0..COMMITS_MAX {
-        match commit.parent(0) {
-            Ok(parent) => commit = parent,
-            Err(_) => return Some(commit.id().to_string()),
+impl Walks {
+    /// The first commit of the line that leads to HEAD; `None` where nothing is committed.
+    fn first_commit(
+        &mut self,
+        repository: &Repository,
+        commits: usize,
+    ) -> Result<Option<String>, TooFar> {
+        let head = repository.head().and_then(|head| head.peel_to_commit());
+        let Ok(mut commit) = head else {
+            return Ok(None);
+        };
+        let place = repository.commondir().to_owned();
+        let reached = self.0.get(&place).and_then(|id| Oid::from_str(id).ok());
+        // One that is gone was another history's.
+        if let Some(known) = reached.and_then(|id| repository.find_commit(id).ok()) {
+            commit = known;
         }
+        let mut walked = 0;
+        let is_first = loop {
+            match commit.parent(0) {
+                Err(_) => break true,
+                Ok(_) if walked == commits => break false,
+                Ok(parent) => commit = parent,
+            }
+            walked += 1;
+        };
+        let id = commit.id().to_string();
+        if self.0.len() >= WALKS_MAX {
+            self.0.clear();
+        }
+        self.0.insert(place, id.clone());
+        if is_first {
+            return Ok(Some(id));
+        }
+        Err(TooFar { commits })
     }
-    None
 }
 
 #[cfg(test)]

@@ -72,6 +72,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
     let context = Context {
         config: Config::read(&places.config, is_named)?,
         places,
+        is_config_named: is_named,
         json: common.json,
         no_model: common.no_model,
         no_daemon: common.no_daemon,

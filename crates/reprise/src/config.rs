@@ -15,7 +15,7 @@ use reprise_embed::Variant;
 use reprise_engine::LearnSettings;
 use reprise_global::{Caller, TierOptions};
 use reprise_knowledge::ProjectionKind;
-use reprise_operations::{Projection, TagRules, Workspaces};
+use reprise_operations::{Projection, TagRules, Workspaces, hinted};
 use reprise_redact::is_plain_to_another;
 use reprise_types::{RecallScope, UserId};
 use serde::Deserialize;
@@ -176,7 +176,9 @@ impl Config {
             return Ok(Self::default());
         };
         let wrong = || format!("`{}` is not a configuration; correct it", path.display());
-        let config: Self = toml_edit::de::from_str(&text).with_context(wrong)?;
+        let config: Self = toml_edit::de::from_str(&text)
+            .map_err(|error| anyhow::Error::msg(told(&error, &text)))
+            .with_context(wrong)?;
         config.learn_settings().with_context(wrong)?;
         config.global_tier().with_context(wrong)?;
         for place in &config.projections {
@@ -373,6 +375,16 @@ impl Config {
             ),
             ("global.token", has_token.then(|| "set".to_owned()), "none"),
         ]
+    }
+}
+
+/// What is wrong, and in which line.
+fn told(error: &toml_edit::de::Error, text: &str) -> String {
+    let said = hinted(error.message().to_owned());
+    let before = error.span().and_then(|span| text.get(..span.start));
+    match before.map(|before| before.matches('\n').count() + 1) {
+        Some(line) => format!("line {line}: {said}"),
+        None => said,
     }
 }
 

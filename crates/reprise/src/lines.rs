@@ -7,6 +7,9 @@ use reprise_knowledge::read_yaml;
 /// Longest line that is read whole: a text at its limit, escaped, with its metadata, and room.
 const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
+/// What some editors put before a text; it belongs to none of its lines.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Numbered lines of a file, one bad line at a time: invalid UTF-8 spoils its own line only.
 pub(crate) struct Lines<R> {
     reader: R,
@@ -48,6 +51,9 @@ impl<R: BufRead> Lines<R> {
                 let why = format!("it has more than {LINE_BYTES_MAX} bytes");
                 (self.number, Err(why))
             }));
+        }
+        if self.number == 1 && bytes.starts_with(BYTE_ORDER_MARK) {
+            bytes.drain(..BYTE_ORDER_MARK.len());
         }
         let line = String::from_utf8(bytes)
             .map_err(|error| format!("byte {} is not UTF-8", error.utf8_error().valid_up_to() + 1));
@@ -107,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_bad_line_spoils_only_itself() {
-        let bytes = b"one\n\xff\n\ntwo".as_slice();
+        let bytes = b"\xef\xbb\xbfone\n\xff\n\ntwo".as_slice();
         let lines: Vec<_> = Lines::new(bytes).map(Result::unwrap).collect();
         assert_eq!(lines[0], (1, Ok("one\n".to_owned())));
         assert_eq!(lines[1].0, 2);

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         // To an agent's program a hook's 2 is a veto: an entry of another version in its
         // configuration must not hold up every prompt.
-        Err(error) if error.use_stderr() && std::env::args_os().any(|word| word == "hook") => {
+        Err(error) if error.use_stderr() && is_hook(command.clone()) => {
             drop(error.print());
             return Exit::Refused.into();
         }
@@ -72,6 +72,13 @@ fn main() -> ExitCode {
         Exit::Failed
     });
     exit.into()
+}
+
+/// Whether the command that was typed is `hook`, whatever is wrong with the rest.
+fn is_hook(command: clap::Command) -> bool {
+    let matches = command.ignore_errors(true);
+    let matches = matches.try_get_matches_from(std::env::args_os());
+    matches.is_ok_and(|matches| matches.subcommand_name() == Some("hook"))
 }
 
 /// Nothing but options was typed, be it in the environment.

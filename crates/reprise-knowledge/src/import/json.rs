@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::give::Giver;
 use crate::error::ImportError;
-use crate::lines::{Lines, object};
+use crate::lines::{Lines, object, unmarked};
 
 /// Largest JSON document that is read whole.
 pub(super) const DOCUMENT_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -72,7 +72,7 @@ pub(super) fn document(file: &Path) -> Result<Document, ImportError> {
         Err(ImportError::File(FileError::TooLarge { .. })) => return Ok(Document::Lines),
         whole => whole?,
     };
-    let error = match serde_json::from_slice(&whole) {
+    let error = match serde_json::from_slice(unmarked(&whole)) {
         Ok(whole) => return Ok(Document::Whole(whole)),
         Err(error) => error,
     };

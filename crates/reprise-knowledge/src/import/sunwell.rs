@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::give::Giver;
 use super::json::whole;
 use crate::error::ImportError;
-use crate::lines::{Lines, object, text};
+use crate::lines::{Lines, object, text, unmarked};
 use shape::{Made, Place};
 
 /// Files of lines, in the order in which they are read: a decision comes before the learning that
@@ -138,7 +138,7 @@ fn document(
         Err(ImportError::File(error)) => return giver.refuse(&name, error.to_string()),
         whole => whole?,
     };
-    match serde_json::from_slice(&whole) {
+    match serde_json::from_slice(unmarked(&whole)) {
         Ok(value) => read(giver, &name, value),
         Err(error) => giver.refuse(&name, format!("it is no JSON: {error}")),
     }

@@ -62,3 +62,44 @@ fn a_remote_names_the_project_however_it_is_spelled() {
     assert_eq!(server("C:\\work\\api"), None);
     assert_eq!(server("../api:2"), None);
 }
+
+/// Commits more on top of what is there.
+fn committed(repository: &Repository, count: usize) {
+    let author = Signature::now("Ada", "ada@example.com").unwrap();
+    for number in 0..count {
+        let parent = repository.head().unwrap().peel_to_commit().unwrap();
+        let tree = parent.tree().unwrap();
+        let words = format!("more {number}");
+        repository
+            .commit(Some("HEAD"), &author, &author, &words, &tree, &[&parent])
+            .unwrap();
+    }
+}
+
+#[test]
+fn a_long_history_is_walked_in_steps_that_are_remembered() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = repository(&folder.path().join("long"), "first");
+    committed(&long, 25);
+    let path = folder.path().join("long");
+    let whole = Project::of(&path).unwrap();
+    let mut walks = Walks::default();
+    let mut step = || {
+        // As it is kept between two calls.
+        let kept = serde_json::to_string(&walks).unwrap();
+        walks = serde_json::from_str(&kept).unwrap();
+        Project::within(&path, 10, &mut walks).unwrap()
+    };
+    assert!(step().is_err() && step().is_err());
+    assert_eq!(step(), Ok(whole.clone()));
+    // From then on no commit is walked, however many come on top.
+    committed(&long, 3);
+    let known = Project::within(&path, 0, &mut walks).unwrap();
+    assert_eq!(known, Ok(whole));
+    // Another history at the same place is walked anew.
+    fs_err::remove_dir_all(&path).unwrap();
+    committed(&repository(&path, "another"), 5);
+    let other = Project::within(&path, 10, &mut walks).unwrap();
+    assert_eq!(other, Ok(Project::of(&path).unwrap()));
+    assert_ne!(other, known);
+}

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 
 use anyhow::Context as _;
-use reprise_operations::Catalogue;
+use reprise_operations::{Catalogue, from_json};
 use serde_json::{Map, Value};
 
 use super::Context;
@@ -28,7 +28,8 @@ pub(super) fn run(context: &Context, arguments: &CallArguments) -> anyhow::Resul
         text.clear();
         std::io::stdin().read_to_string(&mut text)?;
     }
-    let given: Map<String, Value> = serde_json::from_str(&text)
+    let given: Map<String, Value> = from_json(text.as_bytes())
+        .map_err(anyhow::Error::msg)
         .with_context(|| format!("the arguments of `{name}` are a JSON object"))?;
     let session = Session::open(context, &arguments.whose.user, entry.spec.effect)?;
     let answer = session.run(entry, given);

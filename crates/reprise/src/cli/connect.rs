@@ -146,9 +146,11 @@ fn suggest(arguments: &ConnectArguments) {
 }
 
 fn entry(context: &Context, arguments: &ConnectArguments) -> anyhow::Result<Entry> {
+    let named = context.is_config_named;
     Ok(Entry {
         program: std::env::current_exe()?.display().to_string(),
         data: context.places.data.display().to_string(),
+        config: named.then(|| context.places.config.display().to_string()),
         user: arguments.whose.user.to_string(),
         of_project: arguments.scope == ConnectScope::Project,
         replaces: arguments.replace,

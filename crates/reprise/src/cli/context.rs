@@ -17,6 +17,8 @@ pub(crate) struct Context {
     /// Print JSON instead of prose.
     pub(crate) json: bool,
     pub(crate) no_model: bool,
+    /// Somebody named the configuration file: what is started for this command takes it too.
+    pub(crate) is_config_named: bool,
     /// Leave a running daemon alone.
     pub(crate) no_daemon: bool,
     /// How long a daemon may be silent.

@@ -6,8 +6,8 @@ use std::path::Path;
 use reprise_operations::Problem;
 use reprise_server::{Call, Client, Starter};
 use serde::de::DeserializeOwned;
-use tokio::runtime::Runtime;
 
+use super::runtime::Runtime;
 use super::{Context, runtime};
 
 /// A daemon that answers, and the runtime that asks it.
@@ -27,13 +27,15 @@ pub(super) fn client(context: &Context) -> anyhow::Result<Client> {
         places.data.clone().into(),
         "--models-dir".into(),
         places.models.clone().into(),
-        "serve".into(),
-        "--idle-exit".into(),
-        IDLE_EXIT_SECONDS.to_string().into(),
     ];
-    if context.no_model {
-        arguments.insert(0, "--no-model".into());
+    if context.is_config_named {
+        arguments.extend(["--config".into(), places.config.clone().into()]);
     }
+    if context.no_model {
+        arguments.push("--no-model".into());
+    }
+    let idle_exit = IDLE_EXIT_SECONDS.to_string();
+    arguments.extend(["serve".into(), "--idle-exit".into(), idle_exit.into()]);
     let starter = Starter {
         program: std::env::current_exe()?,
         arguments,
@@ -43,8 +45,18 @@ pub(super) fn client(context: &Context) -> anyhow::Result<Client> {
 }
 
 impl Daemon {
-    /// The running daemon; `None` where none runs or the caller said to leave it alone.
+    /// The running daemon, for what is asked of memory: where it dies meanwhile, another is
+    /// started. `None` where none runs or the caller said to leave it alone.
     pub(super) fn running(context: &Context) -> anyhow::Result<Option<Self>> {
+        let Some(seen) = Self::seen(context)? else {
+            return Ok(None);
+        };
+        let client = client(context)?;
+        Ok(Some(Self { client, ..seen }))
+    }
+
+    /// The same, for what is asked of this very daemon.
+    pub(super) fn seen(context: &Context) -> anyhow::Result<Option<Self>> {
         if context.no_daemon {
             return Ok(None);
         }

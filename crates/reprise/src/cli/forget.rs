@@ -51,7 +51,7 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
             Err(error) => super::note(&format!("warning: {error}")),
         }
     }
-    let body = body(arguments, &session)?;
+    let body = body(context, arguments, &session)?;
     let done = session.call::<Forget>(body)?;
     let forgotten = &done.forgotten;
     let mut proof = None;
@@ -90,7 +90,7 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
 /// Says what would be forgotten.
 fn preview(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exit> {
     let session = Session::open(context, &arguments.user, Effect::Reads)?;
-    let body = body(arguments, &session)?;
+    let body = body(context, arguments, &session)?;
     let would = session.call::<Forget>(body);
     session.close();
     let would = would?;
@@ -261,7 +261,11 @@ impl Drafts {
     }
 }
 
-fn body(arguments: &ForgetArguments, session: &Session) -> anyhow::Result<forget::Arguments> {
+fn body(
+    context: &Context,
+    arguments: &ForgetArguments,
+    session: &Session,
+) -> anyhow::Result<forget::Arguments> {
     let what = &arguments.what;
     let named = if arguments.dry_run {
         project::named
@@ -274,7 +278,7 @@ fn body(arguments: &ForgetArguments, session: &Session) -> anyhow::Result<forget
         session: what.session.clone(),
         before: what.before.map(|before| before.to_rfc3339()),
         tag: what.tag.clone(),
-        project: named(session, what.project.as_deref())?,
+        project: named(context, session, what.project.as_deref())?,
         dry_run: arguments.dry_run,
         reason: Some(arguments.reason.clone()),
     })

@@ -4,10 +4,10 @@
 use std::io::{Read, Write};
 use std::time::Duration;
 
-use reprise_knowledge::Project;
 use reprise_operations::HookAnswer;
 use reprise_server::{Call, Client};
 
+use super::project::{self, HOOK_COMMITS_MAX};
 use super::{Context, daemon};
 use crate::args::HookArguments;
 use crate::exit::Exit;
@@ -43,6 +43,7 @@ pub(super) fn run(context: &Context, arguments: &HookArguments) -> Exit {
 /// `None` for anything that does not work out.
 async fn ask(context: &Context, arguments: &HookArguments) -> Option<HookAnswer> {
     let (program, event) = (arguments.program, arguments.event);
+    let own = context.clone();
     let read = tokio::task::spawn_blocking(move || {
         let mut input = String::new();
         let mut stdin = std::io::stdin().lock().take(INPUT_BYTES_MAX);
@@ -50,8 +51,11 @@ async fn ask(context: &Context, arguments: &HookArguments) -> Option<HookAnswer>
         let mut report = program.report(event, &input)?;
         // Worktrees, clones and other machines mean the same project.
         let folder = program.folder(&input);
-        if let Some(project) = folder.as_deref().and_then(Project::of) {
-            project.name().clone_into(&mut report.project);
+        let found = folder.and_then(|folder| project::of(&own, &folder, HOOK_COMMITS_MAX));
+        match found {
+            Some(Ok(project)) => project.name().clone_into(&mut report.project),
+            Some(Err(error)) => tracing::warn!(%error, "this moment is of no project"),
+            None => {}
         }
         Some(report)
     });

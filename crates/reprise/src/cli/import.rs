@@ -316,6 +316,9 @@ fn say(context: &Context, arguments: &ImportArguments, report: &Report) -> anyho
             ));
         }
     }
-    let used = report.inserted + report.duplicate > 0 || report.rejected == 0;
-    Ok(if used { Exit::Success } else { Exit::Refused })
+    Ok(if report.rejected == 0 {
+        Exit::Success
+    } else {
+        Exit::Refused
+    })
 }

@@ -28,7 +28,7 @@ pub(super) fn run(context: &Context, arguments: &ListArguments) -> anyhow::Resul
     let calendar = calendar();
     let mut out = BufWriter::new(crate::printer::stdout());
     let mut body = arguments.body();
-    body.filter.project = project::named(&session, body.filter.project.as_deref())?;
+    body.filter.project = project::named(context, &session, body.filter.project.as_deref())?;
     let (mut left, mut damaged, mut day) = (arguments.limit, 0, None);
     loop {
         body.limit = Some(left.min(PAGE_MAX));

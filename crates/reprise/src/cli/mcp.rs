@@ -1,16 +1,16 @@
 //! `reprise mcp`: a server of MCP on stdin and stdout. It holds nothing: the daemon, started on
-//! demand, has the memories.
+//! demand, has the memories. With `--no-daemon` it holds what a daemon would.
 
 use std::sync::Arc;
 
 use anyhow::Context as _;
 use reprise_agent::MemoryService;
-use reprise_knowledge::Project;
-use reprise_operations::{Catalogue, Memories};
+use reprise_operations::Catalogue;
 use reprise_server::McpFace;
-use reprise_types::SystemClock;
 
-use super::{Context, daemon, runtime, serve};
+use super::global::sharing;
+use super::project::COMMITS_MAX;
+use super::{Context, daemon, runtime, serve, session};
 use crate::args::{ConnectScope, McpArguments};
 use crate::exit::Exit;
 
@@ -19,7 +19,7 @@ pub(super) fn run(context: &Context, arguments: &McpArguments) -> anyhow::Result
     let profile = arguments.profile;
     let project = match arguments.scope {
         ConnectScope::User => None,
-        ConnectScope::Project => Some(project()?),
+        ConnectScope::Project => Some(project(context)?),
     };
     let runtime = if context.no_daemon {
         runtime::threaded()?
@@ -33,26 +33,26 @@ pub(super) fn run(context: &Context, arguments: &McpArguments) -> anyhow::Result
             return Ok(face.in_project(project).serve_stdio().await?);
         }
         let service = MemoryService::start(serve::config(context)?, None).await?;
-        let memories = Memories::new(service, Arc::new(SystemClock));
-        let memories = memories
-            .with_tags(context.config.tag_rules())
-            .with_workspaces(context.config.workspaces.clone());
+        let (projections, sharing) = (context.config.projections(&user), sharing(context, false));
+        let memories = session::memories(context, service, projections, sharing);
+        let kept = memories.clone();
+        let keeping = tokio::spawn(async move { kept.keep().await });
         let face = McpFace::here(memories.clone(), Catalogue::default(), Some(user), profile);
         let served = face.in_project(project).serve_stdio().await;
+        keeping.abort();
+        memories.refresh_projections().await;
         memories.shut_down().await;
         anyhow::Ok(served?)
     })?;
-    // A read of stdin may still be under way on a thread of its own.
-    runtime.shutdown_background();
     Ok(Exit::Success)
 }
 
 /// The project of the folder in which the program has started us.
-fn project() -> anyhow::Result<String> {
+fn project(context: &Context) -> anyhow::Result<String> {
     let folder = std::env::current_dir()?;
-    let project = Project::of(&folder).with_context(|| {
+    let found = super::project::of(context, &folder, COMMITS_MAX).with_context(|| {
         let folder = folder.display();
         format!("`{folder}` belongs to no git repository; start in one, or use `--scope user`")
     })?;
-    Ok(project.name().to_owned())
+    Ok(found?.name().to_owned())
 }

@@ -5,24 +5,64 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use reprise_knowledge::Project;
+use reprise_files::Folder;
+use reprise_knowledge::{Project, TooFar, Walks};
 use reprise_operations::Filter;
 use reprise_operations::operations::list::{self, List};
 use reprise_operations::operations::tags::{self, Tags};
 
+use super::Context;
 use super::session::Session;
+
+/// Where it is remembered how far back repositories were walked, in the data directory.
+const OWN_FOLDER: &str = ".reprise";
+const WALKS: &str = "projects.json";
+const WALKS_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Commits that a command walks back over at most, in a repository without a remote ...
+pub(super) const COMMITS_MAX: usize = 200_000;
+/// ... and a hook, for which an agent waits: the next one goes on where it ended.
+pub(super) const HOOK_COMMITS_MAX: usize = 4_000;
+
+/// The project of a folder, walking back over at most so many commits; `None` outside of any
+/// repository.
+pub(super) fn of(
+    context: &Context,
+    folder: &Path,
+    commits: usize,
+) -> Option<Result<Project, TooFar>> {
+    let own = context.places.data.join(OWN_FOLDER);
+    let kept = Folder::find(&own).ok().flatten();
+    let kept = kept.and_then(|own| own.read_text(WALKS, WALKS_BYTES_MAX).ok().flatten());
+    let kept = kept.and_then(|text| serde_json::from_str(&text).ok());
+    let before: Walks = kept.unwrap_or_default();
+    let mut walks = before.clone();
+    let found = Project::within(folder, commits, &mut walks);
+    if walks != before {
+        let written = serde_json::to_vec(&walks).map_err(anyhow::Error::new);
+        let written = written.and_then(|text| Ok(Folder::make(&own)?.replace(WALKS, &text)?));
+        if let Err(error) = written {
+            tracing::debug!(%error, "what was walked is not remembered");
+        }
+    }
+    found
+}
 
 /// What the tag of a project begins with.
 const TAG: &str = "project:";
 
 /// The whole name of what was typed, said where that is another. A folder begins with `.` or `/`; a
 /// name that no record has may be a project's last part, and else stays as it is.
-pub(super) fn named(session: &Session, typed: Option<&str>) -> anyhow::Result<Option<String>> {
+pub(super) fn named(
+    context: &Context,
+    session: &Session,
+    typed: Option<&str>,
+) -> anyhow::Result<Option<String>> {
     let Some(typed) = typed else {
         return Ok(None);
     };
     let name = if is_folder(typed) {
-        of_folder(typed)?
+        of_folder(context, typed)?
     } else {
         of_word(session, typed)?
     };
@@ -33,30 +73,36 @@ pub(super) fn named(session: &Session, typed: Option<&str>) -> anyhow::Result<Op
 }
 
 /// The same for what cannot be taken back: a part of a name is refused.
-pub(super) fn whole(session: &Session, typed: Option<&str>) -> anyhow::Result<Option<String>> {
+pub(super) fn whole(
+    context: &Context,
+    session: &Session,
+    typed: Option<&str>,
+) -> anyhow::Result<Option<String>> {
     if let Some(typed) = typed.filter(|typed| !is_folder(typed)) {
         let name = of_word(session, typed)?;
         if name != typed {
             bail!("no record is of a project `{typed}`; name the whole of `{name}` to forget it");
         }
     }
-    named(session, typed)
+    named(context, session, typed)
 }
 
 fn is_folder(typed: &str) -> bool {
     typed.starts_with(['.', '/'])
 }
 
-fn of_folder(typed: &str) -> anyhow::Result<String> {
+fn of_folder(context: &Context, typed: &str) -> anyhow::Result<String> {
     let folder = Path::new(typed);
     if !folder.is_dir() {
         bail!("there is no folder `{typed}`; name a folder of the project, or the project");
     }
-    let found = Project::of(folder);
-    let found = found.with_context(|| {
+    let found = of(context, folder, COMMITS_MAX).with_context(|| {
         format!("`{typed}` belongs to no repository; name the project as `reprise tags` lists it")
     })?;
-    Ok(found.name().to_owned())
+    Ok(found
+        .with_context(|| format!("`{typed}` has no name"))?
+        .name()
+        .to_owned())
 }
 
 fn of_word(session: &Session, typed: &str) -> anyhow::Result<String> {

@@ -27,23 +27,40 @@ pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Res
     let user = &arguments.user;
     let is_new = !store::exists(context, user)?;
     let session = Session::open(context, user, Effect::Reads)?;
-    let project = project::named(&session, arguments.project.as_deref())?;
+    let project = project::named(context, &session, arguments.project.as_deref())?;
     let asker = Asker {
         arguments,
         session,
         project,
     };
-    let exit = answered(context, &asker)?;
+    let found = answered(context, &asker)?;
     asker.session.close();
     if is_new && arguments.scope != Some(RecallScope::Global) {
         super::note(&format!(
             "user `{user}` has no memory yet; `reprise ingest` makes one"
         ));
+        // A slip in the name is nothing done, but others' knowledge may have answered.
+        if !found.anything {
+            return Ok(Exit::Failed);
+        }
     }
-    Ok(exit)
+    Ok(if found.refused == 0 {
+        Exit::Success
+    } else {
+        Exit::Refused
+    })
 }
 
-fn answered(context: &Context, asker: &Asker<'_>) -> anyhow::Result<Exit> {
+/// What came of the questions.
+#[derive(Debug, Default)]
+struct Found {
+    /// Something was brought back.
+    anything: bool,
+    /// Questions that could not be asked.
+    refused: u64,
+}
+
+fn answered(context: &Context, asker: &Asker<'_>) -> anyhow::Result<Found> {
     let arguments = asker.arguments;
     match (&arguments.words(), &arguments.queries, arguments.max_tokens) {
         (Some(text), _, Some(budget)) => print_block(context, &asker.block(text, budget)?),
@@ -64,14 +81,17 @@ fn answered(context: &Context, asker: &Asker<'_>) -> anyhow::Result<Exit> {
                 let cost = format!("{elapsed:.1} ms, {considered} considered");
                 writeln!(out, "{}", terminal::faint(cost))?;
             }
-            Ok(Exit::Success)
+            Ok(Found {
+                anything: !answer.results.is_empty(),
+                refused: 0,
+            })
         }
         (None, Some(file), _) => batch(asker, file),
         (None, None, _) => anyhow::bail!("pass a text or --queries FILE"),
     }
 }
 
-fn print_block(context: &Context, block: &ContextBlock) -> anyhow::Result<Exit> {
+fn print_block(context: &Context, block: &ContextBlock) -> anyhow::Result<Found> {
     let mut out = crate::printer::stdout();
     if context.json {
         serde_json::to_writer(&mut out, &block)?;
@@ -79,7 +99,10 @@ fn print_block(context: &Context, block: &ContextBlock) -> anyhow::Result<Exit> 
     } else if !block.text.is_empty() {
         writeln!(out, "{}", block.text)?;
     }
-    Ok(Exit::Success)
+    Ok(Found {
+        anything: !block.text.is_empty(),
+        refused: 0,
+    })
 }
 
 /// Asks one question after the other.
@@ -162,9 +185,9 @@ fn request(arguments: &RecallArguments, query: &str) -> RecallRequest {
     }
 }
 
-fn batch(asker: &Asker<'_>, file: &Path) -> anyhow::Result<Exit> {
+fn batch(asker: &Asker<'_>, file: &Path) -> anyhow::Result<Found> {
     let mut out = BufWriter::new(crate::printer::stdout());
-    let mut refused = 0_u64;
+    let mut found = Found::default();
     for line in Lines::new(BufReader::new(input::open(file)?)) {
         let (number, line) = line?;
         let query = line.and_then(|line| {
@@ -177,19 +200,16 @@ fn batch(asker: &Asker<'_>, file: &Path) -> anyhow::Result<Exit> {
         match query {
             Ok((line, vector)) => {
                 let answer = asker.answer(Some(line.query_id), &line.query, vector)?;
+                found.anything |= !answer.results.is_empty();
                 serde_json::to_writer(&mut out, &answer)?;
                 out.write_all(b"\n")?;
             }
             Err(why) => {
-                refused += 1;
+                found.refused += 1;
                 super::note(&format!("line {number} was passed over: {why}"));
             }
         }
     }
     out.flush()?;
-    Ok(if refused == 0 {
-        Exit::Success
-    } else {
-        Exit::Refused
-    })
+    Ok(found)
 }

@@ -7,14 +7,16 @@ use std::time::Duration;
 
 use reprise_agent::MemoryService;
 use reprise_engine::Engine;
-use reprise_operations::{Effect, Entry, Memories, Operation, Problem, Ran, taken_out};
+use reprise_operations::{
+    Effect, Entry, Memories, Operation, Problem, Projection, Ran, Sharing, taken_out,
+};
 use reprise_server::Call;
 use reprise_store::RealDisk;
 use reprise_types::{SystemClock, UserId};
 use serde_json::{Map, Value};
-use tokio::runtime::Runtime;
 
 use super::daemon::Daemon;
+use super::runtime::Runtime;
 use super::{Context, copies, runtime, serve, store};
 
 /// In process nobody else waits: the model may take as long as it needs.
@@ -54,18 +56,13 @@ impl Session {
         });
         let runtime = runtime::threaded()?;
         let service = runtime.block_on(MemoryService::start(config, None))?;
-        let memories = Memories::new(service, Arc::new(SystemClock));
         // What reads changes no file of another program.
         let projections = match effect {
             Effect::Reads => Vec::new(),
             _ => context.config.projections(user),
         };
-        copies::note_projections(context, &projections);
-        let memories = memories
-            .with_projections(projections)
-            .with_tags(context.config.tag_rules())
-            .with_workspaces(context.config.workspaces.clone())
-            .with_sharing(super::global::sharing(context, true));
+        let sharing = super::global::sharing(context, true);
+        let memories = memories(context, service, projections, sharing);
         Ok(Self::Here(runtime, memories, user.clone()))
     }
 
@@ -136,4 +133,19 @@ impl Session {
             }
         }
     }
+}
+
+/// The memories of a process that holds them itself, with all that the configuration says.
+pub(super) fn memories(
+    context: &Context,
+    service: MemoryService,
+    projections: Vec<Projection>,
+    sharing: Sharing,
+) -> Memories {
+    copies::note_projections(context, &projections);
+    Memories::new(service, Arc::new(SystemClock))
+        .with_projections(projections)
+        .with_tags(context.config.tag_rules())
+        .with_workspaces(context.config.workspaces.clone())
+        .with_sharing(sharing)
 }

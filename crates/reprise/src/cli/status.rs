@@ -12,7 +12,7 @@ use crate::terminal;
 
 pub(super) fn run(context: &Context) -> anyhow::Result<Exit> {
     let mut out = crate::printer::stdout();
-    let Some(daemon) = Daemon::running(context)? else {
+    let Some(daemon) = Daemon::seen(context)? else {
         let data = context.places.data.display();
         if context.json {
             writeln!(out, "{}", json!({ "running": false }))?;
@@ -60,7 +60,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Exit> {
 }
 
 pub(super) fn stop(context: &Context) -> anyhow::Result<Exit> {
-    let Some(daemon) = Daemon::running(context)? else {
+    let Some(daemon) = Daemon::seen(context)? else {
         super::note(&format!(
             "no daemon serves {}",
             context.places.data.display()

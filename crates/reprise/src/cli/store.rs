@@ -124,7 +124,7 @@ pub(super) fn in_turn<T, E: Busy>(
 /// Opens the user's store for writing, for a command that puts another file in its place: a daemon
 /// that has it lets go of it.
 pub(super) fn take_over(context: &Context, user: &UserId) -> anyhow::Result<Engine> {
-    let daemon = Daemon::running(context)?;
+    let daemon = Daemon::seen(context)?;
     let since = Instant::now();
     loop {
         if let Some(daemon) = &daemon {

@@ -12,10 +12,10 @@ use reprise_operations::Answer;
 use reprise_server::{Call, Client, Scope, Starter, TokenFile};
 use reprise_types::{Clock, SystemClock, UserId};
 use serde_json::{Value, json};
-use tokio::runtime::Runtime;
 
 use super::corpus::{self, Dice};
 use super::figures::{percentile, resident_bytes_of};
+use crate::cli::runtime::Runtime;
 use crate::cli::{Context, model, runtime};
 use crate::exit::Exit;
 

@@ -140,7 +140,7 @@ pub(super) fn plugin_with(text: &str, entry: &Entry) -> anyhow::Result<String> {
     let called = format!(
         "const CALLED = {{ program: {}, before: {}, after: {} }}",
         Value::from(entry.program.clone()),
-        json!(["--data-dir", entry.data]),
+        json!(entry.options()),
         json!(["--user", entry.user]),
     );
     Ok(PLUGIN.replacen(CALLED, &called, 1))

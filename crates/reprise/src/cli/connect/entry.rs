@@ -14,6 +14,8 @@ const SCOPE: [&str; 2] = ["--scope", "project"];
 pub(super) struct Entry {
     pub(super) program: String,
     pub(super) data: String,
+    /// The configuration file, where one was named.
+    pub(super) config: Option<String>,
     pub(super) user: String,
     /// Whether the program is given the memory of its project alone.
     pub(super) of_project: bool,
@@ -22,8 +24,18 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// What stands before every command.
+    pub(super) fn options(&self) -> Vec<&str> {
+        let mut options = vec!["--data-dir", &self.data];
+        if let Some(config) = &self.config {
+            options.extend(["--config", config]);
+        }
+        options
+    }
+
     pub(super) fn arguments(&self) -> Vec<&str> {
-        let mut arguments = vec!["--data-dir", &self.data, "mcp", "--user", &self.user];
+        let mut arguments = self.options();
+        arguments.extend(["mcp", "--user", &self.user]);
         if self.of_project {
             arguments.extend(SCOPE);
         }
@@ -33,9 +45,13 @@ impl Entry {
     /// Whether these are arguments that an entry gave a server.
     pub(super) fn has_written(arguments: &[&str]) -> bool {
         let [scope, project] = SCOPE;
+        let arguments = match arguments {
+            ["--data-dir", _, "--config", _, rest @ ..] | ["--data-dir", _, rest @ ..] => rest,
+            _ => return false,
+        };
         match arguments {
-            ["--data-dir", _, "mcp", "--user", _] => true,
-            ["--data-dir", _, "mcp", "--user", _, one, other] => (*one, *other) == (scope, project),
+            ["mcp", "--user", _] => true,
+            ["mcp", "--user", _, one, other] => (*one, *other) == (scope, project),
             _ => false,
         }
     }
@@ -51,13 +67,21 @@ impl Entry {
     /// The command of a hook, for a shell.
     pub(super) fn hook(&self, program: HookProgram, event: &str) -> String {
         let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
-        let (ours, data) = (quoted(&self.program), quoted(&self.data));
-        let user = quoted(&self.user);
+        let (ours, user) = (quoted(&self.program), quoted(&self.user));
+        let options = self.options().into_iter().map(|word| {
+            let is_ours = word.starts_with("--");
+            if is_ours {
+                word.to_owned()
+            } else {
+                quoted(word)
+            }
+        });
+        let options = options.collect::<Vec<_>>().join(" ");
         let whose = match program {
             HookProgram::ClaudeCode => String::new(),
             other => format!(" --program {}", other.name()),
         };
-        format!("{ours} --data-dir {data} hook {event} --user {user}{whose}")
+        format!("{ours} {options} hook {event} --user {user}{whose}")
     }
 
     pub(super) fn server(&self) -> Value {

@@ -27,6 +27,7 @@ fn written(form: HookForm) -> Value {
     let entry = Entry {
         program: "reprise".to_owned(),
         data: "D".to_owned(),
+        config: None,
         user: "U".to_owned(),
         of_project: false,
         replaces: false,

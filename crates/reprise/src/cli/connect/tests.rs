@@ -32,6 +32,7 @@ impl Home {
         let entry = Entry {
             program: "/opt/reprise".to_owned(),
             data: "/d".to_owned(),
+            config: None,
             user: "ada".to_owned(),
             of_project: false,
             replaces: true,
@@ -144,6 +145,7 @@ fn where_one_file_cannot_be_changed_none_is() {
     let entry = Entry {
         program: "/opt/reprise".to_owned(),
         data: "/d".to_owned(),
+        config: None,
         user: "ada".to_owned(),
         of_project: false,
         replaces: true,

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use reprise_server::HookProgram;
+
 use super::*;
 use crate::args::HostProgram;
 use crate::cli::connect::plan::{self, Target};
@@ -18,6 +20,7 @@ fn entry() -> Entry {
     Entry {
         program: "/opt/it's here/reprise".to_owned(),
         data: "/home/ada/data".to_owned(),
+        config: None,
         user: "ada".to_owned(),
         of_project: false,
         replaces: false,
@@ -209,6 +212,38 @@ fn a_server_of_one_project_is_known_as_ours() {
     assert_eq!(arguments[5..], ["--scope", "project"]);
     assert!(Entry::has_written(&arguments) && Entry::has_written(&entry().arguments()));
     assert!(!Entry::has_written(&[&arguments[..6], &["other"]].concat()));
+}
+
+#[test]
+fn a_configuration_that_was_named_is_written_everywhere_and_known_as_ours() {
+    let configured = Entry {
+        config: Some("/etc/it's mine.toml".to_owned()),
+        ..entry()
+    };
+    let arguments = configured.arguments();
+    assert_eq!(arguments[2..5], ["--config", "/etc/it's mine.toml", "mcp"]);
+    assert!(Entry::has_written(&arguments));
+    let hook = configured.hook(HookProgram::ClaudeCode, "stop");
+    assert!(
+        hook.contains(r" --config '/etc/it'\''s mine.toml' hook stop "),
+        "{hook}"
+    );
+    assert!(Entry::has_written_hook(&hook));
+    for (program, file) in [
+        (HostProgram::ClaudeCode, ".claude.json"),
+        (HostProgram::ClaudeCode, "settings.json"),
+        (HostProgram::Codex, "config.toml"),
+        (HostProgram::Opencode, "opencode.json"),
+        (HostProgram::Opencode, "reprise.js"),
+    ] {
+        let target = target(program, file);
+        let with = target.with("", &configured).unwrap();
+        assert!(with.contains("--config"), "{file}: {with}");
+        let again = target.with(&with, &entry()).unwrap();
+        assert!(!again.contains("--config"), "{file}: {again}");
+        let without = target.without(&with).unwrap();
+        assert!(!without.contains("reprise"), "{file}: {without}");
+    }
 }
 
 #[test]
