@@ -5,14 +5,13 @@
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-use reprise_types::{
-    ContextBlock, QuotedMemory, Recall, RecordId, RetrievedMemory, TokensBy, Verdict,
-};
+use reprise_types::{ContextBlock, QuotedMemory, Recall, RecordId, RetrievedMemory, TokensBy};
 
 use crate::excerpt::excerpt;
-use crate::recall::NOTHING_SPEAKS;
+use crate::recall::{NOTHING_SPEAKS, without_sensitive};
 
 /// No record gets more than this share of the budget while others still want room.
 const SHARES: usize = 3;
@@ -75,7 +74,7 @@ impl TokenCounter<'_> {
     }
 }
 
-/// The most useful text of `recall` within `budget` tokens.
+/// The text of what `recall` shows, within `budget` tokens: a bound, not a goal.
 ///
 /// Better memories choose first. A text too long for its share is cut to whole sentences around
 /// the words that matched (to words, where one sentence alone is too long), and grows again where
@@ -88,14 +87,11 @@ pub fn context_block(
     counter: TokenCounter<'_>,
     nonce: u128,
 ) -> ContextBlock {
-    let all = recall.results.iter();
-    let shown: Vec<&RetrievedMemory> = all.filter(|one| !one.record.is_sensitive()).collect();
-    let verdict = if shown.len() == recall.results.len() {
-        recall.verdict
-    } else {
-        Verdict::of_results(shown.iter().copied())
-    };
-    let wanted = distinct(shown);
+    let mut rest = Cow::Borrowed(recall);
+    if rest.results.iter().any(|one| one.record.is_sensitive()) {
+        without_sensitive(rest.to_mut());
+    }
+    let wanted = distinct(rest.results.iter().filter(|one| one.shown).collect());
     let share = budget / wanted.len().clamp(1, SHARES);
     let mut chosen: Vec<Chosen<'_>> = Vec::new();
     let frame = QuotedMemory::new(nonce).around();
@@ -135,8 +131,8 @@ pub fn context_block(
         counted_by: counter.kind(),
         records: ordered(&chosen),
         left_out: recall.results.len() - chosen.len(),
-        nothing_relevant: verdict == Verdict::Nothing,
-        verdict,
+        nothing_relevant: rest.nothing_relevant,
+        verdict: rest.verdict,
         recall_id: recall.recall_id,
         degraded: recall.degraded.clone(),
         text,

@@ -35,6 +35,7 @@ mod retire;
 mod snapshot;
 mod state;
 mod stats;
+mod traces;
 
 #[cfg(test)]
 mod tests;
@@ -53,8 +54,8 @@ pub use forget::{ForgetSelector, Forgotten};
 pub use learning::{Consolidated, ConsolidationJob};
 pub use open::{EngineOptions, IndexOrigin, OpenReport};
 pub use recall::{
-    Ablation, Elsewhere, Spread, Testimony, UnknownSignal, Weighed, judged, question_vector,
-    subject, with_wordings,
+    Ablation, Elsewhere, Spread, Testimony, UnknownSignal, Weighed, decide, judged,
+    question_vector, subject, with_wordings, without_sensitive,
 };
 pub use reprise_index::{
     TextTerm, TextTerms, alike_pairs, term_norm, term_score, term_share, term_weight, text_terms,

@@ -1,16 +1,19 @@
 //! The read flow: plan, look-ups, candidates, signals, fuse, (learned) adjustment, diversity,
-//! explain. Whether any of it answers is read off the best score.
+//! explain, answer. What only asks is no candidate: it leads to what followed it.
 //!
 //! A pure function of snapshot, question, query vector and learner: the same arguments give the
 //! same answer, bit for bit.
 
 mod ablation;
+mod answer;
 mod candidates;
 mod contrary;
 mod diversify;
 mod elsewhere;
+mod event;
 mod explain;
 mod fuse;
+mod leads;
 mod lookup;
 mod notes;
 mod plan;
@@ -21,24 +24,26 @@ mod scene;
 mod second;
 mod signals;
 mod weights;
+mod when;
 
 #[cfg(test)]
 mod tests;
 
 use std::cell::RefCell;
 
-use reprise_types::{
-    Degraded, EmbeddingSpace, LearningEngine, Recall, RecallId, RecallRequest, Verdict,
-};
+use reprise_types::{Degraded, EmbeddingSpace, LearningEngine, Recall, RecallId, RecallRequest};
 
 pub use ablation::{Ablation, UnknownSignal};
+pub use answer::{decide, without_sensitive};
 pub use elsewhere::{Elsewhere, Spread, Testimony, Weighed};
 pub use question::{question_vector, subject};
 pub use second::{judged, with_wordings};
 
 use crate::snapshot::Snapshot;
 use contrary::Contrary;
+use explain::Raised;
 use fuse::Fusion;
+use leads::Leads;
 use lookup::Lookup;
 use plan::Plan;
 pub(crate) use reason::NOTHING_SPEAKS;
@@ -116,24 +121,29 @@ impl Snapshot {
                 looked_at,
                 ranked,
             } = scratch;
-            let mut lookup = Lookup::read(self, &plan.view, request);
+            let mut lookup = Lookup::read(self, &plan, request);
             let found = candidates::run(self, &plan, &lookup.holders(), search);
             let mut scene = Scene::new(self, &plan, &found);
             scene.look(found.ordinals, looked_at);
+            let leads = Leads::taken_from(&scene, looked_at);
             let mut fusion = Fusion::new(ablation);
             fuse::run(
                 &scene,
                 looked_at,
+                &leads,
                 &mut fusion,
-                plan.ranked,
-                found.kept,
+                (plan.ranked, found.kept),
                 ranked,
             );
             lookup.raise(ranked);
             let mut contrary = Contrary::among(self, &plan, ranked);
             contrary.raise(ranked);
-            let raised = (&lookup, &contrary);
-            let (results, damaged) = explain::run(self, &scene, &fusion, ranked, raised, learning);
+            let raised = Raised {
+                lookup: &lookup,
+                contrary: &contrary,
+                leads: &leads,
+            };
+            let (results, damaged) = explain::run(&scene, &fusion, ranked, raised, learning);
             let mut degraded = plan.degraded.clone();
             let unembedded = plan.asks_meaning() && looked_at.iter().any(|c| !c.compared);
             if unembedded {
@@ -142,18 +152,20 @@ impl Snapshot {
             if damaged || self.index.is_damaged() {
                 degraded.push(Degraded::DamagedRecords);
             }
-            let best = ranked.first().map(|best| explain::logistic(best.logit));
-            let verdict = lookup.verdict(Verdict::of(best));
-            Recall {
-                recall_id,
-                nothing_relevant: verdict == Verdict::Nothing,
-                verdict,
+            let mut recall = Recall {
                 results,
                 degraded,
                 tier: found.tier,
                 considered: plan.view.considered(),
-                notes: notes::of(self, request, &plan, lookup),
+                ..Recall::nothing(recall_id)
+            };
+            decide(&mut recall);
+            if lookup.in_vain {
+                answer::show_nothing(&mut recall);
             }
+            recall.notes = notes::of(self, request, &plan, lookup);
+            recall.notes.extend(leads.note(self));
+            recall
         })
     }
 }

@@ -354,6 +354,7 @@ fn doc_of<'a>(record: &'a MemoryRecord, names: &'a [String]) -> NewDoc<'a> {
         session_id: &record.session_id,
         speaker: speaker_of(record),
         text: &record.text,
+        is_prompt: record.is_prompt(),
         exact: names,
         vector: None,
     }

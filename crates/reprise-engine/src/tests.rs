@@ -2,6 +2,7 @@
 //! restart changes nothing. Vectors are made by hand, so that no model is needed here.
 
 mod annotating;
+mod answering;
 mod archives;
 mod branches;
 mod contradicting;

@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use reprise_engine::decide;
 use reprise_types::{
     Degraded, MemoryFilter, MemorySource, PublishedBy, Recall, RecallId, RecallRequest, RecordBody,
-    RecordId, RetrievedMemory, RunEnding, Verdict, Visibility, normal_tags,
+    RecordId, RetrievedMemory, RunEnding, Visibility, normal_tags,
 };
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -181,7 +182,7 @@ impl GlobalTier {
                         recall.degraded.push(part);
                     }
                 }
-                judge(&mut recall);
+                decide(&mut recall);
             }
             other => {
                 if let Some(Ok(Err(error))) = other {
@@ -211,7 +212,7 @@ impl GlobalTier {
         recall.results.truncate(request.top_k);
         recall.considered = recall.results.len() as u32;
         recall.degraded = answer.degraded;
-        judge(&mut recall);
+        decide(&mut recall);
         Ok(recall)
     }
 
@@ -406,12 +407,6 @@ fn scored(answer: Vec<RetrievedMemory>) -> Vec<(Scores, RetrievedMemory)> {
     scored.collect()
 }
 
-/// The verdict follows the best score, wherever from.
-fn judge(recall: &mut Recall) {
-    recall.verdict = Verdict::of_results(&recall.results).max(recall.verdict);
-    recall.nothing_relevant = recall.verdict == Verdict::Nothing;
-}
-
 impl From<GlobalHit> for RetrievedMemory {
     fn from(hit: GlobalHit) -> Self {
         let record = hit.record;
@@ -432,6 +427,7 @@ impl From<GlobalHit> for RetrievedMemory {
             score: hit.score,
             sona_score: hit.sona_score,
             why: hit.why,
+            shown: false,
             published: Some(PublishedBy {
                 author: record.author_id.clone(),
                 version: record.version.to_string(),

@@ -1,4 +1,5 @@
-//! Cues of a text for the ranking: that it states a time, that it is a standing instruction.
+//! Cues of a text for the ranking: that it states a time, that it is a standing instruction, that
+//! it only asks.
 //!
 //! Computed once, when the text is pushed.
 
@@ -13,13 +14,20 @@ const LOOK_BYTES: usize = 1500;
 const DATED: u8 = 1;
 /// The text is a standing instruction or preference.
 const INSTRUCTION: u8 = 2;
+/// Every sentence is a question.
+const ASKS: u8 = 4;
+/// A prompt that tells nothing.
+const LEAD: u8 = 8;
+/// A prompt that tells something.
+const PROMPT: u8 = 16;
 
 /// The cues of one text, one bit each, as stored in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Cues(u8);
 
 impl Cues {
-    pub(crate) fn of(text: &str) -> Self {
+    /// `is_prompt`: somebody put it to an agent, and it was kept for that.
+    pub(crate) fn of(text: &str, is_prompt: bool) -> Self {
         let look = &text[..text.floor_char_boundary(LOOK_BYTES)];
         let mut bits = 0;
         if TIME.as_ref().is_some_and(|p| p.is_match(look)) {
@@ -28,12 +36,19 @@ impl Cues {
         if STANDING.as_ref().is_some_and(|p| p.is_match(look)) {
             bits |= INSTRUCTION;
         }
+        let only_asks = || sentences(look).next().is_some() && sentences(look).all(is_question);
+        let tells = || bits & INSTRUCTION != 0 || sentences(look).any(is_telling);
+        bits |= if is_prompt {
+            if tells() { PROMPT } else { LEAD }
+        } else {
+            u8::from(only_asks()) * ASKS
+        };
         Self(bits)
     }
 
     /// `None` for unknown bits.
     pub(crate) fn from_bits(bits: u8) -> Option<Self> {
-        (bits & !(DATED | INSTRUCTION) == 0).then_some(Self(bits))
+        (bits & !(DATED | INSTRUCTION | ASKS | LEAD | PROMPT) == 0).then_some(Self(bits))
     }
 
     pub(crate) fn bits(self) -> u8 {
@@ -47,7 +62,70 @@ impl Cues {
     pub(crate) fn is_instruction(self) -> bool {
         self.0 & INSTRUCTION != 0
     }
+
+    pub(crate) fn asks(self) -> bool {
+        self.0 & ASKS != 0
+    }
+
+    pub(crate) fn is_lead(self) -> bool {
+        self.0 & LEAD != 0
+    }
+
+    pub(crate) fn is_prompt(self) -> bool {
+        self.0 & PROMPT != 0
+    }
 }
+
+/// The sentences of a text, each with its mark; a line ends one too.
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    let is_end = |c: char| matches!(c, '?' | '!' | '\n' | '\u{3002}' | '\u{ff1f}');
+    let lines = text.split_inclusive(is_end);
+    let parts = lines.flat_map(|line| line.split_inclusive(". "));
+    parts.map(str::trim).filter(|part| !part.is_empty())
+}
+
+/// Whether a sentence only asks: `I am on Flask, how do I add a route?` tells first.
+fn is_question(sentence: &str) -> bool {
+    let is =
+        |pattern: &LazyLock<Option<Regex>>| pattern.as_ref().is_some_and(|p| p.is_match(sentence));
+    is(&ASKING) || (sentence.ends_with(['?', '\u{ff1f}']) && !is(&TELLING))
+}
+
+/// Whether a sentence of a prompt says how something is: who speaks does or has something, or a
+/// thing is so. What is wanted of the agent is no statement.
+fn is_telling(sentence: &str) -> bool {
+    let is =
+        |pattern: &LazyLock<Option<Regex>>| pattern.as_ref().is_some_and(|p| p.is_match(sentence));
+    !is_question(sentence) && !is(&WANTING) && is(&TELLING)
+}
+
+/// How a question begins that ends without its mark.
+static ASKING: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(concat!(
+        r"(?i)^(?:(?:and|so|but|ok|hey|hi|please),? )*(?:who|whom|whose|what|when|where|why|which",
+        r"|how|did|does|do|is|are|was|were|can|could|will|would|should|have|has",
+        r"|wer|was|wann|wo|warum|welche[rsmn]?|wie|qui|que|quoi|quand|o\u{f9}|pourquoi|comment",
+        r"|quien|qu\u{e9}|qui\u{e9}n|cu\u{e1}ndo|d\u{f3}nde|c\u{f3}mo)\b",
+    ))
+});
+
+/// What somebody wants done.
+static WANTING: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(concat!(
+        r"(?i)\b(?:i|we)(?:'d| would| want| need| wish)? (?:like|want|need|wish|to)\b",
+        r"|^(?:please|let'?s|can|could|help|tell|show|explain|write|make|add|fix)\b",
+    ))
+});
+
+/// Who speaks with what they do, or a thing with how it is.
+static TELLING: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(concat!(
+        r"(?i)\b(?:i|we)(?:'m|'ve|'re|'ll|'d| \p{L}+)",
+        r"|^(?:the|a|an|our|my|your|this|that|these|it|there|note|remember|fyi)\b.*",
+        r"\b(?:is|are|was|were|has|have|needs?|uses?|lives?|runs?|must|should|cannot|can't",
+        r"|doesn't|does not|won't)\b",
+    ))
+});
 
 /// Words and formats that date an event.
 static TIME: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -90,10 +168,10 @@ mod tests {
             "since then",
             "two weeks ago",
         ] {
-            assert!(Cues::of(text).is_dated(), "{text}");
+            assert!(Cues::of(text, false).is_dated(), "{text}");
         }
         for text in ["You may go.", "The weekly", "port 5000", ""] {
-            assert!(!Cues::of(text).is_dated(), "{text}");
+            assert!(!Cues::of(text, false).is_dated(), "{text}");
         }
     }
 
@@ -104,18 +182,59 @@ mod tests {
             "please never use tabs",
             "I prefer short answers",
         ] {
-            assert!(Cues::of(text).is_instruction(), "{text}");
+            assert!(Cues::of(text, false).is_instruction(), "{text}");
         }
         for text in ["It always rains here.", "What do you prefer?", "ever"] {
-            assert!(!Cues::of(text).is_instruction(), "{text}");
+            assert!(!Cues::of(text, false).is_instruction(), "{text}");
         }
     }
 
     #[test]
     fn only_bits_with_a_meaning_are_read_back() {
-        let cues = Cues::of("From now on we meet on Monday");
+        let cues = Cues::of("From now on we meet on Monday", false);
         assert_eq!(Cues::from_bits(cues.bits()), Some(cues));
         assert!(cues.is_dated() && cues.is_instruction());
-        assert_eq!(Cues::from_bits(4), None);
+        assert_eq!(Cues::from_bits(32), None);
+    }
+
+    #[test]
+    fn what_only_asks_is_told_from_what_tells() {
+        for text in [
+            "Why did we leave Heroku?",
+            "what did Ann paint last summer",
+            "Hey, who has the key? And since when?",
+            "\u{8c01}\u{6709}\u{94a5}\u{5319}\u{ff1f}",
+        ] {
+            assert!(Cues::of(text, false).asks(), "{text}");
+        }
+        for text in [
+            "We left Heroku in May. Was that wise?",
+            "I'm on Flask 2.3.1. How do I add a route?",
+            "I am on Flask 2.3.1, how do I add a route?",
+            "Fix the flaky test",
+        ] {
+            assert!(!Cues::of(text, false).asks(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_prompt_that_tells_nothing_is_a_lead() {
+        for text in [
+            "why is the checkout total wrong with a coupon",
+            "Fix the flaky login test in CI",
+            "I want to add a route for carts. Please write a test for it.",
+            "rename variable foo to bar",
+        ] {
+            assert!(Cues::of(text, true).is_lead(), "{text}");
+            assert!(!Cues::of(text, false).is_lead(), "{text}");
+        }
+        for text in [
+            "We use pnpm here. Fix the build",
+            "The staging host is 10.0.0.4, deploy there",
+            "from now on never push to main",
+        ] {
+            let cues = Cues::of(text, true);
+            assert!(cues.is_prompt() && !cues.is_lead(), "{text}");
+        }
     }
 }

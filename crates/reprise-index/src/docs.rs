@@ -93,6 +93,12 @@ pub struct DocTraits {
     pub dated: bool,
     /// Its text is a standing instruction or preference.
     pub instruction: bool,
+    /// It only asks: an answer where it says what the question at hand does not.
+    pub asks: bool,
+    /// A prompt that tells something: so is it.
+    pub prompt: bool,
+    /// A prompt that tells nothing: no answer at all.
+    pub lead: bool,
     /// Its speaker's first name, as [`crate::QueryTerm::number`] numbers words; 0 for none.
     pub speaker: u32,
     pub session: Option<u32>,

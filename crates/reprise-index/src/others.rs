@@ -143,6 +143,7 @@ mod tests {
                 session_id: "",
                 speaker: "",
                 text: "text",
+                is_prompt: false,
                 exact: &[],
                 vector: None,
             });

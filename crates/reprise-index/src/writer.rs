@@ -35,6 +35,8 @@ pub struct NewDoc<'a> {
     pub speaker: &'a str,
     /// Analysed, not stored.
     pub text: &'a str,
+    /// Somebody put it to an agent, and it was kept for that.
+    pub is_prompt: bool,
     /// Exact terms beside its words: see [`crate::IndexSnapshot::holding`].
     pub exact: &'a [String],
     /// Its unit vector. One of another length, or with a number that is not finite, counts as none.
@@ -137,7 +139,7 @@ impl IndexWriter {
             head_terms,
             kind: doc.kind,
             source: doc.source,
-            cues: Cues::of(doc.text),
+            cues: Cues::of(doc.text, doc.is_prompt),
             speaker: self.analyser.name_number(doc.speaker),
             hole: false,
         };

@@ -18,7 +18,8 @@ pub struct ContextBlock {
     pub counted_by: TokensBy,
     /// The records in `text`, in its order: what an outcome may name as used.
     pub records: Vec<RecordId>,
-    /// Memories left out because they repeat another one, did not fit, or are sensitive.
+    /// Memories left out because they are unlikely to help, repeat another one, did not fit, or
+    /// are sensitive.
     pub left_out: usize,
     /// Even the best result is unlikely to be relevant: treat the answer as "nothing known".
     pub nothing_relevant: bool,

@@ -10,6 +10,7 @@ mod context;
 mod embedding;
 mod entropy;
 mod error;
+mod expiry;
 mod filter;
 mod hostile;
 mod id;

@@ -26,8 +26,10 @@ pub struct RecallRequest {
     pub filter: MemoryFilter,
     /// Answer as of this instant: only records known by then (`known_at`), in their state of then.
     pub as_of: Option<DateTime<Utc>>,
-    /// The time that the query names, resolved in the caller's calendar ([`Self::heard`]).
-    pub when: Option<Spoken>,
+    /// The times that the query names, resolved in the caller's calendar ([`Self::heard`]).
+    pub when: Vec<Spoken>,
+    /// The caller's time: what is over by then does not answer.
+    pub now: Option<DateTime<Utc>>,
 }
 
 impl RecallRequest {
@@ -38,7 +40,8 @@ impl RecallRequest {
             top_k: TOP_K_DEFAULT,
             filter: MemoryFilter::default(),
             as_of: None,
-            when: None,
+            when: Vec::new(),
+            now: None,
         }
     }
 
@@ -53,11 +56,14 @@ impl RecallRequest {
         Ok(())
     }
 
-    /// The same request with the time that the query names, resolved in this calendar.
+    /// The same request with the times that the query names, resolved in this calendar.
     #[must_use]
     pub fn heard(self, calendar: &Calendar) -> Self {
-        let when = calendar.spoken(&self.query);
-        Self { when, ..self }
+        Self {
+            when: calendar.spoken(&self.query),
+            now: Some(calendar.now),
+            ..self
+        }
     }
 }
 
@@ -66,7 +72,8 @@ impl RecallRequest {
 pub struct Recall {
     /// The receipt, which an outcome refers to.
     pub recall_id: RecallId,
-    /// Best first, by `sona_score`, ties by newer record. From the sixth on, every other rank goes
+    /// Best first, by `sona_score`, ties by newer record; the oldest first where all of a time is
+    /// asked for. From the sixth on, every other rank goes
     /// to the best record of a session not yet among the results.
     pub results: Vec<RetrievedMemory>,
     /// What was left out of this answer, if anything.
@@ -101,26 +108,9 @@ impl Recall {
             notes: Vec::new(),
         }
     }
-
-    /// The verdict follows the scores.
-    pub fn settle(&mut self) {
-        self.verdict = Verdict::of_results(&self.results);
-        self.nothing_relevant = self.verdict == Verdict::Nothing;
-    }
-
-    /// Leaves out what is sensitive; the verdict is then that of the rest. Returns how many.
-    pub fn leave_out_sensitive(&mut self) -> usize {
-        let found = self.results.len();
-        self.results.retain(|one| !one.record.is_sensitive());
-        let left_out = found - self.results.len();
-        if left_out > 0 {
-            self.settle();
-        }
-        left_out
-    }
 }
 
-/// The relevance of an answer, by the score of its best result.
+/// The relevance of an answer.
 #[derive(
     Debug,
     Clone,
@@ -152,21 +142,6 @@ impl Verdict {
     /// Score of the best result below which an answer counts as nothing.
     pub const NOTHING_BELOW: f32 = 0.05;
 
-    /// The verdict for the score of the best result; `None` for an empty answer.
-    #[must_use]
-    pub fn of(best: Option<f32>) -> Self {
-        match best {
-            Some(score) if score >= Self::WEAK_BELOW => Self::Relevant,
-            Some(score) if score >= Self::NOTHING_BELOW => Self::Weak,
-            _ => Self::Nothing,
-        }
-    }
-
-    /// The verdict of results, in any order.
-    pub fn of_results<'a>(results: impl IntoIterator<Item = &'a RetrievedMemory>) -> Self {
-        Self::of(results.into_iter().map(|one| one.score).reduce(f32::max))
-    }
-
     /// The wire name.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -190,9 +165,20 @@ pub struct RetrievedMemory {
     pub sona_score: f32,
     /// Where the score comes from.
     pub why: Why,
+    /// Whether it would go into a prompt.
+    #[serde(default)]
+    pub shown: bool,
     /// Who published it, where it comes from the global store; `None` for the user's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<PublishedBy>,
+}
+
+impl RetrievedMemory {
+    /// Whether it is shown on a screen at least: in a prompt, or below what is there.
+    #[must_use]
+    pub fn is_related(&self) -> bool {
+        self.shown || self.why.is_related(self.score)
+    }
 }
 
 /// Origin of a published result.
@@ -263,6 +249,12 @@ pub struct Why {
     /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub matched_identifiers: Vec<MatchedIdentifier>,
+    /// It has all that the query asks for by name, time or title.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_certain: bool,
+    /// The question that it followed when the same was asked before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered: Option<RecordId>,
     /// The reasons in one line. Contains no words of the record that the query does not have.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
@@ -281,6 +273,24 @@ pub struct Why {
     /// The newest of the results that tending found to contradict this one; it ranks higher.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contradicted_by: Option<RecordId>,
+}
+
+impl Why {
+    /// Share of the query's words that the record holds, 0..1.
+    #[must_use]
+    pub fn share_of_words(&self) -> f32 {
+        let coverage = self.signals.iter().find(|part| part.name == "coverage");
+        coverage.map_or(0.0, |part| part.value)
+    }
+
+    /// Whether a record of this score is about the query: without vectors, where its words are, for
+    /// what says the same counts as a rival there.
+    #[must_use]
+    pub fn is_related(&self, score: f32) -> bool {
+        const MOST_WORDS: f32 = 0.8;
+        let by_words = self.raw_distance.is_none() && self.share_of_words() >= MOST_WORDS;
+        score >= Verdict::NOTHING_BELOW || by_words
+    }
 }
 
 /// An identifier, name, quoted phrase or time of the query that a record has literally.

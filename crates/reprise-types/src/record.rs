@@ -154,6 +154,19 @@ impl MemoryRecord {
         self.tags.iter().any(|tag| tag == Self::RECEIPT)
     }
 
+    /// What the `details` of a kept prompt have as their `type`.
+    pub const PROMPT: &str = "prompt";
+
+    /// Whether somebody put it to an agent, and its hook kept it for that.
+    #[must_use]
+    pub fn is_prompt(&self) -> bool {
+        let kind = self
+            .details
+            .as_ref()
+            .and_then(|details| details.get("type"));
+        kind.is_some_and(|kind| kind == Self::PROMPT)
+    }
+
     /// Converts it to a new record: without id, hash and `known_at`.
     #[must_use]
     pub fn into_new(self) -> NewRecord {

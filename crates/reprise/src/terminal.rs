@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use chrono::{DateTime, Utc};
 use owo_colors::{OwoColorize, Style};
-use reprise_types::is_hidden;
+use reprise_types::{Calendar, is_hidden};
 
 /// `error: what happened, to what, what to do next`, causes joined on one line.
 pub(crate) fn failure(error: &anyhow::Error) -> String {
@@ -172,7 +172,9 @@ pub(crate) fn bytes(bytes: u64) -> String {
 /// How long ago, seen from `now`.
 pub(crate) fn ago(then: DateTime<Utc>, now: DateTime<Utc>) -> String {
     let seconds = (now - then).num_seconds();
-    let days = seconds / 86_400;
+    // As a question has them: three days ago is the third day before this one.
+    let calendar = Calendar::of_machine(now);
+    let days = (calendar.today() - calendar.day_of(then)).num_days();
     let (count, unit) = match seconds.abs() {
         0..60 => return "just now".to_owned(),
         60..3_600 => (seconds / 60, "minute"),

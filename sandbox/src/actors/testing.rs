@@ -168,6 +168,7 @@ pub(crate) fn lesson(number: u128, text: &str, status: &str, score: f32) -> Retr
         score,
         sona_score: score,
         why: Why::default(),
+        shown: true,
         published: None,
     }
 }

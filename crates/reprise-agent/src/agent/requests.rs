@@ -151,7 +151,7 @@ impl Requests {
         permit: Permit,
         deadline: Instant,
     ) -> Result<Recall, MemoryError> {
-        let request = match request.when {
+        let request = match request.now {
             Some(_) => request,
             None => request.heard(&Calendar::of_machine(self.config.clock.now())),
         };

@@ -16,7 +16,11 @@ fn memory(number: u128, session: &str, at: &str, text: &str, score: f32) -> Retr
         record: body.kept(RecordId::from_u128(number), at),
         score,
         sona_score: score,
-        why: Why::default(),
+        why: Why {
+            raw_distance: Some(0.3),
+            ..Why::default()
+        },
+        shown: true,
         published: None,
     }
 }

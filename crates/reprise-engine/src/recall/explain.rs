@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use chrono::{DateTime, Utc};
 use reprise_types::{
     LearnedMove, LearningEngine, MemoryRecord, RankSignal, RecordId, RetrievedMemory, Visibility,
     Why,
@@ -11,8 +12,9 @@ use reprise_types::{
 use super::contrary::Contrary;
 use super::diversify::spread;
 use super::fuse::{Fusion, Scored};
+use super::leads::Leads;
 use super::lookup::Lookup;
-use super::reason;
+use super::reason::{self, BETWEEN};
 use super::scene::Scene;
 use super::signals::SIGNALS;
 use crate::snapshot::Snapshot;
@@ -20,17 +22,27 @@ use crate::snapshot::Snapshot;
 /// Replaced versions that one result names, newest first.
 const HISTORY_MAX: usize = 16;
 
+/// What lifted some records above others.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Raised<'a> {
+    pub(super) lookup: &'a Lookup,
+    pub(super) contrary: &'a Contrary,
+    pub(super) leads: &'a Leads,
+}
+
 /// The results, best first by the adjusted score and then spread over sessions, and whether a
 /// damaged record was left out.
 pub(super) fn run(
-    snapshot: &Snapshot,
     scene: &Scene<'_>,
     fusion: &Fusion,
     best: &[Scored],
-    (lookup, contrary): (&Lookup, &Contrary),
+    raised: Raised<'_>,
     learning: &dyn LearningEngine,
 ) -> (Vec<RetrievedMemory>, bool) {
-    let plan = scene.plan;
+    let (snapshot, plan) = (scene.snapshot, scene.plan);
+    let Raised {
+        lookup, contrary, ..
+    } = raised;
     let mut damaged = false;
     let mut results = Vec::with_capacity(plan.top_k.min(best.len()));
     let mut seen = HashSet::new();
@@ -41,7 +53,9 @@ pub(super) fn run(
         doc.filter(|_| scored.dialogue > 0.0)?.session
     };
     let ordinal = |(scored, _): &(&Scored, f32)| scored.ordinal;
-    let spread = lookup.sorted(spread(reordered, session), ordinal);
+    let spread = lookup.sorted(spread(reordered, session), ordinal, |ordinal| {
+        snapshot.index.place_in_time(ordinal).map(|place| place.0)
+    });
     for (scored, moved) in contrary.sorted(spread, ordinal) {
         if results.len() == plan.top_k {
             break;
@@ -49,6 +63,7 @@ pub(super) fn run(
         match snapshot.record(scored.ordinal, plan.as_of) {
             // One event is often told several times: the best telling is enough. Of what is
             // published each has its author, and none hides another's.
+            Ok(record) if is_over(snapshot, &record, plan.now) => {}
             Ok(record)
                 if record.visibility != Visibility::Published
                     && !seen.insert(record.content_hash) => {}
@@ -62,14 +77,21 @@ pub(super) fn run(
                     supersedes: history(snapshot, &record),
                     matched_identifiers: lookup.matched(scored.ordinal, &record),
                     contradicted_by: contradicted_by(snapshot, contrary, scored.ordinal),
-                    ..why(scene, fusion, scored, (lookup, contrary))
+                    is_certain: lookup.is_certain(scored.ordinal),
+                    ..why(scene, fusion, scored, raised)
                 };
                 why.reason = reason::plain(scene, fusion, scored, &why);
+                if let Some((day, asked)) = raised.leads.asked(snapshot, scored.ordinal) {
+                    let said = format!("{BETWEEN}followed when this was asked on {day}");
+                    why.reason.push_str(&said);
+                    why.answered = Some(asked);
+                }
                 results.push(RetrievedMemory {
                     record,
                     score,
                     sona_score,
                     why,
+                    shown: false,
                     published: None,
                 });
             }
@@ -119,6 +141,11 @@ fn learned_move(learning: &dyn LearningEngine, adjustment: f32) -> LearnedMove {
     }
 }
 
+/// Whether its time is over, and nobody said that it stays.
+fn is_over(snapshot: &Snapshot, record: &MemoryRecord, now: Option<DateTime<Utc>>) -> bool {
+    now.is_some_and(|now| record.is_over(now)) && !snapshot.are_apart(record.id, record.id)
+}
+
 fn is_forgotten(snapshot: &Snapshot, ordinal: u32) -> bool {
     let doc = snapshot.index.doc(ordinal);
     doc.is_some_and(|doc| doc.forgotten_at.is_some())
@@ -145,12 +172,7 @@ fn contradicted_by(snapshot: &Snapshot, contrary: &Contrary, ordinal: u32) -> Op
     Some(snapshot.index.doc(newest)?.id)
 }
 
-fn why(
-    scene: &Scene<'_>,
-    fusion: &Fusion,
-    scored: &Scored,
-    (lookup, contrary): (&Lookup, &Contrary),
-) -> Why {
+fn why(scene: &Scene<'_>, fusion: &Fusion, scored: &Scored, raised: Raised<'_>) -> Why {
     let parts = SIGNALS.iter().zip(scored.values).zip(fusion.weights);
     let mut signals: Vec<RankSignal> = parts
         .filter(|(_, weight)| *weight != 0.0)
@@ -161,11 +183,13 @@ fn why(
         signals.push(part("unknown_context", outside, fusion.unknown_context));
     }
     signals.extend(start(fusion));
-    signals.extend(lookup.lift(scored.ordinal).map(|(share, lift)| {
+    let gain = raised.leads.gain(scored.ordinal);
+    signals.extend((gain > 0.0).then(|| part("asked_before", gain, 1.0)));
+    signals.extend(raised.lookup.lift(scored.ordinal).map(|(share, lift)| {
         let value = if share > 0.0 { share } else { 1.0 };
         part("named", value, lift / value)
     }));
-    let lift = contrary.lift(scored.ordinal);
+    let lift = raised.contrary.lift(scored.ordinal);
     signals.extend(lift.map(|lift| part("newer", 1.0, lift)));
     let nearness = scene.nearness(scored.ordinal);
     Why {

@@ -8,6 +8,7 @@
 use std::cmp::Ordering;
 
 use super::ablation::Ablation;
+use super::leads::Leads;
 use super::scene::{Candidate, Scene};
 use super::signals::{COUNT, SAME_TEXT, has_evidence, is_of_dialogue, values};
 use super::weights::{
@@ -157,16 +158,16 @@ fn softplus(x: f32) -> f32 {
 pub(super) fn run(
     scene: &Scene<'_>,
     candidates: &[Candidate],
+    leads: &Leads,
     fusion: &mut Fusion,
-    most: usize,
-    kept: &[u32],
+    (most, kept): (usize, &[u32]),
     out: &mut Vec<Scored>,
 ) {
     out.clear();
     let stays = |ordinal: u32| kept.binary_search(&ordinal).is_ok();
     let with_evidence = candidates
         .iter()
-        .filter(|c| has_evidence(scene, c) || stays(c.ordinal));
+        .filter(|c| has_evidence(scene, c) || stays(c.ordinal) || leads.gain(c.ordinal) > 0.0);
     let mut evidence = 0.0_f32;
     out.extend(with_evidence.map(|candidate| {
         evidence = evidence.max(candidate.evidence);
@@ -174,7 +175,7 @@ pub(super) fn run(
         Scored {
             ordinal: candidate.ordinal,
             values,
-            logit: fusion.sum(&values),
+            logit: fusion.sum(&values) + leads.gain(candidate.ordinal),
             before: if scene.snapshot.first_told {
                 u32::MAX - candidate.ordinal
             } else {
@@ -196,6 +197,10 @@ pub(super) fn run(
     let considered = scene.plan.view.considered();
     let likeness = |one, other| scene.snapshot.likeness(one, other).unwrap_or_default();
     fusion.weigh(rivals, evidence, considered, likeness);
+    if scene.plan.when.is_filter {
+        // What is asked of a time is asked of this store.
+        fusion.doubt = 0.0;
+    }
     for scored in out.iter_mut() {
         scored.logit += fusion.start();
     }

@@ -4,11 +4,10 @@
 //!
 //! A mechanism of its own beside the fusion: no refit moves it.
 
-mod event;
 mod frame;
 mod reader;
 
-use reprise_types::{MatchedIdentifier, MemoryRecord, Verdict};
+use reprise_types::{MatchedIdentifier, MemoryRecord};
 
 use super::fuse::Scored;
 use crate::identifiers::{each, plain};
@@ -29,6 +28,10 @@ const STEP: f32 = 0.01;
 /// first costs 1.6 of R@10 on one store.
 const ALL_OF_IT: f32 = 1.0;
 
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent answers about one question"
+)]
 #[derive(Debug, Default)]
 pub(super) struct Lookup {
     sought: Vec<Sought>,
@@ -36,8 +39,12 @@ pub(super) struct Lookup {
     whole: bool,
     /// It asks for little else: who has what is named comes first.
     first: bool,
+    /// It names what no word of a language looks like, and asks for little else.
+    strong: bool,
+    /// It asks for all of a time, and for nothing else: the oldest comes first.
+    of_a_time: bool,
     /// It asks for nothing else, and no record has it.
-    in_vain: bool,
+    pub(super) in_vain: bool,
     /// What its reader should know.
     pub(super) notes: Vec<String>,
     /// What each record that has some of it was given: its share, and logit.
@@ -76,17 +83,10 @@ impl Lookup {
         holders
     }
 
-    /// The verdict on the answer: where nothing but what is named is asked for, a record has it or
-    /// none does; else the one that the scores give.
-    pub(super) fn verdict(&self, by_scores: Verdict) -> Verdict {
-        let has_it = |lift: &(u32, f32, f32)| lift.1 >= WHOLE_SHARE;
-        if self.whole && self.lifts.iter().any(has_it) {
-            Verdict::Relevant
-        } else if self.in_vain {
-            Verdict::Nothing
-        } else {
-            by_scores
-        }
+    /// Whether a record has all that is named, and little else is asked.
+    pub(super) fn is_certain(&self, ordinal: u32) -> bool {
+        let share = self.lift(ordinal).map_or(0.0, |lift| lift.0);
+        (self.whole || self.strong) && share >= WHOLE_SHARE
     }
 
     /// How much of what is named a record has, 0..1; what few have counts for more.
@@ -141,7 +141,7 @@ impl Lookup {
             } else {
                 0.0
             };
-            if whole && first >= WHOLE_SHARE {
+            if (whole || self.strong) && first >= WHOLE_SHARE {
                 lift = lift.max(CERTAIN - low);
             }
             for (share, at) in tier {
@@ -174,9 +174,19 @@ impl Lookup {
 
     /// Where little else is asked, the records that have some of what is named before the others,
     /// in the order that they come in; where nothing else is, those with more of it before those
-    /// with less.
-    pub(super) fn sorted<T>(&self, mut ranked: Vec<T>, ordinal: impl Fn(&T) -> u32) -> Vec<T> {
-        if self.first {
+    /// with less; and of a time the oldest, by their `place` in it.
+    pub(super) fn sorted<T>(
+        &self,
+        mut ranked: Vec<T>,
+        ordinal: impl Fn(&T) -> u32,
+        place: impl Fn(u32) -> Option<i64>,
+    ) -> Vec<T> {
+        if self.of_a_time {
+            ranked.sort_by_key(|item| {
+                let is_of_it = self.lift(ordinal(item)).is_some();
+                (!is_of_it, place(ordinal(item)))
+            });
+        } else if self.first {
             ranked.sort_by(|a, b| {
                 let share = |item: &T| {
                     let share = self.lift(ordinal(item)).map_or(0.0, |lift| lift.0);

@@ -6,6 +6,7 @@ use reprise_types::limits::TOP_K_MAX;
 use reprise_types::{Degraded, EmbeddingSpace, LearningEngine, RecallRequest, check_unit_vector};
 
 use super::question::{Asked, subject};
+use super::when::When;
 use crate::snapshot::Snapshot;
 
 /// Room for repeated texts beyond the results asked for.
@@ -21,6 +22,10 @@ pub(super) struct Plan<'a> {
     pub(super) asked: Asked,
     /// Which records may answer.
     pub(super) view: View,
+    /// What the question says of time.
+    pub(super) when: When,
+    /// What is over by then does not answer.
+    pub(super) now: Option<DateTime<Utc>>,
     /// The query's vector, if it can be compared with this store's ...
     pub(super) vector: Option<&'a [f32]>,
     pub(super) codes: Option<QueryCodes>,
@@ -74,10 +79,14 @@ impl<'a> Plan<'a> {
         // Where the model in use is missing, the one before it answers for what it made.
         let answered = vector.is_some() || (!others.is_empty() && snapshot.index.embedded() == 0);
         let missing = !answered && !request.query.trim().is_empty();
+        let view = snapshot.view(&request.filter, request.as_of);
+        let when = When::of(snapshot, request, &view);
         Self {
-            query: snapshot.index.analyse_query(&subject(&request.query)),
+            query: words(snapshot, request, &when),
             asked: Asked::of(&request.query),
-            view: snapshot.view(&request.filter, request.as_of),
+            view: when.restrict(snapshot, view),
+            when,
+            now: request.as_of.or(request.now),
             codes: vector.and_then(|vector| snapshot.index.encode(vector)),
             vector,
             others,
@@ -94,6 +103,21 @@ impl<'a> Plan<'a> {
                 Vec::new()
             },
         }
+    }
+}
+
+/// The words to look up: what names the time only filters, where other words are left.
+fn words(snapshot: &Snapshot, request: &RecallRequest, when: &When) -> Query {
+    let whole = || snapshot.index.analyse_query(&subject(&request.query));
+    if !when.is_filter {
+        return whole();
+    }
+    let rest = when.without(&request.query);
+    let query = snapshot.index.analyse_query(&subject(&rest));
+    if query.terms.is_empty() {
+        whole()
+    } else {
+        query
     }
 }
 

@@ -25,6 +25,8 @@ pub(super) struct Asked {
     pub(super) when: bool,
     /// For what the assistant said, not the user.
     pub(super) assistant: bool,
+    /// For what was asked.
+    pub(super) asking: bool,
 }
 
 impl Asked {
@@ -33,6 +35,7 @@ impl Asked {
         Self {
             when: WHEN.as_ref().is_some_and(|p| p.is_match(query)),
             assistant: ASSISTANT.as_ref().is_some_and(|p| p.is_match(query)),
+            asking: ASKING.as_ref().is_some_and(|p| p.is_match(query)),
         }
     }
 }
@@ -137,6 +140,10 @@ static ASSISTANT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
+static ASKING: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(r"(?i)\b(?:did|have|had|has|do) (?:i|we|he|she|they) (?:\w+ )?(?:ask|prompt)(?:ed)?\b")
+});
+
 /// Compiles a constant pattern; the tests of this file show that all compile.
 fn pattern(text: &str) -> Option<Regex> {
     Regex::new(text).ok()
@@ -149,7 +156,7 @@ mod tests {
     #[test]
     fn every_pattern_compiles() {
         assert!(FRAMES.iter().all(Option::is_some));
-        assert!(WHEN.is_some() && ASSISTANT.is_some());
+        assert!(WHEN.is_some() && ASSISTANT.is_some() && ASKING.is_some());
     }
 
     #[test]
@@ -191,7 +198,11 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_seen() {
-        let asked = |when, assistant| Asked { when, assistant };
+        let asked = |when, assistant| Asked {
+            when,
+            assistant,
+            asking: false,
+        };
         for (query, expected) in [
             ("When did Ann move?", asked(true, false)),
             ("How many days were between the two?", asked(true, false)),

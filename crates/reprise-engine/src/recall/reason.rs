@@ -9,7 +9,7 @@ use super::fuse::{Fusion, Scored};
 use super::scene::Scene;
 use super::signals::SIGNALS;
 
-const BETWEEN: &str = " \u{b7} ";
+pub(super) const BETWEEN: &str = " \u{b7} ";
 /// Words that one reason names.
 const WORDS: usize = 5;
 /// Standard scores from which a cosine is called close, and related.

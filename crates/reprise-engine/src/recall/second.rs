@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use reprise_types::{RankSignal, Recall, RecordId, RetrievedMemory};
 
+use super::answer::decide;
 use super::contrary::newer_first;
 
 /// Judgements nearer to certainty are taken for this near: no single judge is infallible.
@@ -44,7 +45,7 @@ pub fn with_wordings(mut recall: Recall, others: Vec<(String, Recall)>, top_k: u
     }
     best_first(&mut recall.results);
     recall.results.truncate(top_k);
-    recall.settle();
+    decide(&mut recall);
     recall
 }
 
@@ -75,7 +76,7 @@ pub fn judged(recall: &mut Recall, judgements: &[f32], top_k: usize) -> bool {
     if !judgements.is_empty() {
         best_first(first);
         recall.results.truncate(top_k);
-        recall.settle();
+        decide(recall);
     }
     true
 }

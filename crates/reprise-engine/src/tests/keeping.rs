@@ -66,7 +66,8 @@ fn the_only_record_is_an_answer_where_it_is_near_alone() {
     let mut bench = Bench::new();
     inserted(&bench.keep(vec![record("fact", "The boiler loses pressure", 0, "home")]));
     let verdict = |bench: &mut Bench, cosine| in_other_words(bench, cosine).verdict;
-    assert_eq!(verdict(&mut bench, 0.45), Verdict::Relevant);
+    assert_eq!(verdict(&mut bench, 0.7), Verdict::Relevant);
+    assert_eq!(verdict(&mut bench, 0.45), Verdict::Weak);
     assert_ne!(verdict(&mut bench, 0.22), Verdict::Relevant);
     assert_eq!(verdict(&mut bench, 0.05), Verdict::Nothing);
 }

@@ -43,7 +43,11 @@ fn found(number: u128, score: f32) -> RetrievedMemory {
         record,
         score,
         sona_score: score,
-        why: Why::default(),
+        why: Why {
+            raw_distance: Some(0.3),
+            ..Why::default()
+        },
+        shown: true,
         published: None,
     }
 }
@@ -73,7 +77,10 @@ fn hit(number: u128, score: f32) -> GlobalHit {
         },
         score,
         sona_score: score,
-        why: Why::default(),
+        why: Why {
+            raw_distance: Some(0.3),
+            ..Why::default()
+        },
     }
 }
 

@@ -96,6 +96,7 @@ fn push(writer: &mut IndexWriter, number: usize, text: &str, vector: &[f32]) {
         session_id: &format!("session-{}", number / 20),
         speaker: "",
         text,
+        is_prompt: false,
         exact: &[],
         vector: Some(vector),
     });

@@ -34,6 +34,7 @@ fn push(writer: &mut IndexWriter, number: u32, vector: Option<&[f32]>) {
         speaker: "",
         session_id: "",
         text: "",
+        is_prompt: false,
         exact: &[],
         vector,
     });

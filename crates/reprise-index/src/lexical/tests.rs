@@ -83,6 +83,7 @@ fn play(ops: &[Op], publish: bool) -> (IndexWriter, Vec<Told>) {
                     session_id: names[*session],
                     speaker: "",
                     text: &text,
+                    is_prompt: false,
                     exact: &[],
                     vector: None,
                 });
@@ -435,6 +436,7 @@ fn a_word_of_most_documents_counts_where_nothing_else_is_asked() {
             session_id: "",
             speaker: "",
             text,
+            is_prompt: false,
             exact: &[],
             vector: None,
         });
@@ -468,6 +470,7 @@ fn filled(texts: &[&str]) -> std::sync::Arc<IndexSnapshot> {
             session_id: "",
             speaker: "",
             text,
+            is_prompt: false,
             exact: &[],
             vector: None,
         });

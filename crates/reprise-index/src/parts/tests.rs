@@ -30,6 +30,7 @@ fn sample() -> IndexWriter {
             session_id: ["one", "two", ""][number as usize % 3],
             speaker: "",
             text: &text,
+            is_prompt: false,
             exact: &[],
             vector: (number % 3 != 0).then_some(&vector[..]),
         });
@@ -182,6 +183,7 @@ fn a_damaged_page_of_words_lists_no_document() {
             session_id: "",
             speaker: "",
             text: &format!("word{number} and the zebra"),
+            is_prompt: false,
             exact: &[],
             vector: None,
         });
@@ -271,6 +273,7 @@ fn a_purged_document_leaves_no_trace_in_the_parts() {
         session_id: "clandestine",
         speaker: "",
         text: "the zebra moves at midnight",
+        is_prompt: false,
         exact: &[],
         vector: Some(&[0.5, 0.5, 0.5, 0.5]),
     };
@@ -279,6 +282,7 @@ fn a_purged_document_leaves_no_trace_in_the_parts() {
         session_id: "open",
         speaker: "",
         text: "midnight train",
+        is_prompt: false,
         ..doc
     });
     let holds = |parts: &[(u8, Vec<u8>)], word: &str| {

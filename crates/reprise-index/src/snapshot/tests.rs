@@ -24,6 +24,7 @@ fn doc(number: u32) -> NewDoc<'static> {
         session_id: SESSIONS[number as usize % 3],
         speaker: "",
         text: "race in the auth module",
+        is_prompt: false,
         exact: &[],
         vector: None,
     }
@@ -118,6 +119,7 @@ fn a_snapshot_does_not_see_what_comes_later() {
     writer.push(&NewDoc {
         speaker: "",
         text: "zebra",
+        is_prompt: false,
         exact: &[],
         vector: Some(&[1.0, 0.0]),
         ..doc(301)

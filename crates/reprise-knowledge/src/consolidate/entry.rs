@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use reprise_engine::{Snapshot, alike_pairs};
-use reprise_types::{ExternalId, MemoryKind, MemoryRecord, RecordId, Retention, parse_timestamp};
+use reprise_types::{ExternalId, MemoryKind, MemoryRecord, RecordId, Retention};
 use serde_json::Value;
 
 use super::distil::is_distilled;
@@ -144,23 +144,6 @@ fn is_event(record: &MemoryRecord) -> bool {
         || record.is_receipt()
         || is_distilled(record)
         || matches!(form_of(record), Some("plan" | "entity" | "outcome"))
-}
-
-/// When a record has had its time.
-pub(super) fn end_of(record: &MemoryRecord) -> Option<DateTime<Utc>> {
-    if let Retention::Scratch { ttl_seconds } = record.retention {
-        return Some(record.known_at + TimeDelta::seconds(ttl_seconds.into()));
-    }
-    if record.retention == Retention::Pinned {
-        return None;
-    }
-    let named = |value: Option<&Value>| {
-        let at = value.and_then(Value::as_str)?;
-        parse_timestamp(at).ok()
-    };
-    let details = record.details.as_ref();
-    named(record.metadata.get("expires_at"))
-        .or_else(|| named(details.and_then(|details| details.get("expires_at"))))
 }
 
 /// Whether days without a word are left out of a record's age: it was kept for days, and on fewer

@@ -9,7 +9,7 @@ use reprise_engine::{AlikeScratch, Snapshot};
 use reprise_types::{MemoryRecord, RecordId};
 
 use super::compare::{Pair, Pairs, Related, agree, compare, related};
-use super::entry::{Entry, alike, end_of, is_young, speaks_for_itself};
+use super::entry::{Entry, alike, is_young, speaks_for_itself};
 use super::groups::Groups;
 use super::plan::{Found, Plan};
 use super::runs::{self, RUNS_MAX, WellDone};
@@ -339,7 +339,7 @@ impl Planner {
 
     /// Keeps what is known of a record by itself.
     fn note(&mut self, record: &MemoryRecord) {
-        let end = end_of(record);
+        let end = record.ends_at();
         self.ends.extend(end.map(|end| (end, record.id)));
         let known = self.well_done.iter().any(|run| run.id == record.id);
         if let Some(run) = WellDone::of(record).filter(|_| !known) {

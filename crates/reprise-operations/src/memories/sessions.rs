@@ -7,43 +7,38 @@ mod content;
 mod given;
 mod judges;
 mod notes;
+mod opening;
 mod taken;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use reprise_engine::{decide, without_sensitive};
 use reprise_types::{
-    Credit, MemoryKind, MemorySource, NewRecord, QuotedMemory, RecallRequest, RecordId, UserId,
-    Verdict, normal_tag,
+    Credit, MemoryKind, MemorySource, NewRecord, QuotedMemory, RecallRequest, RecordId,
+    RetrievedMemory, UserId, Verdict, normal_tag,
 };
 use tokio::time::timeout;
 
 use super::{Memories, Memory};
 use crate::hook::{HookAnswer, HookEvent, HookReport};
 use crate::problem::Problem;
-use crate::wire::{Answer, Hit, OutcomeLine, instant};
+use crate::wire::{LessonCard, OutcomeLine, instant};
 use given::NOTED;
 pub use given::{Given, LeftOut, Noted};
 use judges::Ran;
+use notes::Asked;
 pub(super) use notes::Sessions;
 use taken::Next;
 
-/// Memories put into one prompt.
-const INJECTED_MAX: usize = 4;
 /// Looked at for them: others may belong to other projects, or be this session's own.
 const CANDIDATES: usize = 48;
-/// Newest memories that are looked through for a project's.
-const LOOKED_AT: usize = 200;
 /// Characters of one memory in a prompt.
 const INJECTED_CHARS: usize = 400;
 const EDITED_MAX: usize = 40;
 /// A shorter prompt ("yes", "go on") asks nothing and says nothing.
 const PROMPT_CHARS_MIN: usize = 12;
-/// One minus the cosine up to which a memory speaks to a prompt by itself.
-const NEAR: f32 = 0.5;
-/// Words in common with a prompt from which it does.
-const WORDS_IN_COMMON: usize = 3;
 /// How long a prompt waits for what is recalled, and then for its own keeping: its program waits a
 /// quarter of a second for both.
 const RECALL: Duration = Duration::from_millis(140);
@@ -67,7 +62,7 @@ impl Memory {
                     let own = Some(project).filter(|project| !project.is_empty());
                     memory.tell_loaded(own).await;
                 });
-                return self.latest(key, &report.project).await;
+                return self.opened(key, &report.project).await;
             }
             HookEvent::UserPrompt => {
                 let (memory, session) = (self.clone(), key.clone());
@@ -76,16 +71,16 @@ impl Memory {
                 return self.prompted(key, &report, RECALL).await;
             }
             HookEvent::PostTool => self.tool_used(key, &report).await?,
-            HookEvent::Answer => self.answered(&report).await?,
+            HookEvent::Answer => self.answered(&key, &report).await?,
             HookEvent::PreCompact => {
                 // What stood in the conversation may not stand there any more.
                 self.all
                     .sessions
-                    .change(key, |session| session.seen.clear());
-                self.answered(&report).await?;
+                    .change(key.clone(), |session| session.seen.clear());
+                self.answered(&key, &report).await?;
             }
             HookEvent::Stop | HookEvent::SessionEnd => {
-                self.answered(&report).await?;
+                self.answered(&key, &report).await?;
                 let edited = self
                     .all
                     .sessions
@@ -118,7 +113,10 @@ impl Memory {
     }
 
     /// The agent's words are kept where they say something.
-    async fn answered(&self, report: &HookReport) -> Result<(), Problem> {
+    async fn answered(&self, key: &(UserId, String), report: &HookReport) -> Result<(), Problem> {
+        self.all
+            .sessions
+            .change(key.clone(), |session| session.say(&report.text));
         if !content::says_something(&report.text) {
             return Ok(());
         }
@@ -129,6 +127,10 @@ impl Memory {
 
     /// Tests and commits are kept as they end, builds where they fail, edits with the answer.
     async fn tool_used(&self, key: (UserId, String), report: &HookReport) -> Result<(), Problem> {
+        self.all.sessions.change(key.clone(), |session| {
+            session.say(&report.command);
+            report.files.iter().for_each(|file| session.say(file));
+        });
         if !report.files.is_empty() {
             self.all.sessions.change(key, |session| {
                 let room = EDITED_MAX.saturating_sub(session.edited.len());
@@ -178,17 +180,21 @@ impl Memory {
         // It was said before whatever its program does next, however long its keeping takes.
         let mut record = self.said(report, report.text.clone(), MemorySource::UserInput);
         let recalled = self.of_project(report, &seen, within).await;
-        let used = recalled.as_ref().ok().map(|(given, hits)| {
-            let ids: Vec<RecordId> = hits.iter().map(|hit| hit.id).collect();
-            (given.recall_id, ids)
+        let asked = recalled.as_ref().ok().map(|(given, hits)| Asked {
+            recall_id: given.recall_id,
+            prompt: report.text.clone(),
+            put_in: hits.iter().map(|hit| hit.record.id).collect(),
         });
         self.all.sessions.change(key, |session| {
-            session.see(used.as_ref().map_or(&[], |(_, ids)| ids));
-            session.recalled = used;
+            session.see(asked.as_ref().map_or(&[], |asked| &asked.put_in));
+            session.recalled = asked;
             session.judged = None;
+            session.said.clear();
         });
         // A model that is still being loaded holds no prompt up: it is kept all the same.
-        record.details = recalled.as_ref().ok().map(|(given, _)| given.details());
+        record.details = Some(Given::details(
+            recalled.as_ref().ok().map(|(given, _)| given),
+        ));
         let memory = self.clone();
         let keeping = tokio::spawn(async move {
             let kept = memory.keep_said(record).await;
@@ -198,23 +204,37 @@ impl Memory {
             kept?;
         }
         let (Given { verdict, .. }, hits) = recalled?;
-        let found: Vec<_> = hits
-            .into_iter()
-            .map(|hit| (hit.timestamp, hit.id, hit.text))
-            .collect();
-        Ok(injected(&found, verdict, Memories::random()))
+        let sure = match verdict {
+            Verdict::Relevant => "From earlier sessions; ",
+            _ => "From earlier sessions, weak matches: check before you rely on one; ",
+        };
+        let lines: Vec<Line> = hits.into_iter().map(Line::of).collect();
+        Ok(injected(sure, &lines, Memories::random()))
     }
 
-    /// What was recalled for the last prompt learns from how the work went, unless it was broken
-    /// off: then nothing is known of it.
+    /// What was recalled for the last prompt and left a trace in what was said and done since
+    /// learns from how the work went, unless it was broken off: then nothing is known of it.
     async fn stopped(&self, key: (UserId, String), broken_off: bool) -> Result<(), Problem> {
-        let (recalled, judged) = self.all.sessions.change(key.clone(), |session| {
-            (session.recalled.take(), session.judged.take())
+        let (asked, judged, said) = self.all.sessions.change(key.clone(), |session| {
+            let said = std::mem::take(&mut session.said);
+            (session.recalled.take(), session.judged.take(), said)
         });
-        let taught = |(_, used): &(_, Vec<_>)| !used.is_empty() && !broken_off;
-        let Some((recall_id, used)) = recalled.filter(taught) else {
+        let Some(asked) = asked.filter(|asked| !asked.put_in.is_empty() && !broken_off) else {
             return Ok(());
         };
+        let Asked {
+            recall_id,
+            prompt,
+            put_in,
+        } = asked;
+        let used = self.read(move |memory| -> Vec<RecordId> {
+            let shows = |id: &RecordId| memory.shows_use(*id, &prompt, &said);
+            put_in.into_iter().filter(shows).collect()
+        });
+        let used = used.await?;
+        if used.is_empty() {
+            return Ok(());
+        }
         let [passed, done, failed] = QUALITY;
         let quality = match judged {
             Some(true) => passed,
@@ -238,41 +258,15 @@ impl Memory {
         Ok(())
     }
 
-    /// What was kept last in a project.
-    async fn latest(&self, key: (UserId, String), project: &str) -> Result<HookAnswer, Problem> {
-        let Some(own) = tag_of(project).filter(|_| self.exists()) else {
-            return Ok(HookAnswer::default());
-        };
-        let session = key.1.clone();
-        let found = self.read(move |memory| -> Vec<_> {
-            let newest = memory.newest(LOOKED_AT).into_iter();
-            // A session that goes on after a compaction has words of its own here.
-            let of_it = newest
-                .filter_map(Result::ok)
-                .filter(|record| record.tags.contains(&own) && !record.is_sensitive())
-                .filter(|record| session.is_empty() || record.session_id != session);
-            of_it
-                .take(INJECTED_MAX)
-                .map(|record| (record.timestamp, record.id, record.body.text))
-                .collect()
-        });
-        let found = found.await?;
-        let shown: Vec<RecordId> = found.iter().map(|(_, id, _)| *id).collect();
-        self.all.sessions.change(key, |session| {
-            session.seen.clear();
-            session.see(&shown);
-        });
-        Ok(injected(&found, Verdict::Relevant, Memories::random()))
-    }
-
-    /// What resonates, belongs to this project or to none, and stands in no prompt of the session:
-    /// neither as its own words nor as what memory has put there. With it what was found at all.
+    /// What would help, belongs to this project or to none, holds here, and stands in no prompt of
+    /// the session: neither as its own words nor as what memory has put there. What is left out for
+    /// that makes nothing else more or less likely. With it what was found at all.
     async fn of_project(
         &self,
         report: &HookReport,
         seen: &BTreeSet<RecordId>,
         within: Duration,
-    ) -> Result<(Given, Vec<Hit>), Problem> {
+    ) -> Result<(Given, Vec<RetrievedMemory>), Problem> {
         let own = tag_of(&report.project);
         let session = &report.session;
         let request = RecallRequest {
@@ -283,39 +277,55 @@ impl Memory {
         let query = request.query.clone();
         let recall = self.all.recall_within(&self.user, request, within);
         let mut recall = self.noted(&query, recall).await?;
-        recall.leave_out_sensitive();
-        let answer = Answer::new(None, recall, 0.0);
-        let likely = answer.verdict == Verdict::Relevant;
+        without_sensitive(&mut recall);
         let foreign = |tag: &String| tag.starts_with("project:") && Some(tag) != own.as_ref();
-        let mut given = Given {
-            recall_id: answer.recall_id,
-            verdict: answer.verdict,
-            found: Vec::new(),
-        };
-        let mut hits = Vec::new();
-        for hit in answer.results {
-            let left_out = if !session.is_empty() && hit.session_id == *session {
+        let here = [report.project.clone()];
+        let left_out = |found: &RetrievedMemory| {
+            let record = &found.record;
+            if !session.is_empty() && record.session_id == *session {
                 Some(LeftOut::SameSession)
-            } else if hit.tags.iter().any(foreign) {
+            } else if record.tags.iter().any(foreign) {
                 Some(LeftOut::OtherProject)
-            } else if seen.contains(&hit.id) {
+            } else if seen.contains(&record.id) {
                 Some(LeftOut::Seen)
-            } else if !likely && !resonates(&hit) {
-                Some(LeftOut::Weak)
             } else {
-                (hits.len() >= INJECTED_MAX).then_some(LeftOut::NoRoom)
-            };
-            if left_out.is_none() || given.found.len() < NOTED {
-                given.found.push(Noted {
-                    id: hit.id,
-                    score: hit.sona_score,
-                    left_out,
-                });
+                let mut card = LessonCard::of(record)?;
+                card.place(&here, &query);
+                (card.applies == Some(false)).then_some(LeftOut::Weak)
             }
-            if left_out.is_none() {
-                hits.push(hit);
-            }
+        };
+        let mut noted: Vec<Noted> = recall
+            .results
+            .iter()
+            .map(|found| Noted {
+                id: found.record.id,
+                score: found.sona_score,
+                left_out: left_out(found),
+            })
+            .collect();
+        if noted.iter().any(|one| one.left_out.is_some()) {
+            let stays: BTreeSet<RecordId> = noted
+                .iter()
+                .filter(|one| one.left_out.is_none())
+                .map(|one| one.id)
+                .collect();
+            recall.results.retain(|one| stays.contains(&one.record.id));
+            decide(&mut recall);
         }
+        let (recall_id, verdict) = (recall.recall_id, recall.verdict);
+        let hits: Vec<RetrievedMemory> =
+            recall.results.into_iter().filter(|one| one.shown).collect();
+        let is_in = |id| hits.iter().any(|hit| hit.record.id == id);
+        let mut places = 0..NOTED;
+        noted.retain(|one| places.next().is_some() || is_in(one.id));
+        for one in noted.iter_mut().filter(|one| one.left_out.is_none()) {
+            one.left_out = (!is_in(one.id)).then_some(LeftOut::Weak);
+        }
+        let given = Given {
+            recall_id,
+            verdict,
+            found: noted,
+        };
         Ok((given, hits))
     }
 
@@ -343,40 +353,47 @@ impl Memory {
     }
 }
 
-/// Near in meaning, or several words in common: what of a weak answer, or of none, still speaks to
-/// the prompt by itself.
-fn resonates(hit: &Hit) -> bool {
-    let near = hit.why.raw_distance.is_some_and(|far| far <= NEAR);
-    near || hit.why.matched_words.len() >= WORDS_IN_COMMON
-}
-
 fn tag_of(project: &str) -> Option<String> {
     (!project.is_empty())
         .then(|| normal_tag(&format!("project:{project}")))
         .flatten()
 }
 
-fn injected(
-    found: &[(DateTime<Utc>, RecordId, String)],
-    verdict: Verdict,
-    nonce: u128,
-) -> HookAnswer {
-    let sure = match verdict {
-        Verdict::Relevant => "",
-        Verdict::Weak => ", weak matches: check before you rely on one",
-        Verdict::Nothing => ", likely about something else: only the nearest that is known",
-    };
+/// One memory in a prompt.
+#[derive(Debug, Clone)]
+struct Line {
+    at: DateTime<Utc>,
+    id: RecordId,
+    /// What it was to an earlier question, or in an earlier session.
+    said: &'static str,
+    text: String,
+}
+
+impl Line {
+    fn of(found: RetrievedMemory) -> Self {
+        let RetrievedMemory { record, why, .. } = found;
+        Self {
+            at: record.timestamp,
+            id: record.id,
+            said: why.answered.map_or("", |_| "(after the same was asked) "),
+            text: record.body.text,
+        }
+    }
+}
+
+/// What is put into a prompt, under a line that begins with `head`; nothing for no lines.
+fn injected(head: &str, lines: &[Line], nonce: u128) -> HookAnswer {
     let mut memory = QuotedMemory::new(nonce);
-    for (number, (timestamp, id, text)) in found.iter().enumerate() {
+    for (number, line) in lines.iter().enumerate() {
         if number == 0 {
             let whole = "`get` of the memory server gives the whole of an id.";
-            memory.line(&["From earlier sessions", sure, "; ", whole].concat(), "");
+            memory.line(&[head, whole].concat(), "");
         }
-        let words: Vec<&str> = text.split_whitespace().collect();
+        let words: Vec<&str> = line.text.split_whitespace().collect();
         let text: String = words.join(" ").chars().take(INJECTED_CHARS).collect();
-        let when = instant(*timestamp);
+        let when = instant(line.at);
         let day = when.get(..10).unwrap_or_default();
-        memory.line(&format!("- [{day}, {id}] "), &text);
+        memory.line(&format!("- [{day}, {}] {}", line.id, line.said), &text);
     }
     HookAnswer {
         context: memory.into_text(),

@@ -150,7 +150,7 @@ async fn nothing_waits_for_the_disk_on_the_thread_that_serves() {
     };
     let records = ["one", "two"].map(|name| {
         json!({ "external_id": name, "text": format!("the {name} of them"),
-            "session_id": "s", "tags": ["project:shop"] })
+            "kind": "finding", "session_id": "s", "tags": ["project:shop"] })
     });
     run("observe", json!({ "records": records })).await;
     let one = json!({ "id": "one" });

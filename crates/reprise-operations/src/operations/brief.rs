@@ -5,9 +5,9 @@ mod found;
 use std::borrow::Cow;
 use std::time::Instant;
 
-use reprise_engine::context_candidates;
+use reprise_engine::{context_candidates, without_sensitive};
 use reprise_types::limits::TOP_K_DEFAULT;
-use reprise_types::{Degraded, RecallId, RecallScope, Verdict, system_entropy};
+use reprise_types::{Degraded, RecallId, RecallScope, RetrievedMemory, Verdict, system_entropy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -87,7 +87,7 @@ pub struct Brief {
     pub truncated: bool,
     /// How long the recall took, in milliseconds.
     pub elapsed_ms: f64,
-    /// Best first.
+    /// What would go into a prompt, best first, then what is only related.
     pub results: Vec<Value>,
 }
 
@@ -121,13 +121,15 @@ impl Operation for RecallBriefly {
         };
         let began = Instant::now();
         let mut found = recall::found(memory, &asked).await?;
-        let sensitive = found.leave_out_sensitive();
+        let sensitive = without_sensitive(&mut found);
         if sensitive > 0 {
             let count = counted(sensitive, "sensitive record");
             found.notes.push(format!(
                 "{count} left out; `reprise recall` shows what they say, and `get` with an id"
             ));
         }
+        found.results.retain(RetrievedMemory::is_related);
+        found.results.sort_by_key(|one| !one.shown);
         let elapsed_ms = began.elapsed().as_secs_f64() * 1e3;
         let place = Place {
             here: &asked.context,
@@ -155,7 +157,7 @@ impl Operation for RecallBriefly {
 
 /// What a recall of these says, cut to `most` tokens.
 #[cfg(test)]
-pub(super) fn quoted(results: Vec<reprise_types::RetrievedMemory>, most: Option<usize>) -> String {
+pub(super) fn quoted(results: Vec<RetrievedMemory>, most: Option<usize>) -> String {
     let mut recall = reprise_types::Recall::nothing(RecallId::from_u128(7));
     recall.results = results;
     let place = Place {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use reprise_engine::{TokenCounter, context_block, context_candidates};
+use reprise_engine::{TokenCounter, context_block, context_candidates, decide};
 use reprise_types::limits::{DIMENSIONS_MAX, TOP_K_DEFAULT};
 use reprise_types::{
     Calendar, ContextBlock, Embedding, EmbeddingSpace, MemoryRecord, RecallRequest, RecallScope,
@@ -160,6 +160,7 @@ pub async fn found(memory: &Memory, asked: &Arguments) -> Result<reprise_types::
     };
     recall.results.retain(|found| stays(&found.record));
     recall.results.truncate(wanted);
+    decide(&mut recall);
     Ok(recall)
 }
 
@@ -184,7 +185,8 @@ impl Arguments {
             top_k: self.limit.unwrap_or(TOP_K_DEFAULT),
             filter: self.filter.read(calendar)?,
             as_of: time(calendar, self.as_of.as_deref(), Calendar::until)?,
-            when: None,
+            when: Vec::new(),
+            now: None,
         };
         request.check().map_err(|error| error.to_string())?;
         Ok(request.heard(calendar))

@@ -42,6 +42,7 @@ fn found(text: &str, other: &str) -> RetrievedMemory {
             reason: format!("same words: {other}"),
             ..Why::default()
         },
+        shown: true,
         published: None,
     }
 }

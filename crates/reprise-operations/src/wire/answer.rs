@@ -110,6 +110,9 @@ pub struct Hit {
     /// What it says beside its text, where it is a lesson.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lesson: Option<LessonCard>,
+    /// Whether it would go into a prompt.
+    #[serde(default)]
+    pub shown: bool,
     /// Where the score comes from.
     pub why: Why,
     /// Whose knowledge it is: the user's own, or what somebody published.
@@ -150,6 +153,7 @@ impl From<RetrievedMemory> for Hit {
             text: record.text,
             score: found.score,
             sona_score: found.sona_score,
+            shown: found.shown,
             kind: record.kind,
             source: record.source,
             timestamp,

@@ -5,7 +5,9 @@ use axum::response::Redirect;
 use chrono::TimeDelta;
 use maud::{Markup, html};
 use reprise_types::limits::TOP_K_MAX;
-use reprise_types::{Calendar, RecallRequest, RecallScope, RecordId, Verdict};
+use reprise_types::{
+    Calendar, Recall, RecallRequest, RecallScope, RecordId, RetrievedMemory, Verdict,
+};
 
 use super::timeline::{self, Pairs};
 use super::why_not::Place;
@@ -182,14 +184,28 @@ fn results(
                         (s::found(shown, recall.considered, found.elapsed_ms))
                     }
                 }
-                @if recall.verdict == Verdict::Nothing && shown > 0 { p { (s::ONLY_NEAREST) } }
                 @for degraded in &recall.degraded {
                     p class="notice warn" { (degraded.sentence()) }
                 }
                 @for note in &recall.notes { p class="faint" { (note) } }
-                ol class="hits" {
-                    @for hit in recall.results.iter().take(asked.top_k) {
-                        li { (hits::hit(visit, asked.query, recall.recall_id, hit, calendar)) }
+                @let (whole, folded) = parts(recall, asked.top_k);
+                @if !whole.is_empty() {
+                    ol class="hits" {
+                        @for hit in whole {
+                            li { (hits::hit(visit, asked.query, recall.recall_id, hit, calendar)) }
+                        }
+                    }
+                }
+                @if !folded.is_empty() {
+                    details class="related" {
+                        summary { (s::ONLY_NEAREST) " " span class="faint" { (folded.len()) } }
+                        ol class="hits" {
+                            @for hit in folded {
+                                li {
+                                    (hits::hit(visit, asked.query, recall.recall_id, hit, calendar))
+                                }
+                            }
+                        }
                     }
                 }
                 (why_not(pairs, asked, found, place))
@@ -200,6 +216,16 @@ fn results(
             }
         }
     }
+}
+
+/// What would go into a prompt, or is related where nothing would, and what stands folded below.
+fn parts(recall: &Recall, most: usize) -> (Vec<&RetrievedMemory>, Vec<&RetrievedMemory>) {
+    let results = recall.results.iter().take(most);
+    let (shown, others): (Vec<_>, Vec<_>) = results.partition(|hit| hit.shown);
+    if !shown.is_empty() {
+        return (shown, others);
+    }
+    others.into_iter().partition(|hit| hit.is_related())
 }
 
 /// What a host that asks for a text of so many tokens would get.

@@ -36,8 +36,7 @@ pub(crate) const VERDICT_RELEVANT: &str = "The best result is likely to answer."
 pub(crate) const VERDICT_WEAK: &str =
     "About this, but none of it is likely to be what you look for.";
 pub(crate) const VERDICT_NOTHING: &str = "Memory holds nothing about this.";
-pub(crate) const ONLY_NEAREST: &str =
-    "Only the nearest is listed; a hook adds of it what speaks to the question by itself.";
+pub(crate) const ONLY_NEAREST: &str = "Related, not likely to answer";
 
 pub(crate) fn context_size(
     tokens: usize,

@@ -181,7 +181,8 @@ fn request(arguments: &RecallArguments, query: &str) -> RecallRequest {
             ..MemoryFilter::default()
         },
         as_of: arguments.as_of,
-        when: None,
+        when: Vec::new(),
+        now: None,
     }
 }
 

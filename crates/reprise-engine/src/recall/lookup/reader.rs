@@ -1,14 +1,14 @@
 //! Reading a question for what it names: each word, run of words and phrase held against what the
 //! records of this memory are looked up by.
 
-use chrono::DateTime;
 use reprise_index::View;
-use reprise_types::{RecallRequest, RecordId, Spoken};
+use reprise_types::{RecallRequest, RecordId};
 
-use super::event::Event;
 use super::{Lookup, Sought, folded, frame};
 use crate::identifiers::{Shape, is_hex, is_number, of_word, words};
 use crate::names::{self, name};
+use crate::recall::plan::Plan;
+use crate::recall::when::blank;
 use crate::snapshot::Snapshot;
 
 /// A longer question is a document, and names nothing that is looked up.
@@ -21,6 +21,9 @@ const SHORT_WORDS: usize = 6;
 /// A question with no more words of its own beside what it names is after that; of a longer one the
 /// name is a detail, which is as often worded otherwise in the answer.
 const OTHERS_MAX: usize = 2;
+/// Words of a title at least, and records with all of them that are read for one.
+const TITLE_WORDS_MIN: usize = 2;
+const TITLE_READS: usize = 16;
 /// Terms that may begin like a hash that is cut short.
 const HASHES_MAX: usize = 64;
 /// Shortest beginning of a hash that is looked up where only one hash begins so.
@@ -31,15 +34,6 @@ const PHRASE_READS: usize = 256;
 const COMMON_SHARE: usize = 4;
 /// ... unless it is no more than so many.
 const RARE: usize = 2;
-/// Logit of being from the time that is named from now (`last week`): it is that of the record.
-const TIME_TOLD: f32 = 2.5;
-/// Logit of being from a date that is named: it may be that of what the record tells.
-const DATE_TOLD: f32 = 1.0;
-/// Logit of being on the side of an event that is named.
-const EVENT_TOLD: f32 = 1.0;
-/// A record that is longer than the shortest that names an event by more than one in so many words
-/// tells of other things too.
-const LONGER_TELLING: u32 = 4;
 
 struct Reader<'a> {
     snapshot: &'a Snapshot,
@@ -49,15 +43,21 @@ struct Reader<'a> {
 impl Lookup {
     pub(in crate::recall) fn read(
         snapshot: &Snapshot,
-        view: &View,
+        plan: &Plan<'_>,
         request: &RecallRequest,
     ) -> Self {
+        let view = &plan.view;
         let question = request.query.as_str();
         let mut lookup = Self::default();
         if question.len() > QUESTION_BYTES_MAX || question.trim().is_empty() {
             return lookup;
         }
         let reader = Reader { snapshot, view };
+        if let Some(title) = reader.title(question) {
+            lookup.sought.push(title);
+            (lookup.whole, lookup.first) = (true, true);
+            return lookup;
+        }
         let (phrases, mut rest) = quoted(question, &mut lookup.notes);
         for phrase in phrases.into_iter().take(SOUGHT_MAX) {
             match reader.phrase(phrase) {
@@ -67,33 +67,27 @@ impl Lookup {
                 )),
             }
         }
-        if let Some(when) = &request.when {
-            if let Some(at) = rest.find(&when.phrase) {
-                blank(&mut rest, at..at + when.phrase.len());
-            }
-            match reader.time(when) {
-                Ok(sought) => lookup.sought.push(sought),
-                Err(note) => lookup.notes.push(note),
-            }
-        } else if let Some(event) = Event::of(question)
-            && let Some((sought, note)) = reader.event(&event)
-        {
-            if let Some(at) = rest.find(event.phrase) {
-                blank(&mut rest, at..at + event.phrase.len());
-            }
-            lookup.sought.push(sought);
-            lookup.notes.push(note);
+        let when = &plan.when;
+        lookup.notes.extend(when.notes.iter().cloned());
+        rest = when.without(&rest);
+        if !when.holders.is_empty() {
+            lookup.sought.push(Sought {
+                soft: when.lift,
+                ..Sought::of(&when.phrases.join(", "), Vec::new(), when.holders.clone())
+            });
         }
         let rest_words: Vec<&str> = words(&rest).collect();
         let mut taken = vec![false; rest_words.len()];
         let mut before = "";
         let mut unknown = Vec::new();
         let is_short = rest_words.len() <= SHORT_WORDS;
+        let mut certain = false;
         for (word, taken) in rest_words.iter().zip(&mut taken) {
             let plain = word.chars().all(char::is_alphabetic) && word.to_uppercase() != *word;
             let read = (is_short || !plain).then(|| reader.identifier(word, before));
             if let Some(sought) = read.flatten() {
                 *taken = true;
+                certain |= !sought.loose && is_certain(word, before);
                 lookup.sought.push(sought);
             } else if is_certain(word, before) {
                 *taken = true;
@@ -106,6 +100,7 @@ impl Lookup {
         let others = left.filter(|(word, _)| !frame::says_nothing(word)).count();
         let nothing_else = others == 0;
         lookup.first = others <= OTHERS_MAX;
+        lookup.strong = certain && lookup.first && unknown.is_empty();
         lookup.whole = nothing_else && unknown.is_empty() && !lookup.sought.is_empty();
         lookup.in_vain = nothing_else && !unknown.is_empty() && lookup.sought.is_empty();
         lookup.notes.extend(
@@ -113,6 +108,8 @@ impl Lookup {
                 .into_iter()
                 .map(|word| format!("no record has `{word}`")),
         );
+        let times = lookup.sought.iter().all(|sought| sought.soft > 0.0);
+        lookup.of_a_time = lookup.whole && times && !when.holders.is_empty();
         let live = view.live() as usize;
         let whole = lookup.whole;
         lookup.sought.retain(|sought| {
@@ -130,67 +127,6 @@ impl Reader<'_> {
         let mut found = self.snapshot.index.holding(term);
         found.retain(|ordinal| self.view.admits(*ordinal));
         found
-    }
-
-    /// The records of a time, or why there are none.
-    fn time(&self, when: &Spoken) -> Result<Sought, String> {
-        let phrase = &when.phrase;
-        let Some(span) = when.span else {
-            return Err(format!(
-                "no calendar has the day of `{phrase}`: no time was looked for"
-            ));
-        };
-        let holders = self.between(span.since.timestamp_micros(), span.until.timestamp_micros());
-        if holders.is_empty() {
-            return Err(format!("no record is from the time of `{phrase}`"));
-        }
-        Ok(Sought {
-            soft: if when.relative { TIME_TOLD } else { DATE_TOLD },
-            ..Sought::of(phrase, Vec::new(), holders)
-        })
-    }
-
-    /// The records that happened between two instants, both included.
-    fn between(&self, since: i64, until: i64) -> Vec<u32> {
-        let happened = |ordinal: &u32| {
-            let place = self.snapshot.index.place_in_time(*ordinal);
-            place.is_some_and(|(at, _)| (since..=until).contains(&at))
-        };
-        self.view.ordinals().filter(happened).collect()
-    }
-
-    /// The records on a side of an event, and when that was. The record that tells of it is the
-    /// latest of those that hold every word of its name and little else; where none does, or none
-    /// is on that side, the words are words.
-    fn event(&self, event: &Event<'_>) -> Option<(Sought, String)> {
-        let index = &self.snapshot.index;
-        let tellings = index.holding_words(&index.analyse_query(event.name))?;
-        let length = |ordinal: u32| Some(index.traits(ordinal, self.view)?.terms);
-        let tellings: Vec<(u32, u32)> = tellings
-            .into_iter()
-            .filter(|ordinal| self.view.admits(*ordinal))
-            .filter_map(|ordinal| Some((length(ordinal)?, ordinal)))
-            .collect();
-        let shortest = tellings.iter().map(|(terms, _)| *terms).min()?;
-        let short = tellings
-            .into_iter()
-            .filter(|(terms, _)| *terms - shortest <= shortest / LONGER_TELLING);
-        let (at, id) = short
-            .filter_map(|(_, ordinal)| index.place_in_time(ordinal))
-            .max()?;
-        let (since, until) = event.side.range(at);
-        let holders = self.between(since, until);
-        if holders.is_empty() {
-            return None;
-        }
-        let (phrase, side) = (event.phrase, event.side.word());
-        let when = DateTime::from_timestamp_micros(at)?.format("%Y-%m-%d %H:%M");
-        let note = format!("`{phrase}` was read as {side} {when} UTC, the time of record {id}");
-        let sought = Sought {
-            soft: EVENT_TOLD,
-            ..Sought::of(phrase, Vec::new(), holders)
-        };
-        Some((sought, note))
     }
 
     /// What a word names, if a record has it. The first of its terms that is known counts.
@@ -332,6 +268,33 @@ impl Reader<'_> {
         }
     }
 
+    /// The records whose first line is the question, word for word; `None` where few words are it,
+    /// or many records have them.
+    fn title(&self, question: &str) -> Option<Sought> {
+        let query = self.snapshot.index.analyse_query(question);
+        if query.terms.len() < TITLE_WORDS_MIN {
+            return None;
+        }
+        let mut holders = self.snapshot.index.holding_words(&query)?;
+        holders.retain(|ordinal| self.view.admits(*ordinal));
+        if holders.len() > TITLE_READS {
+            return None;
+        }
+        let bare = |line: &str| folded(line.trim_end_matches(['.', '!', '?', ' ']));
+        let wanted = bare(question);
+        holders.retain(|ordinal| {
+            let traits = self.snapshot.index.traits(*ordinal, self.view);
+            let asks = traits.is_some_and(|traits| traits.asks || traits.prompt || traits.lead);
+            let record = self.snapshot.record(*ordinal, None);
+            let first = |text: &str| text.trim_start().lines().next().map(bare);
+            !asks && record.is_ok_and(|record| first(&record.text).as_ref() == Some(&wanted))
+        });
+        let mut sought = Sought::of(question.trim(), Vec::new(), holders.clone());
+        sought.owners = holders;
+        sought.phrase = Some(folded(question.trim_end_matches(['.', '!', '?', ' '])));
+        (!sought.holders.is_empty()).then_some(sought)
+    }
+
     /// A phrase: the records that have all its words are read for it.
     fn phrase(&self, phrase: &str) -> Option<Sought> {
         let query = self.snapshot.index.analyse_query(phrase);
@@ -394,10 +357,4 @@ fn quoted<'q>(question: &'q str, notes: &mut Vec<String>) -> (Vec<&'q str>, Stri
         blank(&mut rest, open..close + last.len_utf8());
     }
     (phrases, rest)
-}
-
-/// Puts spaces in place of a part of a text; every other place stays where it is.
-fn blank(text: &mut String, part: std::ops::Range<usize>) {
-    let spaces = " ".repeat(part.len());
-    text.replace_range(part, &spaces);
 }

@@ -120,6 +120,7 @@ fn writer(vectors: &[Vec<f32>]) -> IndexWriter {
             session_id: "",
             speaker: "",
             text: "",
+            is_prompt: false,
             exact: &[],
             vector: Some(vector),
         });

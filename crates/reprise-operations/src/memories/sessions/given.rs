@@ -6,8 +6,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What a prompt's `details` call it.
-const TYPE: &str = "prompt";
 /// Found records that are noted, beside those that were put into the prompt.
 pub(super) const NOTED: usize = 12;
 
@@ -15,7 +13,7 @@ pub(super) const NOTED: usize = 12;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LeftOut {
-    /// It does not speak to the prompt by itself, and the answer as a whole was not likely.
+    /// It is not likely enough to help, or does not hold where the prompt was written.
     Weak,
     /// It belongs to another project.
     OtherProject,
@@ -51,17 +49,19 @@ pub struct Given {
 }
 
 impl Given {
-    pub(super) fn details(&self) -> Value {
-        json!({ "type": TYPE, "given": self })
+    /// The `details` of a prompt that was given this, or nothing in time.
+    pub(super) fn details(given: Option<&Self>) -> Value {
+        let mut details = json!({ "type": MemoryRecord::PROMPT });
+        if let Some(given) = given {
+            details["given"] = json!(given);
+        }
+        details
     }
 
     /// What stands in a prompt's record; `None` where it was given nothing, or before this was
     /// noted.
     pub(crate) fn of(record: &MemoryRecord) -> Option<Self> {
-        let details = record.details.as_ref()?;
-        if details.get("type")? != TYPE {
-            return None;
-        }
+        let details = record.details.as_ref().filter(|_| record.is_prompt())?;
         serde_json::from_value(details.get("given")?.clone()).ok()
     }
 }

@@ -30,6 +30,8 @@ fn no_model() -> EmbedError {
     }
 }
 
+const LESSON: &str = "the checkout total is wrong with a coupon since the rounding changed";
+
 fn prompt(session: &str) -> HookReport {
     HookReport {
         session: session.to_owned(),
@@ -44,8 +46,10 @@ async fn a_prompt_does_not_wait_for_a_model_that_is_being_loaded() {
     let ada = "ada".parse().unwrap();
     let first = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
     let memory = first.of(&ada);
+    let fact = NewRecord::new(LESSON, MemorySource::UserInput, MemoryKind::Finding);
+    memory.keep_one(fact).await.unwrap();
     let asked = memory.hook(HookEvent::UserPrompt, prompt("one"));
-    assert_eq!(asked.await.unwrap().context, "");
+    assert!(asked.await.unwrap().context.contains("rounding"));
     first.shut_down().await;
 
     let (loaded, loading) = channel::<()>();
@@ -63,14 +67,14 @@ async fn a_prompt_does_not_wait_for_a_model_that_is_being_loaded() {
         contexts.extend(asked.await.ok().map(|answer| answer.context));
         if contexts
             .last()
-            .is_some_and(|said| said.contains("checkout total"))
+            .is_some_and(|said| said.contains("rounding"))
         {
             break;
         }
     }
     let found = contexts.last();
     assert!(
-        found.is_some_and(|said| said.contains("checkout total")),
+        found.is_some_and(|said| said.contains("rounding")),
         "{contexts:?}"
     );
     drop(loaded);
@@ -130,36 +134,24 @@ async fn what_is_sensitive_makes_nothing_else_relevant() {
     memories.shut_down().await;
 }
 
-#[test]
-fn no_memory_leaves_the_frame_of_a_hook() {
-    let at = parse_timestamp("2026-02-02T09:00:00Z").unwrap();
-    for seed in 0..10_000 {
-        let found = [hostile_text(seed), "the clock is frozen".to_owned()];
-        let found = found.map(|text| (at, RecordId::from_u128(7), text));
-        let context = injected(&found, Verdict::Relevant, u128::from(seed)).context;
-        let lines = quoted_lines(&context).map(|lines| lines.len());
-        assert_eq!(lines, Some(3), "{seed}: {context}");
+fn line(text: &str) -> Line {
+    Line {
+        at: parse_timestamp("2026-02-02T09:00:00Z").unwrap(),
+        id: RecordId::from_u128(7),
+        said: "",
+        text: text.to_owned(),
     }
 }
 
 #[test]
-fn a_prompt_is_told_how_far_what_it_gets_can_be_trusted() {
-    let at = parse_timestamp("2026-02-10T09:00:00Z").unwrap();
-    let found = [(at, RecordId::from_u128(7), "Use the staging key".to_owned())];
-    let said = |verdict| injected(&found, verdict, 1).context;
-    for (verdict, expected) in [
-        (Verdict::Relevant, "From earlier sessions; "),
-        (Verdict::Weak, "From earlier sessions, weak matches: "),
-        (
-            Verdict::Nothing,
-            "From earlier sessions, likely about something else: ",
-        ),
-    ] {
-        let said = said(verdict);
-        assert!(said.contains(expected), "{said}");
-        assert_eq!(quoted_lines(&said).unwrap().len(), 2);
+fn no_memory_leaves_the_frame_of_a_hook() {
+    for seed in 0..10_000 {
+        let found = [line(&hostile_text(seed)), line("the clock is frozen")];
+        let context = injected("From earlier sessions; ", &found, u128::from(seed)).context;
+        let lines = quoted_lines(&context).map(|lines| lines.len());
+        assert_eq!(lines, Some(3), "{seed}: {context}");
     }
-    assert_eq!(injected(&[], Verdict::Nothing, 1).context, "");
+    assert_eq!(injected("From earlier sessions; ", &[], 1).context, "");
 }
 
 #[tokio::test]
@@ -262,8 +254,7 @@ async fn an_answer_without_tests_is_judged_by_what_came_next() {
     let service = MemoryService::start(config, None).await.unwrap();
     let memories = Memories::new(service, clock.clone());
     let memory = memories.of(&ada);
-    let lesson = "the checkout total is wrong with a coupon since the rounding changed";
-    let fact = NewRecord::new(lesson, MemorySource::UserInput, MemoryKind::Finding);
+    let fact = NewRecord::new(LESSON, MemorySource::UserInput, MemoryKind::Finding);
     memory.keep_one(fact).await.unwrap();
     for (session, seconds, end, expected) in [
         ("a", 5, false, 0.6_f32),
@@ -274,7 +265,10 @@ async fn an_answer_without_tests_is_judged_by_what_came_next() {
         let hook = |event| memory.hook(event, prompt(session));
         let given = hook(HookEvent::UserPrompt).await.unwrap().context;
         assert!(given.contains("rounding"), "{given}");
-        hook(HookEvent::Stop).await.unwrap();
+        // What it was given is seen in what it says.
+        let mut answer = prompt(session);
+        answer.text = "It is since the rounding changed that the sum is off.".to_owned();
+        memory.hook(HookEvent::Stop, answer).await.unwrap();
         *clock.0.lock().unwrap() += TimeDelta::seconds(seconds);
         if end {
             hook(HookEvent::SessionEnd).await.unwrap();
@@ -389,5 +383,96 @@ async fn a_session_that_ends_leaves_what_it_taught_and_listeners_hear_of_it() {
     };
     let forgotten = Forget::run(&memory, forget).await.unwrap();
     assert_eq!(forgotten.forgotten.len(), 2, "{forgotten:?}");
+    memories.shut_down().await;
+}
+
+#[tokio::test]
+async fn what_left_no_trace_gets_no_credit() {
+    let folder = tempfile::tempdir().unwrap();
+    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+    let memory = memories.of(&"ada".parse().unwrap());
+    let fact = NewRecord::new(LESSON, MemorySource::UserInput, MemoryKind::Finding);
+    memory.keep_one(fact).await.unwrap();
+    for (session, said, runs) in [
+        (
+            "one",
+            "I have looked at it and everything is fine again.",
+            0,
+        ),
+        ("two", "It is the rounding that has changed since March.", 1),
+    ] {
+        let given = memory.hook(HookEvent::UserPrompt, prompt(session)).await;
+        assert!(given.unwrap().context.contains("rounding"));
+        let mut answer = prompt(session);
+        answer.text = said.to_owned();
+        memory.hook(HookEvent::Stop, answer).await.unwrap();
+        let ended = memory.with_engine(|engine| engine.snapshot().learner().ended_runs().count());
+        assert_eq!(ended.await.unwrap(), runs, "{said}");
+    }
+    memories.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_session_begins_with_what_matters() {
+    let folder = tempfile::tempdir().unwrap();
+    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+    let memory = memories.of(&"ada".parse().unwrap());
+    let report = |text: &str| HookReport {
+        session: "one".to_owned(),
+        project: "shop".to_owned(),
+        text: text.to_owned(),
+        ..HookReport::default()
+    };
+    let ran = |command: &str, succeeded: bool, text: &str| HookReport {
+        command: command.to_owned(),
+        succeeded: Some(succeeded),
+        ..report(text)
+    };
+    let hook = async |event, report| memory.hook(event, report).await.unwrap().context;
+    hook(
+        HookEvent::UserPrompt,
+        report("please make the cart total right with two coupons"),
+    )
+    .await;
+    hook(HookEvent::PostTool, ran("cargo test cart", false, "")).await;
+    hook(
+        HookEvent::PostTool,
+        ran("cargo test login", false, "login::expires FAILED"),
+    )
+    .await;
+    hook(HookEvent::PostTool, ran("cargo test cart", true, "")).await;
+    hook(
+        HookEvent::PostTool,
+        ran(
+            "git commit -m x",
+            true,
+            "[main 1a2b3c4] Count each coupon once",
+        ),
+    )
+    .await;
+    let said =
+        "Thanks! We decided to count coupons per cart because two shops share it. Shall I go on?";
+    hook(HookEvent::Stop, report(said)).await;
+    hook(HookEvent::SessionEnd, report("")).await;
+    let begun = hook(
+        HookEvent::SessionStart,
+        HookReport {
+            session: "two".to_owned(),
+            ..report("")
+        },
+    );
+    let begun = begun.await;
+    let lines = quoted_lines(&begun).unwrap();
+    assert!(lines.len() <= 7, "{begun}");
+    for part in [
+        "Open: `cargo test login` failed",
+        "Last session: Committed [main 1a2b3c4] Count each coupon once",
+        "We decided to count coupons per cart",
+    ] {
+        assert!(begun.contains(part), "{part}: {begun}");
+    }
+    for part in ["please make", "cart` failed", "Thanks", "Shall I"] {
+        assert!(!begun.contains(part), "{part}: {begun}");
+    }
     memories.shut_down().await;
 }

@@ -44,7 +44,11 @@ impl Found {
         let fits = |text: &str| most.is_none_or(|most| tokens(text.len()) <= most);
         let render = |shown: &[Value]| {
             let mut memory = QuotedMemory::new(nonce);
+            let mut is_shown = true;
             for light in shown {
+                if light["shown"] == false && std::mem::take(&mut is_shown) {
+                    memory.line("Related, may not be an answer:", "");
+                }
                 quote(&mut memory, light);
             }
             let said = headline(recall, shown, most);
@@ -91,8 +95,8 @@ fn headline(recall: &Recall, shown: &[Value], most: Option<usize>) -> String {
         (shown, _) => shown.to_string(),
     };
     let said = match recall.verdict {
-        _ if found == 0 => "Nothing comes to mind",
-        Verdict::Nothing => "Not known: nothing here is likely to answer that; nearest",
+        Verdict::Nothing if recall.considered == 0 => "Nothing comes to mind",
+        Verdict::Nothing => "Not known: nothing here is likely to answer that",
         Verdict::Weak => "Weak, may not be what was asked for: check first",
         Verdict::Relevant => "Found",
     };
@@ -107,6 +111,7 @@ fn cut(found: &RetrievedMemory, fits: impl Fn(&Value) -> bool) -> Value {
         "id": found.record.id,
         "text": "",
         "score": found.sona_score,
+        "shown": found.shown,
         "kind": found.record.kind,
         "when": instant(found.record.timestamp),
         "cut": true,
@@ -147,6 +152,7 @@ fn light(found: &RetrievedMemory, place: &Place<'_>, full: bool) -> Value {
         "title": title_of(record),
         "text": text,
         "score": found.sona_score,
+        "shown": found.shown,
         "reason": found.why.reason,
         "kind": record.kind,
         "when": instant(record.timestamp),

@@ -61,7 +61,7 @@ async fn a_session_is_kept_and_the_next_one_knows_of_it() {
     let other = hook(&running, "user-prompt", said("s3", "bank", question)).await;
     assert!(!other.contains(first), "{other}");
     let start = hook(&running, "session-start", said("s4", "shop", "")).await;
-    assert!(start.contains(first), "{start}");
+    assert!(!start.contains(first), "a prompt: {start}");
     assert_eq!(
         hook(&running, "session-start", said("s5", "garden", "")).await,
         ""
@@ -72,7 +72,7 @@ async fn a_session_is_kept_and_the_next_one_knows_of_it() {
 /// A session that was reminded of the frozen clock.
 async fn reminded() -> Running {
     let running = run_with_words().await;
-    let known = json!({"text": "the login test needs a frozen clock"});
+    let known = json!({"text": "the login test needs a frozen clock: freeze_time in conftest.py"});
     let _kept: Value = running
         .client
         .ask(&Call::post(at(&["records"]), &known))
@@ -91,7 +91,7 @@ async fn the_end_of_a_tool_becomes_an_outcome() {
     assert_eq!(hook(&running, "post-tool", ran).await, "");
     let looked = json!({"session": "s1", "command": "ls -la /tmp/x", "succeeded": true});
     hook(&running, "post-tool", looked).await;
-    let stop = json!({"session": "s1", "text": "It is green now: the clock is frozen."});
+    let stop = json!({"session": "s1", "text": "It is green now: freeze_time stops the clock."});
     hook(&running, "stop", stop.clone()).await;
     // The prompt's recall has taught, once; a second stop has nothing to say.
     hook(&running, "stop", stop).await;

@@ -11,6 +11,8 @@ use crate::terminal::{self, Page};
 
 /// Characters of a first line that is a title, at most.
 const TITLE_CHARS: usize = 100;
+/// Characters of a result that is only related.
+const FOLDED_CHARS: usize = 100;
 /// Where everything but a first line begins.
 const INDENT: usize = 4;
 const BETWEEN: &str = " \u{b7}";
@@ -32,7 +34,12 @@ pub(crate) fn print(
     if let Some(said) = headline(answer.verdict, answer.results.is_empty()) {
         lines(out, page, 0, said, ToOwned::to_owned)?;
     }
-    for (rank, found) in (1..).zip(&answer.results) {
+    let results = (1..).zip(&answer.results);
+    let (whole, folded) = match detail {
+        Detail::Signals => (results.collect(), Vec::new()),
+        Detail::Reason => folded(answer, results.collect()),
+    };
+    for (rank, found) in whole {
         if rank > 1 && page.is_terminal() {
             writeln!(out)?;
         }
@@ -40,6 +47,16 @@ pub(crate) fn print(
         if detail == Detail::Signals {
             signals(out, found)?;
         }
+    }
+    if !folded.is_empty() {
+        lines(out, page, 0, "related, not likely to answer:", |line| {
+            terminal::faint(line)
+        })?;
+    }
+    for (rank, found) in folded {
+        let text = terminal::one_line(&found.text, FOLDED_CHARS);
+        let said = format!("{rank}. {}: {text}", terminal::ago(found.timestamp, now));
+        lines(out, page, 0, &said, |line| terminal::faint(line))?;
     }
     for note in &answer.notes {
         let said = format!("note: {note}");
@@ -52,11 +69,30 @@ pub(crate) fn print(
     Ok(())
 }
 
+/// The results that are shown whole, and those that are only related, a line each. Where none would
+/// go into a prompt, what is related is shown whole; where nothing is, nothing.
+fn folded<'a>(
+    answer: &Answer,
+    results: Vec<(usize, &'a Hit)>,
+) -> (Vec<(usize, &'a Hit)>, Vec<(usize, &'a Hit)>) {
+    if answer.verdict == Verdict::Nothing {
+        return (Vec::new(), Vec::new());
+    }
+    let related = |found: &Hit| found.shown || found.why.is_related(found.score);
+    let related = results.into_iter().filter(|(_, found)| related(found));
+    let (whole, folded): (Vec<_>, Vec<_>) = related.partition(|(_, found)| found.shown);
+    if whole.is_empty() {
+        (folded, whole)
+    } else {
+        (whole, folded)
+    }
+}
+
 /// What may be made of the answer, where it is not simply good.
 fn headline(verdict: Verdict, empty: bool) -> Option<&'static str> {
     match verdict {
         _ if empty => Some("nothing comes to mind"),
-        Verdict::Nothing => Some("nothing here is likely to answer that; the nearest:"),
+        Verdict::Nothing => Some("nothing here is likely to answer that; --why shows the nearest"),
         Verdict::Weak => Some("weak: it may be about this, but is not likely to answer it:"),
         Verdict::Relevant => None,
     }

@@ -18,6 +18,7 @@ fn hit(text: &str, words: &[&str]) -> Hit {
         text: text.to_owned(),
         score: 0.62,
         sona_score: 0.62,
+        shown: true,
         kind: MemoryKind::Finding,
         source: MemorySource::WorkerResult,
         timestamp: parse_timestamp("2026-02-10T09:00:00Z").unwrap(),
@@ -106,4 +107,24 @@ fn a_title_that_matched_stands_alone() {
         text.contains("Prices in cents") && !text.contains("something else"),
         "{text}"
     );
+}
+
+#[test]
+fn what_is_only_related_is_folded_and_what_is_unlikely_is_not_there() {
+    let mut related = hit("The receipt shows prices too", &["prices"]);
+    let mut unlikely = hit("A walk in the park", &[]);
+    (related.shown, related.score) = (false, 0.1);
+    (unlikely.shown, unlikely.score) = (false, 0.01);
+    let first = hit("The page shows prices in cents", &["price"]);
+    let text = shown(
+        vec![first, related.clone(), unlikely.clone()],
+        Page::of(100),
+    );
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[3], "related, not likely to answer:");
+    assert_eq!(lines[4], "2. 3 days ago: The receipt shows prices too");
+    assert_eq!(lines.len(), 5, "{text}");
+    // Where nothing would go into a prompt, what is related stands whole.
+    let text = shown(vec![related, unlikely], Page::of(100));
+    assert_eq!(text.lines().count(), 3, "{text}");
 }

@@ -1,0 +1,128 @@
+//! From a ranked list to an answer: which of it would go into a prompt, and what is said of the
+//! whole. Hooks, contexts, lists and the page all show what is decided here.
+//!
+//! A line in a prompt costs its reader more than one on a screen, so it is judged by itself: by its
+//! score, how far that is behind the best, and how near it is in meaning and in words. Fitted by
+//! `tests/quality/fit_lines.py`, each kind of store judged by what was fitted on the others.
+
+use reprise_types::{Recall, RetrievedMemory, Verdict};
+
+/// Lines of one prompt.
+const LINES_MAX: usize = 4;
+/// The same where all of a time is asked for.
+const LINES_OF_A_TIME: usize = 8;
+/// The logit that a line helps: where it starts,
+const START: f32 = -2.08;
+/// per logit of its score, and of how far that is behind the best,
+const SCORE: f32 = 0.51;
+const BEHIND: f32 = 0.34;
+/// and per unit of its cosine, and of the share of the question's words that it holds.
+const COSINE: f32 = 2.01;
+const WORDS: f32 = 1.06;
+/// The probability that the best line needs, or there is none, and the one that each other needs.
+const FIRST: f32 = 0.20;
+const OTHERS: f32 = 0.08;
+/// The cosine from which a text outside any dialogue is likely to answer: what is only near tells
+/// something else of the same thing. In a dialogue its context speaks for it.
+const LIKELY_COSINE: f32 = 0.57;
+/// The score from which it is likely whatever the cosine.
+const LIKELY_SCORE: f32 = 0.65;
+
+/// Decides what of an answer is shown in a prompt, and its verdict. To be called again whenever
+/// results have come or gone.
+pub fn decide(recall: &mut Recall) {
+    let results = &mut recall.results;
+    let best = results.iter().map(|one| logit(one.sona_score));
+    let best = best.fold(f32::NEG_INFINITY, f32::max);
+    let worth: Vec<f32> = results.iter().map(|one| worth(one, best)).collect();
+    let pays = worth.iter().any(|worth| *worth >= FIRST);
+    let of_a_time = results
+        .first()
+        .is_some_and(|one| one.why.is_certain && in_time(one));
+    let mut room = if of_a_time {
+        LINES_OF_A_TIME
+    } else {
+        LINES_MAX
+    };
+    for (one, worth) in results.iter_mut().zip(worth) {
+        one.shown = room > 0 && pays && worth >= OTHERS;
+        room -= usize::from(one.shown);
+    }
+    // Nobody is told the older of two that contradict each other alone.
+    let newer: Vec<_> = results.iter().filter(|one| one.shown).collect();
+    let newer: Vec<_> = newer
+        .iter()
+        .filter_map(|one| one.why.contradicted_by)
+        .collect();
+    for one in results.iter_mut() {
+        one.shown |= newer.contains(&one.record.id);
+    }
+    let verdict = results.iter().map(verdict).max();
+    recall.verdict = verdict.unwrap_or(Verdict::Nothing);
+    recall.nothing_relevant = recall.verdict == Verdict::Nothing;
+    if recall.nothing_relevant {
+        show_nothing(recall);
+    }
+}
+
+/// Leaves out what is sensitive; the answer is then that of the rest. Returns how many.
+pub fn without_sensitive(recall: &mut Recall) -> usize {
+    let found = recall.results.len();
+    recall.results.retain(|one| !one.record.is_sensitive());
+    let left_out = found - recall.results.len();
+    if left_out > 0 {
+        decide(recall);
+    }
+    left_out
+}
+
+/// Nothing of it is an answer.
+pub(super) fn show_nothing(recall: &mut Recall) {
+    recall.verdict = Verdict::Nothing;
+    recall.nothing_relevant = true;
+    for one in &mut recall.results {
+        one.shown = false;
+    }
+}
+
+/// The probability that a line helps, 0..1; `best` is the logit of the best score.
+fn worth(one: &RetrievedMemory, best: f32) -> f32 {
+    if one.why.is_certain || (in_time(one) && one.score >= Verdict::WEAK_BELOW) {
+        return 1.0;
+    }
+    let words = one.why.share_of_words();
+    let cosine = cosine(one).unwrap_or(words);
+    let score = logit(one.sona_score);
+    let sum = START + SCORE * score + BEHIND * (score - best) + COSINE * cosine + WORDS * words;
+    super::explain::logistic(sum)
+}
+
+/// What one result makes of an answer.
+fn verdict(one: &RetrievedMemory) -> Verdict {
+    let (why, score) = (&one.why, one.score);
+    let by_itself = LIKELY_COSINE * (1.0 - why.dialogue);
+    let near = cosine(one).is_none_or(|cosine| cosine >= by_itself);
+    if why.is_certain || score >= LIKELY_SCORE || (score >= Verdict::WEAK_BELOW && near) {
+        Verdict::Relevant
+    } else if why.is_related(score) || in_time(one) {
+        Verdict::Weak
+    } else {
+        Verdict::Nothing
+    }
+}
+
+/// Whether it is from the time that the question names.
+fn in_time(one: &RetrievedMemory) -> bool {
+    let mut named = one.why.matched_identifiers.iter();
+    named.any(|named| named.field == "timestamp")
+}
+
+fn cosine(one: &RetrievedMemory) -> Option<f32> {
+    one.why.raw_distance.map(|distance| 1.0 - distance)
+}
+
+/// The logit of a probability, finite.
+fn logit(score: f32) -> f32 {
+    let within = score.clamp(1e-4, 1.0 - 1e-4);
+    (within / (1.0 - within)).ln()
+}

@@ -1,0 +1,278 @@
+//! What is shown of an answer: no question, nothing unlikely, of a time that is named nothing else,
+//! and nothing whose time is over.
+
+use reprise_types::{Calendar, NewRecord, Verdict, Zone};
+use serde_json::json;
+
+use super::*;
+
+fn prompt(external: &str, text: &str, session: &str) -> NewRecord {
+    let mut prompt = record(external, text, 0, session);
+    prompt.details = Some(json!({"type": "prompt"}));
+    prompt
+}
+
+fn answer(external: &str, text: &str, session: &str) -> NewRecord {
+    let mut answer = record(external, text, 0, session);
+    answer.source = MemorySource::WorkerResult;
+    answer
+}
+
+/// A wiki of other things, which no question here is about.
+fn others(bench: &mut Bench) {
+    let others = (0..40).map(|n| {
+        let text = format!("note {n} on the garden, the roof and the {n}th window");
+        record(&format!("other-{n}"), &text, 3 + (n % 4), "wiki")
+    });
+    bench.keep(others.collect());
+}
+
+fn heard(question: &str) -> RecallRequest {
+    RecallRequest::new(question).heard(&Calendar {
+        now: parse_timestamp("2026-02-18T12:00:00Z").unwrap(),
+        zone: Zone::Utc,
+    })
+}
+
+#[test]
+fn a_prompt_is_no_answer_and_leads_to_what_followed_it() {
+    let question = "why is the checkout total wrong with a coupon";
+    let said = "The sum counted each coupon once per line of the cart, so it came off twice.";
+    let mut bench = Bench::new();
+    others(&mut bench);
+    bench.keep(vec![
+        prompt("asked", question, "one"),
+        answer("told", said, "one"),
+    ]);
+    let recall = bench.ask(question, 0);
+    assert!(!Bench::ids(&recall).contains(&"asked"));
+    let best = &recall.results[0];
+    assert_eq!(Bench::ids(&recall)[0], "told", "{recall:?}");
+    assert!(best.why.answered.is_some() && best.shown, "{best:?}");
+    assert!(best.why.reason.contains("followed when this was asked on "));
+    let sum: f32 = best.why.signals.iter().map(|part| part.contribution).sum();
+    assert!((1.0 / (1.0 + (-sum).exp()) - best.score).abs() < 1e-4);
+    assert!(
+        recall
+            .notes
+            .iter()
+            .any(|note| note.starts_with("asked before on "))
+    );
+
+    // What was asked is answered with what was asked, and a list has it all.
+    let recall = bench.ask("what did I ask about the coupon", 0);
+    assert!(Bench::ids(&recall).contains(&"asked"), "{recall:?}");
+    let listed = bench
+        .engine()
+        .snapshot()
+        .list(&reprise_types::ListRequest::default());
+    assert!(listed.records.iter().any(|one| one.text == question));
+}
+
+#[test]
+fn a_question_asked_before_is_no_rival_of_its_answer() {
+    let question = "which port does the staging proxy use";
+    let fact = record("fact", "The staging proxy listens on port 8443", 0, "notes");
+    let alone = |prompts: usize| {
+        let mut bench = Bench::new();
+        others(&mut bench);
+        bench.keep(vec![fact.clone()]);
+        for n in 0..prompts {
+            bench.keep(vec![prompt(
+                &format!("asked-{n}"),
+                question,
+                &format!("s{n}"),
+            )]);
+        }
+        let recall = bench.ask(question, 0);
+        assert_eq!(Bench::ids(&recall)[0], "fact");
+        assert!(recall.results[0].shown);
+        recall.results[0].score
+    };
+    // Twelve rivals that are nearer would leave it a thirteenth.
+    let (first, again) = (alone(0), alone(12));
+    assert!(again > first / 2.0, "{first} {again}");
+}
+
+#[test]
+fn a_turn_that_asks_and_tells_may_answer_and_one_that_only_asks_does_not() {
+    let mut bench = Bench::new();
+    others(&mut bench);
+    bench.keep(vec![
+        record("asks", "Why did we leave Heroku?", 0, "chat"),
+        answer(
+            "told",
+            "Its dynos slept, and the invoices were late each Monday.",
+            "chat",
+        ),
+        record(
+            "both",
+            "I am on Flask 2.3.1, how do I add a route for carts?",
+            1,
+            "other",
+        ),
+    ]);
+    let recall = bench.ask("why did we leave heroku", 0);
+    assert!(!Bench::ids(&recall).contains(&"asks"));
+    assert_eq!(Bench::ids(&recall)[0], "told");
+    let recall = bench.ask("which version of Flask am I on", 1);
+    assert_eq!(Bench::ids(&recall)[0], "both");
+}
+
+#[test]
+fn a_prompt_that_tells_may_answer() {
+    let mut bench = Bench::new();
+    others(&mut bench);
+    bench.keep(vec![prompt(
+        "told",
+        "We use pnpm here, never npm. Fix the build",
+        "one",
+    )]);
+    let recall = bench.ask("which package manager do we use, pnpm or npm", 2);
+    assert_eq!(Bench::ids(&recall)[0], "told");
+    // Said again, word for word, it is no answer to itself.
+    let recall = bench.ask("We use pnpm here, never npm. Fix the build", 0);
+    assert!(!Bench::ids(&recall).contains(&"told"));
+}
+
+#[test]
+fn nothing_is_shown_where_nothing_is_likely_and_little_where_one_thing_is_certain() {
+    let mut bench = Bench::new();
+    others(&mut bench);
+    bench.keep(vec![record(
+        "key",
+        "The spare key hangs behind the blue cabinet",
+        0,
+        "n",
+    )]);
+    let recall = bench.ask("how do lifetimes work in rust", 2);
+    assert_eq!(recall.verdict, Verdict::Nothing);
+    assert!(recall.results.iter().all(|one| !one.shown));
+    let recall = bench.ask("where does the spare key hang", 0);
+    let shown: Vec<bool> = recall.results.iter().map(|one| one.shown).collect();
+    assert_eq!(shown.iter().filter(|shown| **shown).count(), 1);
+    assert!(shown[0]);
+    assert_eq!(recall.verdict, Verdict::Relevant);
+    // A title, word for word, is certain.
+    let recall = bench.ask("the spare key hangs behind the blue cabinet.", 2);
+    assert_eq!(Bench::ids(&recall)[0], "key");
+    assert!(recall.results[0].why.is_certain && recall.results[0].shown);
+}
+
+#[test]
+fn near_in_words_alone_is_related_and_not_likely() {
+    let mut bench = Bench::new();
+    others(&mut bench);
+    let mut olga = record("olga", "Olga moved to the search team", 0, "n");
+    // Between the axis of the question and another: a cosine of about .5.
+    let mut between = vector(0, 0.0);
+    between[5] = 2.2;
+    normalize(&mut between);
+    olga.embedding = Some(Embedding::new(space(), between));
+    bench.keep(vec![olga]);
+    let recall = bench.ask("what is the last name of Olga", 0);
+    assert_eq!(Bench::ids(&recall)[0], "olga");
+    assert_eq!(recall.verdict, Verdict::Weak, "{:?}", recall.results[0]);
+}
+
+#[test]
+fn a_time_that_is_named_is_a_filter() {
+    let mut bench = Bench::new();
+    let mut on = |external: &str, text: &str, day: &str| {
+        let mut new = record(external, text, 0, "n");
+        new.timestamp = parse_timestamp(&format!("{day}T12:00:00Z")).ok();
+        bench.keep(vec![new]);
+    };
+    on(
+        "cents",
+        "Decided to store money as integer cents",
+        "2025-11-02",
+    );
+    on("tent", "Lent the tent to Farid", "2025-11-03");
+    on(
+        "ie",
+        "Decided to drop IE support in the admin panel",
+        "2025-10-06",
+    );
+    on("release", "Version 2.8 is out", "2025-11-20");
+    on(
+        "due",
+        "The certificate ends on 4 December, renew it",
+        "2025-09-21",
+    );
+    on("cake", "Baked a cake", "2025-12-04");
+    let mut ids = |question: &str| {
+        let recall = bench.ask_with(&heard(question), Some(0));
+        assert_ne!(recall.verdict, Verdict::Nothing, "{question}");
+        assert!(
+            recall.results[0].shown,
+            "{question}: {:?}",
+            recall.results[0]
+        );
+        let ids = Bench::ids(&recall);
+        ids.into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(ids("what did we decide on november 2nd"), ["cents"]);
+    assert_eq!(ids("what did we decide on 02.11.2025"), ["cents"]);
+    assert_eq!(ids("which decision was made in early october"), ["ie"]);
+    assert_eq!(
+        ids("what was decided between 1 and 10 november")[0],
+        "cents"
+    );
+    // All of a time: the oldest first.
+    assert_eq!(
+        ids("what happened in november"),
+        ["cents", "tent", "release"]
+    );
+    // A day may be that of what is told.
+    assert_eq!(ids("what ends on 4 december")[0], "due");
+}
+
+#[test]
+fn what_is_over_answers_no_more_tended_or_not() {
+    let mut bench = Bench::new();
+    let mut offer = record("offer", "The hotel offer costs 80 euros a night", 0, "n");
+    offer.details = Some(json!({"type": "note", "expires_at": "2026-02-18T11:00:00Z"}));
+    let mut pass = record("pass", "The hotel pass is valid for 80 nights", 0, "n");
+    pass.metadata
+        .insert("expires_at".into(), json!("2026-02-18T13:00:00Z"));
+    bench.keep(vec![offer, pass]);
+    let recall = bench.ask_with(&heard("what does the hotel cost a night"), Some(0));
+    assert_eq!(Bench::ids(&recall), ["pass"]);
+}
+
+#[test]
+fn a_number_of_an_issue_is_certain_whatever_is_asked_of_it() {
+    let mut bench = Bench::new();
+    others(&mut bench);
+    bench.keep(vec![record(
+        "fix",
+        "Close the pager on SIGPIPE, see #1268",
+        1,
+        "n",
+    )]);
+    for question in ["what was fixed in #1268", "why did we merge #1268"] {
+        let recall = bench.ask(question, 2);
+        assert_eq!(Bench::ids(&recall)[0], "fix");
+        assert!(
+            recall.results[0].shown && recall.verdict == Verdict::Relevant,
+            "{question}"
+        );
+    }
+}
+
+#[test]
+fn use_is_shown_by_what_is_said_after() {
+    let mut bench = Bench::new();
+    others(&mut bench);
+    let text = "The checkout total is wrong where a coupon is counted per line, see rounding.rs";
+    let ids = inserted(&bench.keep(vec![record("told", text, 0, "n")]));
+    let memory = bench.engine().snapshot();
+    let question = "why is the checkout total wrong";
+    let shows = |said: &str| memory.shows_use(ids[0], question, said);
+    assert!(shows(&format!("as {} says", ids[0])));
+    assert!(shows("I have changed src/rounding.rs"));
+    assert!(shows("the coupon was counted twice"));
+    assert!(!shows("the checkout total was wrong; it is right now"));
+    assert!(!shows("done"));
+}
