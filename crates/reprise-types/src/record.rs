@@ -95,6 +95,9 @@ impl RecordBody {
             return None;
         }
         self.text.truncate(self.text.floor_char_boundary(bytes_max));
+        // A text that was cut before had as many as then.
+        let before = self.metadata.get(Self::TRUNCATED).and_then(Value::as_u64);
+        let bytes = bytes.max(before.unwrap_or_default() as usize);
         self.metadata
             .insert(Self::TRUNCATED.to_owned(), Value::from(bytes));
         Some(bytes)
