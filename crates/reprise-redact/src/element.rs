@@ -3,6 +3,9 @@
 
 use std::ops::Range;
 
+/// Longest tag.
+const TAG_BYTES_MAX: usize = 512;
+
 /// How to treat an element that is never closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unclosed {
@@ -52,25 +55,31 @@ pub fn elements(text: &str, name: &str, unclosed: Unclosed) -> Vec<Range<usize>>
 pub fn without_elements(text: &str, names: &[&str]) -> String {
     let mut text = text.to_owned();
     for name in names {
-        for range in elements(&text, name, Unclosed::ToTheEnd).into_iter().rev() {
-            text.replace_range(range, "");
+        let mut kept = String::with_capacity(text.len());
+        let mut at = 0;
+        for range in elements(&text, name, Unclosed::ToTheEnd) {
+            kept.push_str(&text[at..range.start]);
+            at = range.end;
         }
+        kept.push_str(&text[at..]);
+        text = kept;
     }
     text
 }
 
 /// Whether the tag of an element called `name` at the start of `from` closes it, and its length.
 fn tag(from: &str, name: &str) -> Option<(bool, usize)> {
+    let from = &from[..from.floor_char_boundary(TAG_BYTES_MAX)];
     let inner = from.strip_prefix('<')?.trim_start();
     let (closes, named) = match inner.strip_prefix('/') {
         Some(named) => (true, named.trim_start()),
         None => (false, inner),
     };
     let (start, rest) = named.split_at_checked(name.len())?;
-    let (attributes, after) = rest.split_once('>')?;
+    let is_named = start.eq_ignore_ascii_case(name);
+    let (attributes, after) = is_named.then(|| rest.split_once('>')).flatten()?;
     let ends = attributes.is_empty() || attributes.starts_with(char::is_whitespace);
-    (start.eq_ignore_ascii_case(name) && ends && !attributes.contains('<'))
-        .then_some((closes, from.len() - after.len()))
+    (ends && !attributes.contains('<')).then_some((closes, from.len() - after.len()))
 }
 
 #[cfg(test)]

@@ -3,7 +3,11 @@
 //! The rules are data (`rules.toml`); one pass over a text applies them all. Text between
 //! `<private>` tags is removed too.
 
+mod address;
 mod element;
+mod encoded;
+mod fold;
+mod lines;
 mod named;
 mod outbound;
 mod proof;
@@ -12,6 +16,7 @@ mod rules;
 mod scan;
 #[doc(hidden)]
 pub mod testing;
+mod window;
 
 pub use element::{Unclosed, elements, without_elements};
 pub use outbound::{HeldBack, Outbound, cleaned, is_plain_to_another, is_this_machine};

@@ -8,11 +8,22 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::proof::{has_digit, has_sign, is_mixed, is_random};
+use crate::proof::{has_digit, has_sign, is_mixed, is_odd, is_random};
 use crate::rules::{Needs, Rules};
 use crate::scan::{Found, begins_word};
+use crate::window::{REACH, goes_on, head, tail};
 
-const VALUE_BYTES_MAX: usize = 8 * 1024;
+/// Bytes before and after a name that are looked at.
+const BEFORE: usize = 256;
+const AFTER: usize = REACH;
+/// Bytes of a value that tell what it is.
+const TOLD_BY: usize = 256;
+/// Longest part of a name before its last word.
+const LEFT: usize = 128;
+/// Verbs of calls whose argument is no secret but the name of one.
+const GETTERS: [&str; 10] = [
+    "get", "find", "fetch", "read", "load", "lookup", "resolve", "has", "is", "delete",
+];
 
 /// The separator of a name and its value, the value's opening quote included.
 #[expect(
@@ -20,7 +31,14 @@ const VALUE_BYTES_MAX: usize = 8 * 1024;
     reason = "a constant expression; every test of names compiles it"
 )]
 static JOINT: LazyLock<Regex> = LazyLock::new(|| {
-    let joint = r#"\A(?P<closed>\\*["'`])?\]?[ \t]*(?P<joint>:[ \t]*(?:&[ ]?)?(?:'static[ ])?(?:str|String|string)[ \t]*=|:=|=>|={1,3}|!=|:|>|,|"?[ \t]+value[ \t]*=|,[ \t]*"value"[ \t]*:|\s*\n[ \t]*value[ \t]*:)(?P<space>[ \t]*)(?:(?:[brfu@]|\$)?(?P<quote>\\*["'`]))?"#;
+    let joint = concat!(
+        r#"\A(?P<closed>\\*["'`])?(?:\]|\[\d*\])?\*{0,2}[ \t]*(?:\([^()\n]{1,40}\)[ \t]*)?"#,
+        r#"(?P<joint>"?[ \t]+(?:\{\s*)?value[ \t]*=|,[ \t]*"(?:[Pp]arameter)?[Vv]alue"[ \t]*:"#,
+        r#"|\s*\n[ \t]*value[ \t]*:|[ \t]+string[ \t]*="#,
+        r#"|:[ \t]*(?:&[ ]?)?(?:'static[ ])?(?:str|String|string)[ \t]*=|:=|=>|={1,3}|!="#,
+        r#"|\.{2,}[ \t]*:|::[ \t]|:-|:|<-|->|[ \t]-[ \t]|>|,|\(|[ \t]+)"#,
+        r#"\*{0,2}(?P<space>[ \t]*)(?P<list>\[[ \t]*)?(?:[brfuN@]|\$)?(?P<quote>\\*["'`])?"#,
+    );
     Regex::new(joint).expect("a constant expression compiles")
 });
 
@@ -40,6 +58,12 @@ enum Place {
     Listed,
     /// `--name value`.
     Flag,
+    /// `set_name("value")`, `NAME 'value'`.
+    Called,
+    /// `name value`, alone on its line.
+    Paired,
+    /// `name - value`.
+    Dashed,
 }
 
 impl Rules {
@@ -47,27 +71,31 @@ impl Rules {
     pub(crate) fn named<'a>(&self, text: &str, word: Range<usize>) -> (usize, Option<Found<'a>>) {
         let name = name_around(text, &word);
         let end = name.end;
-        (end, self.value_of(text, name))
+        let found = self.value_of(text, name);
+        (found.as_ref().map_or(end, |found| found.range.end), found)
     }
 
     fn value_of<'a>(&self, text: &str, name: Range<usize>) -> Option<Found<'a>> {
         let written = text.get(name.clone())?;
         let ending = self.names.ending(written)?;
-        let rest = text.get(name.end..)?;
-        let before = text.get(..name.start)?;
+        let rest = head(text.get(name.end..)?, AFTER);
+        let before = tail(text.get(..name.start)?, BEFORE);
         let (place, value) = placed(before, written, rest)?;
-        let found = rest.get(value.clone())?;
+        let found = head(rest.get(value.clone())?, TOLD_BY);
         let line = Line::of(before, rest.get(value.end..)?);
         let placeholder = found.is_empty()
             || found.starts_with("[redacted:")
             || !self.placeholders.is_value(found)
             || found.eq_ignore_ascii_case(written)
+            // What follows a prompt: `ask("Password: ")`.
+            || found.starts_with(')')
             || place == Place::Certain && found.ends_with(['(', '{', '[']);
-        (!placeholder && judge(ending.needs, place, found, written, &line)).then_some(Found {
-            range: name.end + value.start..name.end + value.end,
-            kind: "assigned",
-            known: 0,
-        })
+        if placeholder || !judge(ending.needs, place, found, written, &line) {
+            return None;
+        }
+        let end = name.end + value.end;
+        let end = end + goes_on(rest, value.end, text.get(end..)?);
+        Some(Found::new(name.end + value.start..end, "assigned"))
     }
 
     /// The kind of secret that a JSON key names; `None` where its value is no secret.
@@ -104,9 +132,16 @@ impl<'a> Line<'a> {
         self.before.trim_end().ends_with(['(', ',', '[', '{'])
     }
 
+    /// Nothing else is on the line, but for a command that sets a variable.
+    fn is_alone(&self) -> bool {
+        self.is_exported() && self.after.trim().is_empty()
+    }
+
     fn is_exported(&self) -> bool {
         let before = self.before.trim();
-        let export = ["export", "set", "setenv", "ENV", "ARG"];
+        let export = [
+            "export", "set", "setenv", "setx", "set -x", "set -gx", "ENV", "ARG",
+        ];
         before.is_empty() || export.iter().any(|word| before.ends_with(word))
     }
 }
@@ -114,12 +149,25 @@ impl<'a> Line<'a> {
 /// Whether a value after this separator is a secret.
 fn judge(needs: Needs, place: Place, value: &str, name: &str, line: &Line<'_>) -> bool {
     let bare = value.trim_end_matches(['.', ',', ';', ')', '?', '!']);
-    let odd = has_digit(bare) || has_sign(bare);
+    let odd = is_odd(bare);
     let spaced = value.contains(char::is_whitespace);
     let upper = name.chars().all(|c| !c.is_ascii_lowercase());
     let called = line.before.trim_end_matches(['"', '\'']).ends_with('(');
     if place == Place::Listed && !called && !name.starts_with('-') {
         return false;
+    }
+    if matches!(place, Place::Called | Place::Paired | Place::Dashed) {
+        let enough = match needs {
+            Needs::Any => place != Place::Dashed || bare.len() >= 8,
+            Needs::Value if place == Place::Called => bare.len() >= 12,
+            _ => is_random(bare),
+        };
+        let here = match place {
+            Place::Called => !is_getter(name),
+            Place::Paired => line.is_alone(),
+            _ => true,
+        };
+        return here && enough && !spaced && odd && is_mixed(bare);
     }
     if needs == Needs::Random {
         let long = if name.eq_ignore_ascii_case("key") {
@@ -128,12 +176,17 @@ fn judge(needs: Needs, place: Place, value: &str, name: &str, line: &Line<'_>) -
             16
         };
         let value = value.strip_prefix("base64:").unwrap_or(value);
-        return value.len() >= long && is_random(value);
+        // What is only called a key is as a rule a digest.
+        let is_digest = long == 24 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
+        return value.len() >= long && is_random(value) && !is_digest;
     }
     if spaced {
         // Labels and messages have spaces too, so a pass phrase must be exported, or have a digit
         // or sign.
-        let phrase = needs == Needs::Any && place == Place::Quoted && upper && line.is_exported();
+        let is_flag = name.starts_with('-');
+        let phrase = needs == Needs::Any
+            && place == Place::Quoted
+            && (is_flag || upper && line.is_exported());
         return phrase
             || needs != Needs::Mixed
                 && place != Place::Colon
@@ -156,10 +209,17 @@ fn judge(needs: Needs, place: Place, value: &str, name: &str, line: &Line<'_>) -
             value.len() >= 4 && !line.is_argument() && (any || upper && value.len() >= 8)
         }
         Place::Flag => value.len() >= 6 && any && line.after.trim().is_empty(),
+        Place::Called | Place::Paired | Place::Dashed => false,
         Place::Spaced => odd && value.len() >= 4 && (any || is_mixed(bare)),
         Place::Colon if odd => bare.len() >= 6 && (has_digit(bare) || !any || bare.len() >= 8),
         Place::Colon => any && value.len() >= 6 && line.is_pair() && bare.len() == value.len(),
     }
+}
+
+/// Whether a call of this name takes the name of a secret.
+fn is_getter(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    GETTERS.iter().any(|verb| name.starts_with(verb))
 }
 
 /// The whole name around a word: letters, digits, `_` and `-`, to the left also `.`.
@@ -167,7 +227,10 @@ fn name_around(text: &str, word: &Range<usize>) -> Range<usize> {
     let bytes = text.as_bytes();
     let part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
     let left = bytes[..word.start].iter().rev();
-    let left = left.take_while(|b| part(b) || **b == b'.').count();
+    let left = left
+        .take(LEFT)
+        .take_while(|b| part(b) || **b == b'.')
+        .count();
     let right = bytes[word.end..].iter().take_while(|b| part(b)).count();
     let mut name = word.start - left..word.end + right;
     // The letter of an escaped line break is not part of the name.
@@ -200,26 +263,36 @@ fn placed(before: &str, name: &str, rest: &str) -> Option<(Place, Range<usize>)>
     }
     let joint = JOINT.captures(rest)?;
     let closed = joint.name("closed").is_some();
-    let by = joint.name("joint")?.as_str();
+    let by = joint.name("joint")?.as_str().trim();
     let space = joint.name("space").is_some_and(|space| !space.is_empty());
     let led = rest.starts_with([' ', '\t']);
     let end = joint.get(0)?.end();
+    let start = joint.name("space")?.end();
     let quote = joint.name("quote");
-    let range = match quote {
-        Some(quote) => quoted(rest, end, quote.as_str()),
-        None => unquoted(rest, end),
+    let listed = joint
+        .name("list")
+        .and_then(|list| secret_list(rest, list.end()));
+    let range = match (quote, listed) {
+        (Some(_), Some(items)) => items,
+        (Some(quote), None) => quoted(rest, end, quote.as_str()),
+        (None, _) => unquoted(rest, start),
     };
     let place = match (by, closed, quote.is_some()) {
         (">", false, false) if before.ends_with('<') && !space => {
-            let range = end..end + rest.get(end..)?.find('<')?;
-            return Some((Place::Certain, range));
+            let value = rest.get(end..)?.split('<').next()?;
+            let start = end + value.len() - value.trim_start().len();
+            return Some((Place::Certain, start..start + value.trim().len()));
         }
         // A path such as `a::b`, not a pair.
         (":", ..) if rest.get(end..).is_some_and(|more| more.starts_with(':')) => return None,
         (",", true, true) => Place::Listed,
-        ("==" | "===" | "!=" | ">" | ",", ..) => return None,
+        ("(" | "", false, true) => Place::Called,
+        ("", false, false) => Place::Paired,
+        ("-" | "->" | "<-", ..) => Place::Dashed,
+        ("(" | "" | "==" | "===" | "!=" | ">" | ",", ..) => return None,
         (_, true, true) => Place::Certain,
-        (by, ..) if by.contains("value") => Place::Certain,
+        (by, ..) if by.to_ascii_lowercase().contains("value") => Place::Certain,
+        ("::", _, false) => Place::Spaced,
         (_, _, true) => Place::Quoted,
         (":", ..) => Place::Colon,
         _ if space || led => Place::Spaced,
@@ -228,11 +301,22 @@ fn placed(before: &str, name: &str, rest: &str) -> Option<(Place, Range<usize>)>
     Some((place, range))
 }
 
+/// The items of a list one of which is a secret by its looks, without the brackets.
+fn secret_list(text: &str, start: usize) -> Option<Range<usize>> {
+    let items = text.get(start..)?.split([']', '\n']).next()?.trim_end();
+    let mut bare = items
+        .split(',')
+        .map(|item| item.trim().trim_matches(['"', '\'', '`']));
+    let is_secret = bare.any(|item| {
+        item.len() >= 8 && is_mixed(item) && (is_random(item) || has_digit(item) && has_sign(item))
+    });
+    is_secret.then_some(start..start + items.len())
+}
+
 /// Up to the closing quote, else to the end of the line.
 fn quoted(text: &str, start: usize, quote: &str) -> Range<usize> {
     let rest = &text[start..];
     let line = rest.find('\n').unwrap_or(rest.len());
-    let line = rest.floor_char_boundary(line.min(VALUE_BYTES_MAX));
     let mark = quote.trim_start_matches('\\');
     let mut at = 0;
     while let Some(found) = rest[at..line].find(mark) {
@@ -255,8 +339,7 @@ fn quoted(text: &str, start: usize, quote: &str) -> Range<usize> {
 fn unquoted(text: &str, start: usize) -> Range<usize> {
     let rest = &text[start..];
     let run = rest.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`'));
-    let run = rest.floor_char_boundary(run.unwrap_or(rest.len()).min(VALUE_BYTES_MAX));
-    let mut run = &rest[..run];
+    let mut run = &rest[..run.unwrap_or(rest.len())];
     // Also ends at an escaped line break and at the end of a Markdown link.
     for end in ["\\n", ")]("] {
         if let Some(at) = run.find(end) {

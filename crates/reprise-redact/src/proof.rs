@@ -40,6 +40,8 @@ const LOOKUPS: &[&str] = &[
     "options.",
     "req.",
     "params.",
+    "enc(",
+    "//",
     "http://",
     "https://",
 ];
@@ -82,9 +84,9 @@ impl Placeholders {
         let bare = value.trim_end_matches(['.', ',', ';', ':', '!', '?', ')']);
         match proof {
             Proof::Shape => true,
-            Proof::Digit => has_digit(value),
+            Proof::Digit => has_digit(value) || value.rsplit(['-', '_', '.']).any(is_scrambled),
             Proof::Value => self.is_value(value),
-            Proof::Password => self.is_value(value) && (has_digit(bare) || has_sign(bare)),
+            Proof::Password => self.is_value(value) && is_odd(bare),
             Proof::Mixed => self.is_value(value) && is_mixed(bare),
             Proof::Random => self.is_value(value) && is_random(value),
             Proof::Said => {
@@ -101,7 +103,8 @@ impl Placeholders {
             }
             Proof::RandomSaid => {
                 let letters = bare.chars().any(char::is_alphabetic);
-                let long = is_random(bare) || bare.len() >= 24 && has_turns(bare);
+                let long = is_random(bare) && (has_digit(bare) || bare.len() >= 24)
+                    || has_digit(bare) && is_scrambled(bare);
                 let odd = bare.len() >= 8 && has_digit(bare) && has_inner_sign(bare) && letters;
                 self.is_value(bare) && (long || odd) && !is_path(bare)
             }
@@ -204,7 +207,8 @@ fn is_code(value: &str) -> bool {
 fn is_path(value: &str) -> bool {
     let starts = ["/", "./", "../", "~/", "C:\\"];
     let separators = value.matches(['/', '\\']).count();
-    starts.iter().any(|start| value.starts_with(start)) && separators > 1
+    let is_relative = value.starts_with(['.', '~']);
+    starts.iter().any(|start| value.starts_with(start)) && (separators > 1 || is_relative)
 }
 
 pub(crate) fn has_digit(value: &str) -> bool {
@@ -221,6 +225,11 @@ pub(crate) fn has_sign(value: &str) -> bool {
 fn has_inner_sign(value: &str) -> bool {
     let inner = value.get(1..value.len().saturating_sub(1));
     inner.is_some_and(|inner| inner.contains(['!', '#', '$', '%', '^', '*', '+', '@', '~', '?']))
+}
+
+/// A digit, a sign, or a mixture of letters: what a word of prose has not.
+pub(crate) fn is_odd(value: &str) -> bool {
+    has_digit(value) || has_sign(value) || is_scrambled(value)
 }
 
 /// `3`, `12.5`, `256ms`, `90%`, `2026-02-13`.
@@ -242,7 +251,12 @@ pub(crate) fn is_mixed(value: &str) -> bool {
     letters && digits > 0 && value.len() >= 6
         || digits >= 12
         || has_sign(value) && value.len() >= 6
-        || value.len() >= 16 && has_turns(value)
+        || is_scrambled(value)
+}
+
+/// Letters of both cases in an order that no name has.
+fn is_scrambled(value: &str) -> bool {
+    value.len() >= 12 && has_turns(value)
 }
 
 /// Changes of letter case that names do not have.
@@ -264,12 +278,11 @@ pub(crate) fn is_random(value: &str) -> bool {
     let letters = value.bytes().filter(u8::is_ascii_alphabetic).count();
     let worded = value.split(['-', '_', '.', '/']).all(|part| {
         let letters = part.chars().all(|c| c.is_ascii_alphabetic());
-        letters || part.chars().all(|c| c.is_ascii_digit())
+        letters && !is_scrambled(part) || part.chars().all(|c| c.is_ascii_digit())
     });
     value.len() >= 16
         && value.chars().all(written)
-        && digits >= 2
-        && letters >= 2
+        && (digits >= 2 && letters >= 2 || has_turns(value))
         && !worded
         && !is_id(value)
         && entropy(value) >= ENTROPY_MIN

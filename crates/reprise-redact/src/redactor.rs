@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use data_encoding::HEXLOWER;
 use reprise_types::RecordBody;
+use reprise_types::limits::TEXT_BYTES_MAX;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -14,7 +15,10 @@ use sha2::{Digest, Sha256};
 
 use crate::rules::Rules;
 use crate::scan::{Redacted, Removed};
+use crate::window::head;
 
+/// Bytes of a record's text that are looked at: what is taken out makes room for as much again.
+const LOOKED_AT_MAX: usize = 2 * TEXT_BYTES_MAX;
 /// Longest name of a field that is told.
 const FIELD_BYTES_MAX: usize = 256;
 /// Digits of the digest that tells names apart that had secrets.
@@ -144,7 +148,17 @@ impl Redactor {
     /// Redacts every text field of a record. Its names stay equal and different, as
     /// [`Self::name_of`] has them: they are keys of deduplication, sessions and runs. Returns what
     /// was taken out.
+    ///
+    /// A text far longer than what is kept of it is cut first, between two words.
     pub fn redact_record(&self, record: &mut RecordBody) -> Vec<Redaction> {
+        if record.text.len() > LOOKED_AT_MAX {
+            let looked_at = head(&record.text, LOOKED_AT_MAX);
+            let word = looked_at.rfind(char::is_whitespace);
+            record.truncate(
+                word.filter(|at| *at > TEXT_BYTES_MAX)
+                    .unwrap_or(looked_at.len()),
+            );
+        }
         let mut told = self.redact_field("text", &mut record.text);
         told.extend(self.redact_name("session_id", &mut record.session_id));
         let provenance = &mut record.provenance;

@@ -8,6 +8,7 @@ use regex::Regex;
 use serde::Deserialize;
 
 use crate::proof::{Placeholders, Proof};
+use crate::window::REACH;
 
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
@@ -53,6 +54,8 @@ pub(crate) struct Token {
     pub(crate) then: Regex,
     pub(crate) before: Option<Regex>,
     pub(crate) within: bool,
+    /// Bytes in which `then` is looked for.
+    pub(crate) reach: usize,
     pub(crate) proof: Proof,
 }
 
@@ -61,6 +64,7 @@ pub(crate) struct Token {
 pub(crate) struct Phrase {
     pub(crate) kind: String,
     pub(crate) like: Regex,
+    pub(crate) within: bool,
     pub(crate) proof: Proof,
 }
 
@@ -113,6 +117,7 @@ struct TokenRule {
     before: Option<String>,
     #[serde(default)]
     within: bool,
+    reach: Option<usize>,
     #[serde(default)]
     proof: Proof,
     source: String,
@@ -132,6 +137,8 @@ struct PhraseRule {
     kind: String,
     words: Vec<String>,
     like: String,
+    #[serde(default)]
+    within: bool,
     #[serde(default)]
     proof: Proof,
     source: String,
@@ -162,8 +169,10 @@ const NAME_WORDS: &[&str] = &[
     "passwort",
     "kennwort",
     "pwd",
+    "pw",
     "pass",
     "psk",
+    "authtok",
     "secret",
     "key",
     "keybase",
@@ -173,6 +182,7 @@ const NAME_WORDS: &[&str] = &[
     "authorization",
     "auth",
     "sid",
+    "sessid",
     "cookie",
     "hmac",
     "pat",
@@ -205,6 +215,7 @@ impl Rules {
                     then: then.clone(),
                     before: before.clone(),
                     within: rule.within,
+                    reach: rule.reach.unwrap_or(REACH),
                     proof: rule.proof,
                 });
             }
@@ -222,6 +233,7 @@ impl Rules {
             phrases.push(Phrase {
                 kind: rule.kind,
                 like,
+                within: rule.within,
                 proof: rule.proof,
             });
         }
@@ -244,13 +256,8 @@ impl Rules {
         for word in NAME_WORDS {
             add(word, Meaning::Name);
         }
-        let finder = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .match_kind(MatchKind::Standard)
-            .kind(Some(AhoCorasickKind::DFA))
-            .build(words.keys())?;
         Ok(Self {
-            words: finder,
+            words: finder(words.keys())?,
             meanings: words.into_values().collect(),
             tokens,
             phrases,
@@ -262,6 +269,15 @@ impl Rules {
             placeholders: page.placeholders,
         })
     }
+}
+
+fn finder<'a>(words: impl Iterator<Item = &'a String>) -> Result<AhoCorasick, RulesError> {
+    let finder = AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .match_kind(MatchKind::Standard)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(words)?;
+    Ok(finder)
 }
 
 fn sourced(kind: &str, source: &str) -> Result<(), RulesError> {

@@ -2,15 +2,18 @@
 
 use std::ops::Range;
 
+use crate::address::address;
 use crate::element::{Unclosed, elements};
-use crate::rules::{Meaning, Phrase, Rules, Token};
+use crate::encoded::encoded;
+use crate::fold::Folded;
+use crate::proof::is_random;
+use crate::rules::{Meaning, Needs, Phrase, Rules, Token};
+use crate::window::{REACH, goes_on, head};
 
 /// Most passes over a text: a replacement may uncover another secret.
 const PASSES_MAX: usize = 4;
 /// Bytes before a token that its rule may examine.
 const BEFORE: usize = 64;
-/// Bytes of a URL in which user and password are looked for.
-const ADDRESS: usize = 512;
 
 /// A text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,154 +65,174 @@ impl Rules {
 
     /// Every secret, in order, none overlapping another.
     fn found<'a>(&'a self, text: &str) -> Vec<Found<'a>> {
+        let mut all = self.found_as_written(text);
+        for (run, plain) in encoded(text) {
+            if !self.found_as_written(&plain).is_empty() {
+                all.push(Found::new(run, "encoded"));
+            }
+        }
+        if let Some(folded) = Folded::of(text) {
+            let found = self.found_as_written(&folded.text).into_iter();
+            all.extend(found.map(|one| Found {
+                range: folded.given(&one.range),
+                ..one
+            }));
+        }
+        apart(all)
+    }
+
+    /// Every secret of a text, in no order.
+    fn found_as_written<'a>(&'a self, text: &str) -> Vec<Found<'a>> {
         let mut all: Vec<Found<'a>> = Vec::new();
-        let mut named_until = 0;
+        // Up to where a rule has looked, or a name and its value are read.
+        let mut tokens = vec![0; self.tokens.len()];
+        let mut phrases = vec![0; self.phrases.len()];
+        let (mut named, mut lined) = (0, 0);
         for word in self.words.find_overlapping_iter(text) {
+            let at = word.start();
             for meaning in &self.meanings[word.pattern().as_usize()] {
-                match meaning {
-                    Meaning::Token(index) => {
-                        all.extend(self.token(&self.tokens[*index], text, word.start()));
-                    }
-                    Meaning::Phrase(index) => {
-                        all.extend(self.phrase(&self.phrases[*index], text, word.start()));
-                    }
-                    Meaning::Name if word.start() >= named_until => {
-                        let (end, found) = self.named(text, word.range());
-                        named_until = end;
+                match *meaning {
+                    Meaning::Token(index) if at >= tokens[index] => {
+                        let (until, found) = self.token(&self.tokens[index], text, at);
+                        tokens[index] = until;
                         all.extend(found);
                     }
-                    Meaning::Name => {}
+                    Meaning::Phrase(index) if at >= phrases[index] => {
+                        let (until, found) = self.phrase(&self.phrases[index], text, at);
+                        phrases[index] = until;
+                        all.extend(found);
+                    }
+                    Meaning::Name => {
+                        if at >= named {
+                            let (end, found) = self.named(text, word.range());
+                            named = end;
+                            all.extend(found);
+                        }
+                        if at >= lined {
+                            let (end, found) = self.lines(text, at);
+                            lined = end;
+                            all.extend(found);
+                        }
+                    }
+                    Meaning::Token(_) | Meaning::Phrase(_) => {}
                 }
             }
         }
         for (kind, like) in &self.shapes {
-            all.extend(like.find_iter(text).map(|found| Found {
-                range: found.range(),
-                kind,
-                known: 0,
-            }));
+            let found = like.find_iter(text);
+            all.extend(found.map(|found| Found::new(found.range(), kind)));
         }
         for (at, _) in text.match_indices("://") {
-            all.extend(self.address(text, at + 3));
+            let found = address(&self.placeholders, text, at + 3);
+            all.extend(found.map(|range| Found::new(range, "url_password")));
         }
-        for range in elements(text, "private", Unclosed::Stays) {
-            all.push(Found {
-                range,
-                kind: "private",
-                known: 0,
-            });
-        }
-        // Earliest first, then longest, then the longest known prefix.
-        all.sort_by_key(|found| {
-            let Range { start, end } = found.range;
-            (start, std::cmp::Reverse((end, found.known)))
-        });
-        let mut apart: Vec<Found<'a>> = Vec::with_capacity(all.len());
-        for found in all {
-            match apart.last_mut() {
-                Some(last) if found.range.start < last.range.end => {
-                    last.range.end = last.range.end.max(found.range.end);
-                }
-                _ => apart.push(found),
-            }
-        }
-        apart
+        let manifests = self.manifests(text).into_iter();
+        all.extend(manifests.map(|range| Found::new(range, "assigned")));
+        let private = elements(text, "private", Unclosed::Stays).into_iter();
+        // `<private>...</private>` only says how it is written.
+        let holds = |range: &Range<usize>| !text[range.clone()].contains(">...<");
+        let private = private.filter(holds);
+        all.extend(private.map(|range| Found::new(range, "private")));
+        all
     }
 
-    fn token<'a>(&self, token: &'a Token, text: &str, at: usize) -> Option<Found<'a>> {
-        let from = text.get(at..)?;
-        let rest = from.strip_prefix(token.start.as_str())?;
+    /// The secret of a token, and from where on the token may be looked for again.
+    fn token<'a>(&self, token: &'a Token, text: &str, at: usize) -> (usize, Option<Found<'a>>) {
+        let found = self.token_at(token, text, at);
+        // What looks far is not looked for again soon where it was not found.
+        let far = if token.reach > REACH {
+            token.reach / 2
+        } else {
+            0
+        };
+        (
+            found.as_ref().map_or(at + far, |found| found.range.end),
+            found,
+        )
+    }
+
+    fn token_at<'a>(&self, token: &'a Token, text: &str, at: usize) -> Option<Found<'a>> {
+        let rest = text.get(at..)?.strip_prefix(token.start.as_str())?;
         if !token.within && !begins_word(text, at) {
             return None;
         }
-        let then = token.then.find(rest)?;
+        let within = head(rest, token.reach);
+        let then = token.then.find(within)?.end();
         let mut start = at;
         if let Some(before) = &token.before {
             let from = text.floor_char_boundary(at.saturating_sub(BEFORE));
             start = from + before.find(text.get(from..at)?)?.start();
         }
-        let range = start..at + token.start.len() + then.end();
-        let (secret, after) = (text.get(range.clone())?, text.get(range.end..)?);
-        self.placeholders
-            .prove(token.proof, secret, after)
-            .then_some(Found {
-                range,
-                kind: &token.kind,
-                known: token.start.len(),
-            })
+        let end = at + token.start.len() + then;
+        let (secret, after) = (text.get(start..end)?, text.get(end..)?);
+        let proven = self.placeholders.prove(token.proof, secret, after);
+        proven.then(|| Found {
+            range: start..end + goes_on(within, then, after),
+            kind: &token.kind,
+            known: token.start.len(),
+        })
     }
 
-    fn phrase<'a>(&self, phrase: &'a Phrase, text: &str, at: usize) -> Option<Found<'a>> {
-        if !begins_word(text, at) {
-            return None;
+    /// The secret of a phrase, and from where on the phrase may be looked for again.
+    fn phrase<'a>(&self, phrase: &'a Phrase, text: &str, at: usize) -> (usize, Option<Found<'a>>) {
+        if !phrase.within && !begins_word(text, at) {
+            return (at, None);
         }
-        let from = text.get(at..)?;
-        let secret = phrase.like.captures(from)?.name("secret")?;
-        let after = from.get(secret.end()..)?;
+        let within = head(text.get(at..).unwrap_or_default(), REACH);
+        let parts = phrase.like.captures(within);
+        let secret = parts.as_ref().and_then(|parts| parts.name("secret"));
+        let Some((parts, secret)) = parts.as_ref().zip(secret) else {
+            return (at, None);
+        };
+        let is_named = parts.name("name").is_none_or(|name| {
+            let ending = self.names.ending(name.as_str());
+            ending.is_some_and(|ending| ending.needs != Needs::Random || is_random(secret.as_str()))
+        });
+        let after = text.get(at + secret.end()..).unwrap_or_default();
         let proven = self
             .placeholders
             .prove(phrase.proof, secret.as_str(), after);
-        proven.then(|| Found {
-            range: at + secret.start()..at + secret.end(),
-            kind: &phrase.kind,
-            known: 0,
-        })
-    }
-
-    /// The password of a URL, or a token as its user: `scheme://user:password@`.
-    fn address(&self, text: &str, at: usize) -> Option<Found<'static>> {
-        let rest = text.get(at..)?;
-        let end = text.floor_char_boundary((at + ADDRESS).min(text.len()));
-        let end = rest
-            .find(|c: char| {
-                c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>' | '\\' | '|')
-            })
-            .map_or(end, |found| end.min(at + found));
-        let rest = text.get(at..end)?;
-        // An `@` after `?` or `#`, or in a path after a port, does not follow a user.
-        let before_query = rest.find(['?', '#']);
-        let last = rest.rfind('@')?;
-        let ats = rest.match_indices('@').map(|(found, _)| found);
-        let mut before_it = ats.filter(|found| before_query.is_none_or(|query| *found < query));
-        let user_end = before_it.next_back().unwrap_or(last);
-        let user = rest.get(..user_end)?;
-        let host = rest.get(user_end + 1..)?;
-        if !host.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '[' | '$' | '{' | '_')) {
-            return None;
+        if !is_named || !proven {
+            return (at + secret.start(), None);
         }
-        let secret = match user.split_once(':') {
-            Some((name, _)) if name.contains(['/', '[']) => return None,
-            Some((_, password)) => {
-                let port = password.split('/').next().unwrap_or_default();
-                let is_port = password.contains('/')
-                    && port.len() <= 5
-                    && port.bytes().all(|b| b.is_ascii_digit());
-                if is_port {
-                    return None;
-                }
-                let name = user.len() - password.len() - 1;
-                if password == "x-oauth-basic" || password.is_empty() || is_token(&user[..name]) {
-                    0..name
-                } else {
-                    name + 1..user.len()
-                }
-            }
-            None if is_token(user) => 0..user.len(),
-            None => return None,
-        };
-        let value = user.get(secret.clone())?;
-        let shown = value.is_empty()
-            || value.starts_with("[redacted:")
-            || !self.placeholders.is_value(value);
-        (!shown).then_some(Found {
-            range: at + secret.start..at + secret.end,
-            kind: "url_password",
-            known: 0,
-        })
+        let end = at + secret.end() + goes_on(within, secret.end(), after);
+        (
+            end,
+            Some(Found::new(at + secret.start()..end, &phrase.kind)),
+        )
     }
 }
 
-/// `from` without what was found in it; `lines` are those of its text, and become those of the result.
+impl<'a> Found<'a> {
+    pub(crate) fn new(range: Range<usize>, kind: &'a str) -> Self {
+        Self {
+            range,
+            kind,
+            known: 0,
+        }
+    }
+}
+
+/// What was found, in order: what overlaps is one.
+fn apart(mut all: Vec<Found<'_>>) -> Vec<Found<'_>> {
+    // Earliest first, then longest, then the longest known prefix.
+    all.sort_by_key(|found| {
+        let Range { start, end } = found.range;
+        (start, std::cmp::Reverse((end, found.known)))
+    });
+    let mut apart: Vec<Found<'_>> = Vec::with_capacity(all.len());
+    for found in all {
+        match apart.last_mut() {
+            Some(last) if found.range.start < last.range.end => {
+                last.range.end = last.range.end.max(found.range.end);
+            }
+            _ => apart.push(found),
+        }
+    }
+    apart
+}
+
+/// `from` without what was found in it; `lines` are those of its text, then those of the result.
 fn replaced(from: Redacted, found: &[Found<'_>], lines: &mut Vec<u32>) -> Redacted {
     let Redacted { text, mut removed } = from;
     let mut kept = String::with_capacity(text.len());
@@ -241,15 +264,6 @@ fn replaced(from: Redacted, found: &[Found<'_>], lines: &mut Vec<u32>) -> Redact
 /// The line breaks of a text.
 fn breaks(text: &str) -> usize {
     text.bytes().filter(|byte| *byte == b'\n').count()
-}
-
-/// Whether the user part of a URL is a token.
-fn is_token(user: &str) -> bool {
-    let written = user
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '~'));
-    let digits = user.bytes().filter(u8::is_ascii_digit).count();
-    user.len() >= 16 && written && digits >= 2 && user.bytes().any(|b| b.is_ascii_alphabetic())
 }
 
 /// Whether `at` is at the beginning of a word; an escaped line break before it does not count as

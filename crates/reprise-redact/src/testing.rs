@@ -3,14 +3,25 @@
 //! A form's secret stands between guillemets. `{w36}` stands for 36 random characters, by the
 //! letter: `w` letters and digits, `d` digits, `h` and `H` hexadecimal, `l` small letters, `U` and
 //! `V` capitals and digits, `v` small letters and digits, `b` Base64, `u` its form for addresses,
-//! `p` a password with a digit and a sign. So no secret, and nothing that a scanner takes for one,
-//! is in the files.
+//! `p` a password with a digit and a sign. `{tab}`, `{cr}`, `{nbsp}` and `{zwsp}` are the characters
+//! of those names, and what stands between double square brackets is written in Base64. So no
+//! secret, and nothing that a scanner takes for one, is in the files.
 
 use crate::rules::Rules;
 
 /// Opens the secret of a form.
 const OPEN: char = '\u{ab}';
 const CLOSE: char = '\u{bb}';
+/// Opens what is written in Base64.
+const ENCODED: char = '\u{27e6}';
+const ENCODED_END: char = '\u{27e7}';
+/// Characters that cannot be seen, by name.
+const NAMED: [(&str, char); 4] = [
+    ("tab", '\t'),
+    ("cr", '\r'),
+    ("nbsp", '\u{a0}'),
+    ("zwsp", '\u{200b}'),
+];
 
 /// A form with its random parts filled in.
 #[derive(Debug, Clone)]
@@ -21,26 +32,62 @@ pub struct Labelled {
     pub secrets: Vec<String>,
 }
 
-/// Forms written before the rules, and forms written with them.
+/// A part of the suite.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// Its file.
+    pub name: &'static str,
+    /// Whether it is looked at only as a total: no rule is written after its lines.
+    pub is_held_out: bool,
+    pub lines: Vec<&'static str>,
+}
+
+/// Forms of secrets: before and with the first rules, and the two halves of a set written later.
 #[must_use]
-pub fn forms() -> [Vec<&'static str>; 2] {
-    let read = |page: &'static str| {
-        let lines = page.lines();
-        lines
-            .filter(|line| !line.is_empty() && !line.starts_with("# "))
-            .collect()
-    };
+pub fn forms() -> [Part; 4] {
     [
-        read(include_str!("testing/held-out.txt")),
-        read(include_str!("testing/forms.txt")),
+        part("held-out", true, include_str!("testing/held-out.txt")),
+        part("forms", false, include_str!("testing/forms.txt")),
+        part(
+            "fresh-held-out",
+            true,
+            include_str!("testing/fresh-held-out.txt"),
+        ),
+        part("fresh", false, include_str!("testing/fresh.txt")),
     ]
 }
 
 /// Lines without secrets: from this repository's code, pages, lock file and history, and generated
-/// ones with hashes, UUIDs, digests, public keys and logs.
+/// ones with hashes, UUIDs, digests, public keys and logs; then, in halves, lines from the
+/// sources of public packages and what people write of passwords.
 #[must_use]
-pub fn innocent() -> Vec<&'static str> {
-    include_str!("testing/innocent.txt").lines().collect()
+pub fn innocent() -> [Part; 3] {
+    [
+        part("innocent", false, include_str!("testing/innocent.txt")),
+        part(
+            "fresh-innocent-held-out",
+            true,
+            include_str!("testing/fresh-innocent-held-out.txt"),
+        ),
+        part(
+            "fresh-innocent",
+            false,
+            include_str!("testing/fresh-innocent.txt"),
+        ),
+    ]
+}
+
+fn part(name: &'static str, is_held_out: bool, page: &'static str) -> Part {
+    let is_form = !name.contains("innocent");
+    let lines = page.lines();
+    let lines = lines.filter(|line| {
+        !is_form || !(line.is_empty() || line.starts_with("# ") && !line.contains(OPEN))
+    });
+    Part {
+        name,
+        is_held_out,
+        lines: lines.collect(),
+    }
 }
 
 /// A form with its random parts filled in from `seed`.
@@ -61,6 +108,15 @@ pub fn drawn(form: &str, seed: u64) -> Labelled {
     let mut rest = form.as_str();
     while let Some((before, after)) = rest.split_once('{') {
         text.push_str(before);
+        let named = after.split_once('}').and_then(|(name, after)| {
+            let named = NAMED.iter().find(|(known, _)| *known == name)?;
+            Some((named.1, after))
+        });
+        if let Some((character, after)) = named {
+            text.push(character);
+            rest = after;
+            continue;
+        }
         let part = after.split_once('}').and_then(|(part, after)| {
             let letter = part.chars().next().filter(|c| "wdhHlUVvbup".contains(*c))?;
             Some((letter, part.get(1..)?.parse::<usize>().ok()?, after))
@@ -74,6 +130,11 @@ pub fn drawn(form: &str, seed: u64) -> Labelled {
         }
     }
     text.push_str(rest);
+    while let Some((start, end)) = text.find(ENCODED).zip(text.find(ENCODED_END)) {
+        let plain = &text[start + ENCODED.len_utf8()..end];
+        let encoded = data_encoding::BASE64.encode(plain.as_bytes());
+        text.replace_range(start..end + ENCODED_END.len_utf8(), &encoded);
+    }
     let secrets = text
         .split(OPEN)
         .skip(1)

@@ -1,7 +1,7 @@
 //! Recall and false alarms of the rules on the labelled suite. `cargo bench -p reprise-redact`
 //! prints the figures.
 
-use reprise_redact::testing::{drawn, forms, innocent, is_clean};
+use reprise_redact::testing::{Part, drawn, forms, innocent, is_clean};
 use reprise_redact::{Rules, RulesError};
 
 const SEEDS: std::ops::Range<u64> = 1..6;
@@ -11,41 +11,48 @@ fn built_in() -> Result<Rules, RulesError> {
 }
 
 #[test]
-fn of_a_hundred_secrets_ninety_eight_go() {
+fn of_a_hundred_secrets_ninety_five_go() {
     let rules = built_in().unwrap();
-    let [held_out, beside] = forms();
-    assert!(held_out.len() >= 100 && held_out.len() + beside.len() >= 400);
-    for forms in [held_out, beside] {
-        let all: Vec<_> = forms
+    for Part {
+        name,
+        is_held_out,
+        lines,
+    } in forms()
+    {
+        assert!(lines.len() >= 100, "{name}");
+        let all: Vec<_> = lines
             .iter()
             .flat_map(|form| SEEDS.map(|seed| drawn(form, seed)))
             .collect();
-        let missed: Vec<&str> = all
-            .iter()
-            .filter(|labelled| !is_clean(&rules, labelled))
-            .map(|labelled| labelled.text.as_str())
-            .collect();
-        let most = all.len() * 2 / 100;
-        assert!(
-            missed.len() <= most,
-            "{} of {} stay:\n{}",
-            missed.len(),
-            all.len(),
-            missed.join("\n")
-        );
+        let missed = all.iter().filter(|labelled| !is_clean(&rules, labelled));
+        // Of what is held out only the total is shown.
+        let missed: Vec<&str> = missed.map(|labelled| labelled.text.as_str()).collect();
+        let shown = if is_held_out { "" } else { &missed.join("\n") };
+        let (count, all) = (missed.len(), all.len());
+        assert!(count * 20 <= all, "{name}: {count} of {all} stay:\n{shown}");
     }
 }
 
 #[test]
 fn of_a_thousand_innocent_lines_one_is_touched_at_most() {
     let rules = built_in().unwrap();
-    let lines = innocent();
-    assert!(lines.len() >= 3_000);
-    let touched: Vec<&&str> = lines
-        .iter()
-        .filter(|line| !rules.redact(line).removed.is_empty())
-        .collect();
-    assert!(touched.len() * 1_000 <= lines.len(), "{touched:#?}");
+    for Part {
+        name,
+        is_held_out,
+        lines,
+    } in innocent()
+    {
+        assert!(lines.len() >= 1_500, "{name}");
+        let touched = lines.iter();
+        let touched = touched.filter(|line| !rules.redact(line).removed.is_empty());
+        let touched: Vec<&str> = touched.copied().collect();
+        let shown = if is_held_out { "" } else { &touched.join("\n") };
+        let count = touched.len();
+        assert!(
+            count * 1_000 <= lines.len(),
+            "{name}: {count} touched:\n{shown}"
+        );
+    }
 }
 
 #[test]
@@ -62,7 +69,15 @@ fn the_suite_holds_what_it_says() {
         !is_clean(&nothing.unwrap(), &labelled),
         "rules that find nothing leave it"
     );
-    assert!(forms().iter().flatten().all(|form| form.contains('\u{ab}')));
+    let encoded = drawn(
+        "a{tab}\u{ab}\u{27e6}b{d2}\u{27e7}\u{ab}".trim_end_matches('\u{ab}'),
+        7,
+    );
+    assert!(encoded.text.starts_with("a\tY"), "{}", encoded.text);
+    for part in forms() {
+        let mut forms = part.lines.iter();
+        assert!(forms.all(|form| form.contains('\u{ab}')));
+    }
 }
 
 /// Removing any rule misses a form that only it finds, or touches a line that only it protects.
@@ -70,9 +85,12 @@ fn the_suite_holds_what_it_says() {
 fn no_rule_can_be_taken_away_unnoticed() {
     let page: toml_edit::DocumentMut = include_str!("../src/rules.toml").parse().unwrap();
     let all = built_in().unwrap();
-    let drawn = forms().concat().into_iter().map(|form| drawn(form, 1));
+    let forms = forms();
+    let forms = forms.iter().flat_map(|part| &part.lines);
+    let drawn = forms.map(|form| drawn(form, 1));
     let found: Vec<_> = drawn.filter(|labelled| is_clean(&all, labelled)).collect();
-    let untouched = innocent().into_iter();
+    let innocent = innocent();
+    let untouched = innocent.iter().flat_map(|part| &part.lines);
     let untouched: Vec<_> = untouched
         .filter(|line| all.redact(line).removed.is_empty())
         .collect();

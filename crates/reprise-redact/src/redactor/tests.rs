@@ -232,6 +232,44 @@ fn two_keys_that_redact_alike_keep_both_their_values() {
     assert_eq!(value, once);
 }
 
+#[test]
+fn a_long_text_is_cut_before_it_is_looked_at_and_no_secret_is_cut_in_half() {
+    let secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+    let limit = reprise_types::limits::TEXT_BYTES_MAX;
+    for before in [limit - 10, 2 * limit - 10] {
+        let filler = "ab ".repeat(before / 3);
+        let text = format!("{filler}{secret} {}", "cd ".repeat(200_000));
+        let mut record = NewRecord::new(text.clone(), MemorySource::UserInput, MemoryKind::Episode);
+        Redactor::new().redact_record(&mut record);
+        assert!(record.text.len() <= 2 * limit, "it was cut first");
+        assert_eq!(
+            record.truncate(limit),
+            Some(text.len()),
+            "and is said whole"
+        );
+        assert!(!record.text.contains("ghp_"));
+    }
+}
+
+#[test]
+fn netrc_is_no_rule_for_prose() {
+    for text in [
+        "login qa@example.io, password is in 1Password",
+        "login qa@example.io password is in 1Password",
+        "the machine login password reset flow",
+        "default login ada password policy applies",
+    ] {
+        assert_eq!(clean(text), text);
+    }
+    for text in [
+        "machine a.example.org login ada password hunter",
+        "machine a.example.org\n  login ada\n  password hunter\nmachine b.example.org",
+        "machine build login ada password Tr0ub4dor&3",
+    ] {
+        assert!(clean(text).contains("[redacted:netrc]"), "{text}");
+    }
+}
+
 fn secret() -> impl Strategy<Value = String> {
     prop_oneof![
         "AKIA[A-Z0-9]{16}",
@@ -262,7 +300,10 @@ proptest! {
     }
 
     #[test]
-    fn redacting_twice_changes_nothing_more(text in "([ -~\\n]|password=|token: |\"secret\": \"){0,60}") {
+    fn redacting_twice_changes_nothing_more(
+        text in "([ -~\\n]|password=|token: |\"secret\": \"|password:\n|\\| key \\||\u{ff1a}|\u{200b}\
+            |Kx7!mmQ2|<private>|</private>|&quot;|login: |://a:b@|kind: Secret\ndata:\n){0,60}"
+    ) {
         let once = Redactor::new().redact_text(&text);
         let twice = Redactor::new().redact_text(&once.text);
         prop_assert_eq!(&twice.text, &once.text);

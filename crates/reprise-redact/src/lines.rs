@@ -1,0 +1,291 @@
+//! Values that stand on another line or in another cell than their name: under a label, in a table.
+
+use std::ops::Range;
+
+use crate::proof::{is_odd, is_random};
+use crate::rules::{Needs, Rules};
+use crate::scan::Found;
+use crate::window::{head, tail};
+
+/// Longest line that is a label or a row.
+const LINE_BYTES_MAX: usize = 1024;
+/// Most rows of a table that are read.
+const ROWS_MAX: usize = 100;
+/// Most characters and words of a cell that is a name.
+const NAME_CHARS_MAX: usize = 40;
+const NAME_WORDS_MAX: usize = 3;
+/// Lines between a label and its value: empty ones, and one that underlines.
+const BETWEEN_MAX: usize = 3;
+
+impl Rules {
+    /// The values that the line around `at` names on lines or in cells after it, and where that
+    /// line ends.
+    pub(crate) fn lines<'a>(&self, text: &str, at: usize) -> (usize, Vec<Found<'a>>) {
+        let before = tail(&text[..at], LINE_BYTES_MAX);
+        let start = at - before.len() + before.rfind('\n').map_or(0, |found| found + 1);
+        let rest = head(&text[at..], LINE_BYTES_MAX);
+        let end = at + rest.find('\n').unwrap_or(rest.len());
+        let line = &text[start..end];
+        let mut found = Vec::new();
+        if let Some(needs) = self.label(line) {
+            found.extend(self.value_under(text, end, needs));
+        }
+        if let Some(delimiter) = delimiter(line) {
+            found.extend(self.cells(text, start..end, delimiter));
+        }
+        let found = found.into_iter();
+        (
+            end,
+            found.map(|range| Found::new(range, "assigned")).collect(),
+        )
+    }
+
+    /// The values of a Kubernetes Secret, whatever their names.
+    pub(crate) fn manifests(&self, text: &str) -> Vec<Range<usize>> {
+        let mut found = Vec::new();
+        let mut at = 0;
+        for manifest in text.split_inclusive("\n---") {
+            if manifest.contains("kind: Secret") {
+                let values = self.manifest(manifest).into_iter();
+                found.extend(values.map(|value| at + value.start..at + value.end));
+            }
+            at += manifest.len();
+        }
+        found
+    }
+
+    fn manifest(&self, text: &str) -> Vec<Range<usize>> {
+        let mut found = Vec::new();
+        let (mut at, mut outer) = (0, None);
+        for line in text.split_inclusive('\n') {
+            let start = at;
+            at += line.len();
+            let bare = line.trim();
+            let indent = line.len() - line.trim_start().len();
+            if matches!(bare, "data:" | "stringData:") {
+                outer = Some(indent);
+            } else if !bare.is_empty() && outer.is_some_and(|outer| indent <= outer) {
+                outer = None;
+            }
+            let value = bare
+                .split_once(": ")
+                .map_or("", |(_, value)| value.trim_matches(is_frame));
+            let shown = value.starts_with("[redacted:") || !self.placeholders.is_value(value);
+            if outer.is_some() && !shown && value.len() >= 4 {
+                let value_at = start + line.rfind(value).unwrap_or_default();
+                found.push(value_at..value_at + value.len());
+            }
+        }
+        found
+    }
+
+    /// What the value needs that a line such as `Password:` announces.
+    fn label(&self, line: &str) -> Option<Needs> {
+        let mut line = line.trim_end_matches(is_frame);
+        for style in ["|", ">", "|-", ">-", "\"\"\"", "'''", "!vault", "\\"] {
+            line = line
+                .strip_suffix(style)
+                .map_or(line, |line| line.trim_end_matches(is_frame));
+        }
+        let bare = line.trim_end_matches([':', '=']);
+        let announces = bare.len() < line.len();
+        let bare = bare.trim_matches(is_frame).trim_start_matches("- ");
+        let words = bare.split_whitespace().count();
+        if let Some(ending) = self.names.ending(bare) {
+            let is_name = words <= NAME_WORDS_MAX && !bare.contains(['(', '{', '=', ';', ',']);
+            return (announces || is_name).then_some(ending.needs);
+        }
+        let mut words = bare.split_whitespace();
+        let named = words.find_map(|word| self.names.ending(word))?;
+        announces.then_some(named.needs)
+    }
+
+    /// The value that stands alone on a line below the one that ends at `end`.
+    fn value_under(&self, text: &str, end: usize, needs: Needs) -> Option<Range<usize>> {
+        let mut at = end;
+        for _ in 0..BETWEEN_MAX {
+            let rest = text.get(at..)?.strip_prefix('\n')?;
+            let line = head(rest, LINE_BYTES_MAX);
+            let line = &line[..line.find('\n').unwrap_or(line.len())];
+            let is_rule = line.trim().chars().all(|c| matches!(c, '-' | '=' | '~'));
+            if line.trim().is_empty() || is_rule || line.contains("$ANSIBLE_VAULT") {
+                at += 1 + line.len();
+                continue;
+            }
+            let value = self.value_in(line, needs)?;
+            let start = at + 1 + value.start;
+            // Wrapped over more lines.
+            let mut end = at + 1 + value.end;
+            for line in text
+                .get(at + 1 + line.len()..)?
+                .split('\n')
+                .skip(1)
+                .take(ROWS_MAX)
+            {
+                let value = line.trim();
+                if value.len() > LINE_BYTES_MAX || !is_random(value) {
+                    break;
+                }
+                end = text[end..]
+                    .find(value)
+                    .map_or(end, |found| end + found + value.len());
+            }
+            return Some(start..end);
+        }
+        None
+    }
+
+    /// The value that a line or a cell holds and nothing else.
+    fn value_in(&self, cell: &str, needs: Needs) -> Option<Range<usize>> {
+        let value = cell.trim_start_matches(is_frame);
+        let value = value
+            .strip_prefix("- ")
+            .unwrap_or(value)
+            .trim_start_matches(is_frame);
+        let start = cell.len() - value.len();
+        let value = value.trim_end_matches(|c| is_frame(c) || matches!(c, ',' | ';'));
+        let spaced = value.contains(char::is_whitespace);
+        let shown = value.starts_with("[redacted:") || !self.placeholders.is_value(value);
+        (!spaced && !shown && is_strong(value, needs)).then_some(start..start + value.len())
+    }
+
+    /// The values in the cell after a name, or in the rows below it.
+    fn cells(&self, text: &str, line: Range<usize>, delimiter: char) -> Vec<Range<usize>> {
+        let header = cells(text, line.clone(), delimiter);
+        let named = header.iter().enumerate().filter_map(|(column, cell)| {
+            let name = text[cell.clone()].trim_matches(is_frame);
+            let short = name.chars().count() <= NAME_CHARS_MAX;
+            let short = short && name.split_whitespace().count() <= NAME_WORDS_MAX;
+            let ending = self.names.ending(name).filter(|_| short)?;
+            Some((column, ending.needs))
+        });
+        let named: Vec<(usize, Needs)> = named.collect();
+        let mut found = Vec::new();
+        if matches!(delimiter, '|' | '\t') {
+            for (column, needs) in &named {
+                let cell = header.get(column + 1).cloned();
+                found.extend(cell.and_then(|cell| self.value_of_cell(text, cell, *needs)));
+            }
+        }
+        let is_header = delimiter == '|' || header.iter().all(|cell| is_title(&text[cell.clone()]));
+        if named.is_empty() || header.len() < 2 || !is_header {
+            return found;
+        }
+        let mut end = line.end;
+        for _ in 0..ROWS_MAX {
+            let Some(rest) = text.get(end..).and_then(|rest| rest.strip_prefix('\n')) else {
+                break;
+            };
+            let row = head(rest, LINE_BYTES_MAX);
+            let row = end + 1..end + 1 + row.find('\n').unwrap_or(row.len());
+            end = row.end;
+            let row = cells(text, row, delimiter);
+            let names_again = named.iter().any(|(column, _)| {
+                let cell = row
+                    .get(*column)
+                    .map(|cell| text[cell.clone()].trim_matches(is_frame));
+                cell.is_some_and(|cell| self.names.ending(cell).is_some())
+            });
+            if row.len() != header.len() || names_again {
+                break;
+            }
+            for (column, needs) in &named {
+                let cell = row.get(*column).cloned();
+                found.extend(cell.and_then(|cell| self.value_of_cell(text, cell, *needs)));
+            }
+        }
+        found
+    }
+
+    fn value_of_cell(&self, text: &str, cell: Range<usize>, needs: Needs) -> Option<Range<usize>> {
+        let value = self.value_in(text.get(cell.clone())?, needs)?;
+        Some(cell.start + value.start..cell.start + value.end)
+    }
+}
+
+/// What stands around a name or a value and is no part of either.
+fn is_frame(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '*' | '_' | '`' | '"' | '\'' | '>' | '#')
+}
+
+/// What separates the cells of a line.
+fn delimiter(line: &str) -> Option<char> {
+    let mut signs = ['|', '\t', ';', ','].into_iter();
+    signs.find(|sign| line.trim().contains(*sign))
+}
+
+fn cells(text: &str, line: Range<usize>, delimiter: char) -> Vec<Range<usize>> {
+    let mut start = line.start;
+    let parts = text[line].split(delimiter);
+    let cells = parts.map(|part| {
+        let cell = start..start + part.len();
+        start = cell.end + delimiter.len_utf8();
+        cell
+    });
+    cells.collect()
+}
+
+/// Whether a cell is the title of a column.
+fn is_title(cell: &str) -> bool {
+    let cell = cell.trim_matches(is_frame);
+    let written = |c: char| c.is_alphabetic() || matches!(c, ' ' | '_' | '-' | '.');
+    !cell.is_empty()
+        && cell.split_whitespace().count() <= NAME_WORDS_MAX
+        && cell.chars().all(written)
+}
+
+/// Whether a value so far from its name is a secret: no word, no number, no type.
+fn is_strong(value: &str, needs: Needs) -> bool {
+    if needs == Needs::Random {
+        return value.len() >= 24 && is_random(value);
+    }
+    let letters = value.chars().any(|c| c.is_ascii_alphabetic());
+    let cased = value.chars().any(|c| c.is_ascii_uppercase())
+        && value.chars().any(|c| c.is_ascii_lowercase());
+    let signed = value.contains(['!', '#', '$', '%', '^', '*', '+', '@', '~', '?', '&']);
+    let long = value.len() >= if needs == Needs::Any { 8 } else { 16 };
+    let mixed = is_odd(value) && letters;
+    value.len() >= 6 && (mixed && (signed || cased && long) || is_random(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Redactor;
+
+    #[test]
+    fn a_table_or_a_label_gives_its_values_and_keeps_the_rest() {
+        for (text, expected) in [
+            (
+                "| user | password | since |\n|---|---|---|\n| ada | Kx7!mmQ2 | 2024 |\n\
+                 | bob | in 1Password | 2023 |",
+                "| user | password | since |\n|---|---|---|\n| ada | [redacted:assigned] | 2024 |\n\
+                 | bob | in 1Password | 2023 |",
+            ),
+            (
+                "user,password\nada,Kx7!mmQ2\n\nmore,text7A!x9",
+                "user,password\nada,[redacted:assigned]\n\nmore,text7A!x9",
+            ),
+            (
+                "v: 1\ndata:\n  a: YWRhYmNk\n  b: |\n  c: YWRhYmNl\n\
+                 kind: Secret\n---\ndata:\n  d: plain",
+                "v: 1\ndata:\n  a: [redacted:assigned]\n  b: |\n  c: [redacted:assigned]\n\
+                 kind: Secret\n---\ndata:\n  d: plain",
+            ),
+            (
+                "DB password\n-----\nKx7!mmQ2\n",
+                "DB password\n-----\n[redacted:assigned]\n",
+            ),
+            (
+                "The password:\n\n  - `Kx7!mmQ2`",
+                "The password:\n\n  - `[redacted:assigned]`",
+            ),
+            (
+                "The password:\nsee the vault",
+                "The password:\nsee the vault",
+            ),
+            ("password:\n  required: true", "password:\n  required: true"),
+        ] {
+            assert_eq!(Redactor::new().redact_text(text).text, expected);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What a pass costs: whatever a rule begins with, over and over, at one, two, four and eight times
+//! a length. Counted in processor time of this thread, which other work on the machine does not
+//! change much; the bounds leave it room.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use reprise_redact::Redactor;
+use rustix::time::{ClockId, clock_gettime};
+
+/// Bytes of the shortest text.
+const ONCE: usize = 4 * 1024;
+/// Most times of work for twice the text, and what is too short to tell.
+const GROWTH_MAX: f64 = 2.5;
+const UNSURE: Duration = Duration::from_millis(3);
+/// Most processor time for the longest text, which is four times a record's.
+const LONGEST: usize = 256 * 1024;
+const LONGEST_MAX: Duration = Duration::from_secs(1);
+/// The most costly openings, which are tried at that length.
+const TRIED: usize = 12;
+const ROUNDS: usize = 3;
+
+/// Openings that no rule names: what the readers of addresses, tags, tables, labels and escapes
+/// look for.
+const READ_BY_CODE: [&str; 34] = [
+    "://",
+    "://a:",
+    "://a:b@",
+    "<",
+    "< ",
+    "</",
+    "<private",
+    "<private ",
+    "<private>",
+    "<private></private>",
+    "</private>",
+    "|",
+    "|key",
+    "|key|\n",
+    "|key|x|\n|a|b|\n",
+    "key,user\n",
+    "key\t",
+    "password:\n",
+    "password:\n\n\n",
+    "key.",
+    "key-",
+    "key_",
+    "key=(",
+    "key=\"",
+    "key='\\\\",
+    "token=token",
+    "-----BEGIN PRIVATE KEY-----",
+    "-----BEGIN PRIVATE KEY-----\nMIIEow\n",
+    "eyJaaaaaaaaaa.",
+    "QUJDREVGR0hJSktMTU5PUFFS ",
+    "&quot;",
+    "\\u0077",
+    "\u{ff1a}key",
+    "\u{200b}<",
+];
+
+#[test]
+fn twice_the_text_is_twice_the_work_whatever_it_repeats() {
+    let rules: toml_edit::DocumentMut = include_str!("../src/rules.toml").parse().unwrap();
+    let mut openings: BTreeSet<String> = READ_BY_CODE.map(str::to_owned).into();
+    for (table, field) in [("token", "starts"), ("phrase", "words"), ("name", "ends")] {
+        for rule in rules[table].as_array_of_tables().unwrap() {
+            let words = rule[field].as_array().unwrap().iter();
+            openings.extend(words.map(|word| word.as_str().unwrap().to_owned()));
+        }
+    }
+    assert!(openings.len() > 300);
+    let mut costs: Vec<(Duration, String)> = Vec::new();
+    let mut slow = Vec::new();
+    for opening in openings {
+        for after in ["", "= ", ": \"a1"] {
+            let unit = format!("{opening}{after}");
+            let grows = |pair: &[Duration]| pair[1] > pair[0].mul_f64(GROWTH_MAX) + UNSURE;
+            let mut took = times(&unit, 1);
+            if took.windows(2).any(grows) {
+                took = times(&unit, ROUNDS);
+            }
+            if took.windows(2).any(grows) {
+                slow.push((unit.clone(), took));
+            }
+            costs.push((took[3], unit));
+        }
+    }
+    assert!(slow.is_empty(), "{slow:#?}");
+    costs.sort();
+    for (took, unit) in costs.iter().rev().take(TRIED) {
+        let longest = cost(unit, LONGEST, 1);
+        assert!(
+            longest <= LONGEST_MAX,
+            "{unit:?}: {took:?}, then {longest:?}"
+        );
+    }
+    println!("{:?}", costs.iter().rev().take(TRIED).collect::<Vec<_>>());
+}
+
+fn times(unit: &str, rounds: usize) -> [Duration; 4] {
+    [1, 2, 4, 8].map(|times| cost(unit, times * ONCE, rounds))
+}
+
+/// The processor time of a pass over `unit` repeated, the least of a few.
+fn cost(unit: &str, bytes: usize, rounds: usize) -> Duration {
+    let text = unit.repeat(bytes / unit.len() + 1);
+    let rounds = (0..rounds).map(|_| {
+        let began = spent();
+        std::hint::black_box(Redactor::new().redact_text(std::hint::black_box(&text)));
+        spent().checked_sub(began).unwrap()
+    });
+    rounds.min().unwrap()
+}
+
+/// The processor time that this thread has taken.
+fn spent() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+}
