@@ -159,8 +159,8 @@ async fn a_list_is_walked_page_by_page_and_says_what_is_wrong_with_it() {
         none.notes
     );
     for (pairs, word) in [
-        ([("limit", "0")], "1 to 1000"),
-        ([("limit", "1001")], "1 to 1000"),
+        ([("limit", "0")], "between 1 and 1000"),
+        ([("limit", "1001")], "between 1 and 1000"),
         ([("cursor", "x")], "not a cursor"),
         ([("cursor", "01ARZ3NDEKTSV4RRFFQ69G5FAV")], "no record"),
         ([("since", "soon")], "RFC 3339"),

@@ -23,6 +23,7 @@ pub struct Arguments {
         deserialize_with = "whole",
         skip_serializing_if = "Option::is_none"
     )]
+    #[schemars(range(max = 1_000))]
     pub limit: Option<usize>,
     /// How many of the newest to pass over.
     #[serde(
