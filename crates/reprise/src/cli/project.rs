@@ -32,7 +32,7 @@ pub(super) fn of(
     commits: usize,
 ) -> Option<Result<Project, TooFar>> {
     let own = context.places.data.join(OWN_FOLDER);
-    let kept = Folder::find(&own).ok().flatten();
+    let kept = Folder::find_own(&own).ok().flatten();
     let kept = kept.and_then(|own| own.read_text(WALKS, WALKS_BYTES_MAX).ok().flatten());
     let kept = kept.and_then(|text| serde_json::from_str(&text).ok());
     let before: Walks = kept.unwrap_or_default();
@@ -40,7 +40,7 @@ pub(super) fn of(
     let found = Project::within(folder, commits, &mut walks);
     if walks != before {
         let written = serde_json::to_vec(&walks).map_err(anyhow::Error::new);
-        let written = written.and_then(|text| Ok(Folder::make(&own)?.replace(WALKS, &text)?));
+        let written = written.and_then(|text| Ok(Folder::make_own(&own)?.replace(WALKS, &text)?));
         if let Err(error) = written {
             tracing::debug!(%error, "what was walked is not remembered");
         }
