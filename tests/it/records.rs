@@ -183,7 +183,14 @@ fn a_correction_stands_wherever_the_record_came_from_and_wherever_it_goes() {
         let shown = shown["records"][0]["text"].as_str().expect("a text");
         assert!(shown.contains(new), "{from}: {shown}");
         // Every form of some, and of the others the whole one.
-        let all = ["jsonl", "sunwell", "ai-lessons", "frames", "markdown", "rvf"];
+        let all = [
+            "jsonl",
+            "sunwell",
+            "ai-lessons",
+            "frames",
+            "markdown",
+            "rvf",
+        ];
         let is_sample = ["ingest", "sunwell", "ai-lessons"].contains(&from);
         for form in &all[..if is_sample { all.len() } else { 1 }] {
             let user = format!("{from}-{form}");

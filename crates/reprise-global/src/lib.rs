@@ -32,8 +32,7 @@ pub use record::{
 pub use store::{
     A_NAME, AUDIT_MAX, AuditLine, Branch, Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore,
     ListPage, Merged, Overlap, Published, REPORTS_MAX, TextVectors, Unpublished, UsageReport,
-    check_name,
-    check_publication,
+    check_name, check_publication,
 };
 pub use tier::{GlobalTier, TierOptions, voice_of};
 pub use two_tier::TwoTierMemory;

@@ -261,15 +261,17 @@ impl Bounds {
         match value {
             Value::Array(items) => {
                 if let Some(each) = schema.get("items").filter(|_| schema.get(ALONE).is_none()) {
-                    items.iter_mut().for_each(|item| self.settle(each, item));
+                    for item in items {
+                        self.settle(each, item);
+                    }
                 }
             }
             Value::Object(fields) => {
                 for (name, field) in fields {
                     let known = schema.get("properties").and_then(|known| known.get(name));
-                    known
-                        .into_iter()
-                        .for_each(|schema| self.settle(schema, field));
+                    if let Some(schema) = known {
+                        self.settle(schema, field);
+                    }
                 }
             }
             Value::Number(number) if number.is_f64() => {

@@ -72,7 +72,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for file in files {
         let text = String::from_utf8_lossy(&std::fs::read(file)?).into_owned();
         let lines: Vec<&str> = text.lines().collect();
-        let touched = self::touched(&rules, &lines, misses);
+        let touched = touched(&rules, &lines, misses);
         println!(
             "| {file} | {} | {:.3} % |",
             lines.len(),

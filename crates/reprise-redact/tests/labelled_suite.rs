@@ -36,23 +36,18 @@ fn of_a_hundred_secrets_ninety_five_go() {
 #[test]
 fn of_a_thousand_innocent_lines_one_is_touched_at_most() {
     let rules = built_in().unwrap();
-    for Part {
-        name,
-        is_held_out,
-        lines,
-    } in innocent()
-    {
-        assert!(lines.len() >= 1_500, "{name}");
-        let touched = lines.iter();
-        let touched = touched.filter(|line| !rules.redact(line).removed.is_empty());
-        let touched: Vec<&str> = touched.copied().collect();
-        let shown = if is_held_out { "" } else { &touched.join("\n") };
-        let count = touched.len();
-        assert!(
-            count * 1_000 <= lines.len(),
-            "{name}: {count} touched:\n{shown}"
-        );
+    let (mut touched, mut all, mut shown) = (0, 0, Vec::new());
+    for part in innocent() {
+        assert!(part.lines.len() >= 1_500, "{}", part.name);
+        all += part.lines.len();
+        let lines = part.lines.iter();
+        for line in lines.filter(|line| !rules.redact(line).removed.is_empty()) {
+            touched += 1;
+            // Of what is held out only the total is shown.
+            shown.extend((!part.is_held_out).then_some(*line));
+        }
     }
+    assert!(touched * 1_000 <= all, "{touched} touched:\n{shown:#?}");
 }
 
 #[test]

@@ -56,7 +56,7 @@ mod tests {
         let start = Instant::now();
         assert!((0..RESTARTS_MAX).all(|_| budget.take(start)));
         assert!(!budget.take(start + WINDOW));
-        let almost = REST - Duration::from_millis(1);
+        let almost = REST.saturating_sub(Duration::from_millis(1));
         assert!(!budget.try_again(start + almost) && budget.try_again(start + REST));
         // It fails again: it is not started by itself, and rests once more.
         assert!(!budget.take(start + REST));

@@ -79,14 +79,11 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         patience: Duration::from_secs(common.daemon_patience.get().into()),
     };
     let collector = match &arguments.command {
-        Command::Serve(serve) => serve
-            .otlp
-            .clone()
-            .or_else(|| context.config.serve.otlp.clone()),
+        Command::Serve(serve) => serve.otlp.as_ref().or(context.config.serve.otlp.as_ref()),
         _ => None,
     };
     let serves = matches!(arguments.command, Command::Serve(_));
-    let _tracing = trace::start(serves, collector.as_deref())?;
+    let _tracing = trace::start(serves, collector.map(String::as_str))?;
     match arguments.command {
         Command::Demo(arguments) => demo::run(&context, &arguments),
         Command::Ingest(arguments) => ingest::run(&context, &arguments),

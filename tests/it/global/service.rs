@@ -267,6 +267,7 @@ fn nodes_before_a_database_take_an_import_and_serve_it_alike() {
 /// Whoever finds every connection in use hears so, and when to come again; nobody waits for a
 /// time-out.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the test is the client")]
 fn more_clients_than_connections_are_told_to_come_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let node = folder.path().join("node");

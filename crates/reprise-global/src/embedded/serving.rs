@@ -215,6 +215,6 @@ impl GlobalStore for EmbeddedStore {
     }
 
     async fn answers(&self) -> Result<(), GlobalError> {
-        self.blocking(|store| store.is_reachable()).await
+        self.blocking(super::Shared::is_reachable).await
     }
 }

@@ -109,11 +109,8 @@ impl Memory {
             Vec::new()
         } else {
             let span = spans::memory("create_memory", &self.user);
-            self.all
-                .service
-                .observe(&self.user, good)
-                .instrument(span)
-                .await?
+            let service = &self.all.service;
+            service.observe(&self.user, good).instrument(span).await?
         };
         if let [WriteOutcome::Duplicate { .. }] = outcomes[..] {
             self.refuse_others(named).await?;

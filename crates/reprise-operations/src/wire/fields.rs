@@ -94,10 +94,9 @@ fn plain(said: String) -> String {
 /// Where in the JSON: the line is said where there are several.
 fn position(place: &str) -> String {
     match place.split_once(" column ") {
-        Some(("1", "0")) => String::new(),
+        Some(("1", "0")) | None => String::new(),
         Some(("1", column)) => format!(" (column {column})"),
         Some((line, column)) => format!(" (line {line}, column {column})"),
-        None => String::new(),
     }
 }
 

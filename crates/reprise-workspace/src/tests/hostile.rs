@@ -125,7 +125,7 @@ fn links_are_not_followed() {
     for path in FILES {
         let outside = somebodys();
         in_both(path, &|at| {
-            symlink(outside.path().join("file"), at).unwrap()
+            symlink(outside.path().join("file"), at).unwrap();
         });
         assert_untouched(outside.path(), path);
         in_both(path, &|at| symlink(outside.path().join("new"), at).unwrap());

@@ -11,6 +11,9 @@ use reprise_types::SystemClock;
 use super::{assert_at_rest, git, workspace, write, write_all};
 use crate::{Recovered, Step, Workspace};
 
+/// Makes what a log of one entry names.
+type Crafted<'a> = dyn Fn(&Workspace, &str) -> serde_json::Value + 'a;
+
 const NEW: &str = "core/kb/deep/new.md";
 
 /// Ends a transaction at a step, as a crash would: nothing after it is done.
@@ -138,7 +141,7 @@ fn recovery_ends_whatever_the_log_says() {
         outside.path().file_name().unwrap().to_string_lossy()
     );
     let absolute = outside.path().join("far").to_string_lossy().into_owned();
-    let entries: [(&str, &dyn Fn(&Workspace, &str) -> serde_json::Value); 6] = [
+    let entries: [(&str, &Crafted<'_>); 6] = [
         ("file and folder of one name", &|workspace, head| {
             // What an earlier version made of such a write: git keeps the folder alone.
             fs::create_dir_all(workspace.root().join(x)).unwrap();

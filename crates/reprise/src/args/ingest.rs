@@ -7,6 +7,10 @@ use clap::builder::RangedI64ValueParser;
 use reprise_types::UserId;
 
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(crate) struct IngestArguments {
     /// Whose memory
     #[arg(long, env = crate::env::USER, default_value = "default")]

@@ -11,6 +11,10 @@ use crate::env::Places;
 
 /// What every command needs to know.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(crate) struct Context {
     pub(crate) places: Places,
     pub(crate) config: Config,

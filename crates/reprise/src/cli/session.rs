@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_hours(1);
 /// What a command asks operations of.
 pub(super) enum Session {
     There(Box<Daemon>, UserId),
-    Here(Runtime, Memories, UserId),
+    Here(Runtime, Box<Memories>, UserId),
 }
 
 impl Session {
@@ -63,7 +63,7 @@ impl Session {
         };
         let sharing = super::global::sharing(context, true);
         let memories = memories(context, service, projections, sharing);
-        Ok(Self::Here(runtime, memories, user.clone()))
+        Ok(Self::Here(runtime, Box::new(memories), user.clone()))
     }
 
     /// Runs an operation, and says what was taken out of its arguments.

@@ -45,9 +45,10 @@ impl Entry {
     /// Whether these are arguments that an entry gave a server.
     pub(super) fn has_written(arguments: &[&str]) -> bool {
         let [scope, project] = SCOPE;
-        let arguments = match arguments {
-            ["--data-dir", _, "--config", _, rest @ ..] | ["--data-dir", _, rest @ ..] => rest,
-            _ => return false,
+        let (["--data-dir", _, "--config", _, arguments @ ..] | ["--data-dir", _, arguments @ ..]) =
+            arguments
+        else {
+            return false;
         };
         match arguments {
             ["mcp", "--user", _] => true,

@@ -69,12 +69,12 @@ pub(crate) fn print(
     Ok(())
 }
 
+/// Results with their places.
+type Placed<'a> = Vec<(usize, &'a Hit)>;
+
 /// The results that are shown whole, and those that are only related, a line each. Where none would
 /// go into a prompt, what is related is shown whole; where nothing is, nothing.
-fn folded<'a>(
-    answer: &Answer,
-    results: Vec<(usize, &'a Hit)>,
-) -> (Vec<(usize, &'a Hit)>, Vec<(usize, &'a Hit)>) {
+fn folded<'a>(answer: &Answer, results: Placed<'a>) -> (Placed<'a>, Placed<'a>) {
     if answer.verdict == Verdict::Nothing {
         return (Vec::new(), Vec::new());
     }

@@ -22,6 +22,7 @@ fn hit(text: &str, words: &[&str]) -> Hit {
         kind: MemoryKind::Finding,
         source: MemorySource::WorkerResult,
         timestamp: parse_timestamp("2026-02-10T09:00:00Z").unwrap(),
+        corrected_at: None,
         tags: vec!["project:shop".to_owned()],
         lesson: None,
         reason: "same words: prices, cents \u{b7} close in meaning".to_owned(),
