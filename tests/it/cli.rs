@@ -520,7 +520,7 @@ fn an_odd_question_is_answered_or_refused_with_what_to_do() {
     }
     let long = format!(
         "{{\"query_id\":\"q\",\"query\":\"{}\"}}\n",
-        "kept ".repeat(210_000)
+        "kept ".repeat(200_000)
     );
     let lines = format!("{long}{{\"query_id\":\"e\",\"query\":\"\"}}\n");
     let file = place.file(lines.as_bytes());

@@ -185,7 +185,7 @@ fn a_name_with_a_secret_is_kept_without_it_and_still_found() {
         Some(1),
         "{gone}"
     );
-    let printed = home.done(&["export"]) + &home.done(&["inspect"]);
+    let printed = home.done(&["export"]) + &home.done(&["inspect", "--user", "default"]);
     let printed = printed.to_ascii_lowercase();
     assert!(!printed.contains(&key().to_ascii_lowercase()), "{printed}");
     is_clean(&home.data());

@@ -31,7 +31,8 @@ fn what_was_typed_wrong_ends_as_the_table_of_codes_says() {
     let other = home.run(&["show", "hook", "--bogus"]);
     assert_eq!(other.code, Some(2), "{}", other.stderr);
     // Some lines were refused, and the others kept.
-    let lines = b"{\"type\":\"entity\",\"name\":\"Ada\",\"entityType\":\"person\",\"observations\":[\"she writes\"]}\n{\"type\":\"entity\"\n";
+    let lines = b"{\"type\":\"entity\",\"name\":\"Ada\",\"entityType\":\"person\",\
+        \"observations\":[\"she writes\"]}\n{\"type\":\"entity\"\n";
     let file = write(&home, "memory.json", lines);
     let half = home.run(&["import", "--from", "server-memory", &file, "--user", "eve"]);
     assert_eq!(half.code, Some(1), "{}{}", half.stdout, half.stderr);
@@ -89,6 +90,6 @@ fn after_a_daemon_was_killed_the_next_command_does_what_it_should() {
         kill(home.daemon(), "-KILL");
         home.done(&["open", "--print", "--user", "ada"]);
     }
-    let kept = home.asked(&["list", "--user", "ada"]);
-    assert!(kept.to_string().contains("lesson 4"), "{kept}");
+    let kept = home.done(&["list", "--user", "ada"]);
+    assert!(kept.contains("lesson 4"), "{kept}");
 }

@@ -213,7 +213,13 @@ fn bad_input_is_refused_in_one_sentence_and_changes_nothing() {
         ("prm", "core/prd/x.json", b"{", 1, "no JSON"),
         ("prm", "README.md", b"x", 1, "people-only"),
         ("a b", "core/kb/x.md", b"x", 2, "no actor"),
-        ("prm", "core/prd/PRD-001.json/x", b"{}", 1, "a file stands"),
+        (
+            "prm",
+            "core/prd/PRD-001.json/x",
+            b"{}",
+            1,
+            "a file and a folder",
+        ),
     ];
     let before = must(root, &["write-tree"]);
     for (actor, path, text, code, word) in cases {

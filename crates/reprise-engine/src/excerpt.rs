@@ -33,8 +33,8 @@ pub fn excerpt(text: &str, words: &[String], fits: &dyn Fn(&str) -> bool) -> Opt
     backwards.map(|(_, longer)| longer).or(best)
 }
 
-/// The most steps, up to `most`, at which `at` answers, with its answer. What answers at some answers
-/// at fewer, but for the last step, which takes the mark of a gap away.
+/// The most steps, up to `most`, at which `at` answers, with its answer. What answers at some
+/// answers at fewer, but for the last step, which takes the mark of a gap away.
 fn furthest<T>(most: usize, at: impl Fn(usize) -> Option<T>) -> Option<(usize, T)> {
     let all = (most > 0).then(|| at(most)).flatten();
     if let Some(all) = all {

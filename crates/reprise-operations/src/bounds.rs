@@ -229,8 +229,8 @@ impl Bounds {
         self.look_inside("the object", &self.schema, fields)
     }
 
-    /// The value with 5.0 written as 5 where a whole number belongs: they are one to JSON Schema and
-    /// to those who write it.
+    /// The value with 5.0 written as 5 where a whole number belongs: they are one to JSON Schema
+    /// and to those who write it.
     #[must_use]
     pub fn settled(&self, mut value: Value) -> Value {
         self.settle(&self.schema, &mut value);

@@ -1,8 +1,8 @@
 //! Recall, false alarms and cost of redaction.
 //!
 //! `cargo bench -p reprise-redact` prints the figures; after `--`, `--misses` lists misses and
-//! false alarms of what is not held out, `--rules FILE` uses other rules, and every other argument is a file whose lines
-//! are counted too.
+//! false alarms of what is not held out, `--rules FILE` uses other rules, and every other argument
+//! is a file whose lines are counted too.
 
 #![expect(clippy::print_stdout, reason = "a bench talks to a person")]
 

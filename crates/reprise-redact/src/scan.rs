@@ -138,39 +138,40 @@ impl Rules {
 
     /// The secret of a token, and from where on the token may be looked for again.
     fn token<'a>(&self, token: &'a Token, text: &str, at: usize) -> (usize, Option<Found<'a>>) {
-        let found = self.token_at(token, text, at);
-        // What looks far is not looked for again soon where it was not found.
-        let far = if token.reach > REACH {
-            token.reach / 2
-        } else {
-            0
+        let rest = text.get(at..).unwrap_or_default();
+        let rest = rest.strip_prefix(token.start.as_str());
+        let Some(rest) = rest.filter(|_| token.within || begins_word(text, at)) else {
+            return (at, None);
         };
-        (
-            found.as_ref().map_or(at + far, |found| found.range.end),
-            found,
-        )
-    }
-
-    fn token_at<'a>(&self, token: &'a Token, text: &str, at: usize) -> Option<Found<'a>> {
-        let rest = text.get(at..)?.strip_prefix(token.start.as_str())?;
-        if !token.within && !begins_word(text, at) {
-            return None;
-        }
         let within = head(rest, token.reach);
-        let then = token.then.find(within)?.end();
-        let mut start = at;
-        if let Some(before) = &token.before {
-            let from = text.floor_char_boundary(at.saturating_sub(BEFORE));
-            start = from + before.find(text.get(from..at)?)?.start();
-        }
+        let Some(then) = token.then.find(within).map(|then| then.end()) else {
+            // What looks far is not looked for again soon where it was not found.
+            let far = if token.reach > REACH {
+                token.reach / 2
+            } else {
+                0
+            };
+            return (at + far, None);
+        };
         let end = at + token.start.len() + then;
-        let (secret, after) = (text.get(start..end)?, text.get(end..)?);
-        let proven = self.placeholders.prove(token.proof, secret, after);
-        proven.then(|| Found {
-            range: start..end + goes_on(within, then, after),
+        let Some(start) = token.before.as_ref().map_or(Some(at), |before| {
+            let from = text.floor_char_boundary(at.saturating_sub(BEFORE));
+            Some(from + before.find(text.get(from..at)?)?.start())
+        }) else {
+            return (at, None);
+        };
+        let (secret, after) = (&text[start..end], &text[end..]);
+        if !self.placeholders.prove(token.proof, secret, after) {
+            // A part of it proves no more.
+            return (end, None);
+        }
+        let end = end + goes_on(within, then, after);
+        let found = Found {
+            range: start..end,
             kind: &token.kind,
             known: token.start.len(),
-        })
+        };
+        (end, Some(found))
     }
 
     /// The secret of a phrase, and from where on the phrase may be looked for again.

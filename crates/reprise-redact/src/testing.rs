@@ -3,9 +3,9 @@
 //! A form's secret stands between guillemets. `{w36}` stands for 36 random characters, by the
 //! letter: `w` letters and digits, `d` digits, `h` and `H` hexadecimal, `l` small letters, `U` and
 //! `V` capitals and digits, `v` small letters and digits, `b` Base64, `u` its form for addresses,
-//! `p` a password with a digit and a sign. `{tab}`, `{cr}`, `{nbsp}` and `{zwsp}` are the characters
-//! of those names, and what stands between double square brackets is written in Base64. So no
-//! secret, and nothing that a scanner takes for one, is in the files.
+//! `p` a password with a digit and a sign. `{tab}`, `{cr}`, `{nbsp}` and `{zwsp}` are the
+//! characters of those names, and what stands between double square brackets is written in Base64.
+//! So no secret, and nothing that a scanner takes for one, is in the files.
 
 use crate::rules::Rules;
 

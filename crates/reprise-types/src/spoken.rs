@@ -1,8 +1,8 @@
 //! Times in a query among other words: `what broke last week`, `since april 2019`, `between 1 and
 //! 10 november`. What a time is, word by word, is in `read.rs`; other languages are in `others.rs`.
 //!
-//! Libraries that read times (`interim`, `chrono-english`, `two_timer`) read a text that is one, to an
-//! instant; a query has its times among other words and means spans.
+//! Libraries that read times (`interim`, `chrono-english`, `two_timer`) read a text that is one, to
+//! an instant; a query has its times among other words and means spans.
 
 mod others;
 mod read;

@@ -70,8 +70,8 @@ pub struct Made {
 }
 
 impl Workspace {
-    /// Makes the tree in `dir`, and a repository where there is none. Twice is once. What is refused
-    /// leaves nothing behind.
+    /// Makes the tree in `dir`, and a repository where there is none. Twice is once. What is
+    /// refused leaves nothing behind.
     pub fn init(
         dir: &Path,
         clock: std::sync::Arc<dyn reprise_types::Clock>,

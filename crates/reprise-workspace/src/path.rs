@@ -173,7 +173,15 @@ impl RepoPath {
 /// Whether a file system could take this name for `.git`: NTFS by its short name and streams, HFS+
 /// by characters that it passes over.
 fn is_gits_own(name: &str) -> bool {
-    let unseen = |c: &char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
+    let unseen = |c: &char| {
+        let marks = '\u{200c}'..='\u{200f}';
+        let overrides = '\u{202a}'..='\u{202e}';
+        let shapes = '\u{206a}'..='\u{206f}';
+        *c == '\u{feff}'
+            || [marks, overrides, shapes]
+                .iter()
+                .any(|range| range.contains(c))
+    };
     let seen: String = name.chars().filter(|c| !unseen(c)).collect();
     let stem = seen
         .split(':')

@@ -13,7 +13,8 @@ use crate::wal::{Entry, line};
 
 impl Entry {
     /// Tells what happened: the event, the log of conflicts, the tag, and the trail beside its
-    /// branch. What is told already is not told again. `stage` is the folder of a living transaction.
+    /// branch. What is told already is not told again. `stage` is the folder of a living
+    /// transaction.
     pub(crate) fn record(
         &self,
         git: &Git,

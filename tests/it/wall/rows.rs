@@ -89,6 +89,7 @@ pub(super) const OPERATIONS: &[(&str, Holds)] = &[
     ("status", Nothing),
     ("shutdown", Nothing),
     ("mcp", Memory),
+    ("mcp_workspace", Memory),
     ("export", Memory),
     ("audit", Memory),
     ("runs", Memory),

@@ -158,7 +158,8 @@ async fn holds(store: &dyn GlobalStore, operation: &str, case: &Case, thing: &Th
                 );
             }
         }
-        "versions" => {
+        // The whole list is made of pages.
+        "versions" | "versions_page" => {
             assert_eq!(store.versions(caller, id).await.is_ok(), *may, "{at}");
             if !is_author {
                 assert!(
@@ -196,7 +197,7 @@ async fn holds(store: &dyn GlobalStore, operation: &str, case: &Case, thing: &Th
                 );
             }
         }
-        "published" => {
+        "published" | "published_page" => {
             let own = store.published(caller).await.unwrap();
             let listed = own.iter().any(|record| record.id == id);
             assert_eq!(listed, *is_author, "{at}");
@@ -315,6 +316,7 @@ async fn holds(store: &dyn GlobalStore, operation: &str, case: &Case, thing: &Th
                 );
             }
         }
+        "answers" => store.answers().await.unwrap(),
         "audit" => {
             let lines = store.audit(caller, 1_000).await.unwrap();
             let told = format!("{lines:?}");

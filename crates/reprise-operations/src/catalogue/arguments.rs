@@ -21,8 +21,8 @@ fn unfit(name: &str, said: &str) -> Problem {
     Problem::invalid(format!("the arguments do not fit `{name}`: {said}"))
 }
 
-/// The arguments of the operation `name`; a field that it does not have is refused with the one that
-/// was meant.
+/// The arguments of the operation `name`; a field that it does not have is refused with the one
+/// that was meant.
 pub(super) fn read<T: DeserializeOwned + JsonSchema + 'static>(
     name: &str,
     arguments: Map<String, Value>,

@@ -17,10 +17,12 @@ use crate::problem::Problem;
 /// Records of a dry run that are shown with their texts.
 const SHOWN_MAX: usize = 100;
 
+const WHATS: [&str; 6] = ["id", "external_id", "session", "before", "tag", "project"];
+
 /// What is to be forgotten: exactly one of the six.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(transform = asks::only_one_of(&["id", "external_id", "session", "before", "tag", "project"]))]
+#[schemars(transform = asks::only_one_of(&WHATS))]
 pub struct Arguments {
     /// The record with this id.
     #[serde(default, skip_serializing_if = "Option::is_none")]

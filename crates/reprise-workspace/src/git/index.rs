@@ -60,8 +60,8 @@ impl Git {
         ))
     }
 
-    /// Refuses a working tree in which a file that git obeys is a pipe or a device, or a link to one:
-    /// git would wait for the other end of it. What git passes over is not looked into.
+    /// Refuses a working tree in which a file that git obeys is a pipe or a device, or a link to
+    /// one: git would wait for the other end of it. What git passes over is not looked into.
     pub(crate) fn refuse_pipes(&self) -> Result<()> {
         let mut tracked = BTreeSet::new();
         for entry in self.read_index()?.iter() {

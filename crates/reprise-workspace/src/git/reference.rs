@@ -154,8 +154,8 @@ impl Git {
         Ok(true)
     }
 
-    /// Sets a reference that is ours alone, whatever it was: by one rename, so that a crash leaves no
-    /// lock behind. It is for the caller to see it synced.
+    /// Sets a reference that is ours alone, whatever it was: by one rename, so that a crash leaves
+    /// no lock behind. It is for the caller to see it synced.
     pub(crate) fn set_own(
         &self,
         name: &str,

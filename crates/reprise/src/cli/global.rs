@@ -14,11 +14,9 @@ use std::io::Write;
 
 use reprise_operations::operations::shared::preview::{self, Leaving, PublishPreview};
 use reprise_operations::operations::shared::publish::{self, Publish};
-use reprise_operations::operations::shared::published::{self, Listed, PublishedList};
 use reprise_operations::operations::shared::rate::{self, Rate};
 use reprise_operations::operations::shared::unpublish::{self, Unpublish};
-use reprise_operations::{Effect, Problem, counted};
-use reprise_types::limits::PAGE_MAX;
+use reprise_operations::{Effect, counted};
 use serde_json::{Value, json};
 
 use super::Context;
@@ -30,7 +28,7 @@ use crate::exit::Exit;
 use crate::terminal;
 
 pub(super) use branch::open as branches;
-use done::print;
+use done::{listed, print};
 pub(super) use store::{before, embedded, folder, remote_at, sharing};
 
 pub(super) fn run(context: &Context, command: &GlobalCommand) -> anyhow::Result<Exit> {
@@ -205,20 +203,4 @@ pub(super) fn published(context: &Context, arguments: &PublishedArguments) -> an
         )?;
     }
     Ok(Exit::Success)
-}
-
-/// All pages of what is published.
-fn listed(session: &Session) -> Result<Listed, Problem> {
-    let mut asked = published::Arguments {
-        limit: Some(PAGE_MAX),
-        ..published::Arguments::default()
-    };
-    let mut listed = session.call::<PublishedList>(asked.clone())?;
-    while let Some(next) = listed.next.take() {
-        asked.offset = Some(next);
-        let page = session.call::<PublishedList>(asked.clone())?;
-        listed.published.extend(page.published);
-        listed.next = page.next;
-    }
-    Ok(listed)
 }

@@ -11,7 +11,7 @@ use reprise_engine::{Engine, EngineError, EngineOptions, OpenReport};
 use reprise_server::Call;
 use reprise_store::{Log, OpenOptions, RealDisk, StoreError, Verify};
 use reprise_types::{Clock, EmbeddingSpace, ExternalId, RecordId, SystemClock, UserId};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Context;
 use super::daemon::Daemon;
@@ -129,7 +129,7 @@ pub(super) fn take_over(context: &Context, user: &UserId) -> anyhow::Result<Engi
     loop {
         if let Some(daemon) = &daemon {
             let path = Call::path_of(user, &["release"]);
-            let _released: Value = daemon.ask(&Call::post(path, &Value::Null))?;
+            let _released: Value = daemon.ask(&Call::post(path, &json!({})))?;
         }
         match open(context, user, Access::Write, Verify::Tail) {
             Ok((engine, _)) => return Ok(engine),

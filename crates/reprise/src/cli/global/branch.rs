@@ -7,7 +7,7 @@ use reprise_operations::operations::shared::merge::{self, PublishBranch};
 use reprise_operations::{Effect, counted};
 use reprise_types::UserId;
 
-use super::done::print;
+use super::done::{listed, print};
 use super::store;
 use crate::args::GlobalBranchCommand;
 use crate::cli::Context;
@@ -34,7 +34,7 @@ pub(super) fn run(context: &Context, command: &GlobalBranchCommand) -> anyhow::R
             let session = Session::open(context, &which.user, Effect::Adds)?;
             let branch = which.name.clone();
             let done = session.call::<PublishBranch>(merge::Arguments { branch });
-            let listed = super::listed(&session);
+            let listed = listed(&session);
             session.close();
             // It is merged by now: titles that cannot be read are left out.
             let (done, listed) = (done?, listed.map(|all| all.published).unwrap_or_default());

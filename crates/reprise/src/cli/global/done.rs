@@ -2,10 +2,13 @@
 
 use std::io::Write;
 
-use reprise_operations::counted;
 use reprise_operations::operations::shared::publish;
+use reprise_operations::operations::shared::published::{self, Listed, PublishedList};
+use reprise_operations::{Problem, counted};
+use reprise_types::limits::PAGE_MAX;
 
 use crate::cli::Context;
+use crate::cli::session::Session;
 use crate::terminal;
 
 /// `titles` are those of what was asked for, in its order, where they are known.
@@ -39,4 +42,20 @@ pub(super) fn print(
         writeln!(out, "receipt {receipt}")?;
     }
     Ok(())
+}
+
+/// All pages of what is published.
+pub(super) fn listed(session: &Session) -> Result<Listed, Problem> {
+    let mut asked = published::Arguments {
+        limit: Some(PAGE_MAX),
+        ..published::Arguments::default()
+    };
+    let mut listed = session.call::<PublishedList>(asked.clone())?;
+    while let Some(next) = listed.next.take() {
+        asked.offset = Some(next);
+        let page = session.call::<PublishedList>(asked.clone())?;
+        listed.published.extend(page.published);
+        listed.next = page.next;
+    }
+    Ok(listed)
 }
