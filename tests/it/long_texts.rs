@@ -18,8 +18,8 @@ fn ingest(home: &Home, lines: &[Value], more: &[&str]) -> Finished {
     home.run(&[&["ingest", "--user", "ada", &file], more].concat())
 }
 
-/// The second line is as long as one may be sent, and the third has more than a request may have, in
-/// another field.
+/// The second line is as long as one may be sent, and the third has more than a request may have,
+/// in another field.
 fn lines() -> Vec<Value> {
     let long = format!("x{}", "\u{e9}".repeat((1 << 20) - 1));
     let mut lines = vec![

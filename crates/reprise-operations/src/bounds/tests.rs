@@ -45,7 +45,7 @@ fn what_is_too_much_is_refused_by_its_name() {
         ),
         (
             refused::<list::List>(&json!({ "limit": 1e18 })),
-            "`limit` is 1000000000000000000; send a number between 0 and 1000000000",
+            "`limit` is 1000000000000000000; send a number between 1 and 1000",
         ),
     ] {
         assert_eq!(said.as_deref(), Some(expected));
