@@ -249,6 +249,12 @@ async fn a_first_run_is_helped_by_what_others_published_and_says_so_to_all() {
     });
     let memory = bridge_behind(&folder, Some(before));
     let app = host_with_workers(&folder, &memory).await;
+    let provider = memory.provider(&ada()).unwrap();
+    let block = provider
+        .context_block("set up the library clock", 1_200)
+        .await;
+    let block = block.unwrap().text;
+    assert!(block.contains("published by ann, version 1"), "{block}");
     let report = execute(&app, &memory, "set up the library `clock`").await;
     assert_eq!(report.status, RunStatus::Completed);
     let first = &report.turns[0];
@@ -256,12 +262,6 @@ async fn a_first_run_is_helped_by_what_others_published_and_says_so_to_all() {
         first.injected_bytes > 0,
         "nothing of its own was there: {report:?}"
     );
-    let provider = memory.provider(&ada()).unwrap();
-    let block = provider
-        .context_block("set up the library clock", 1_200)
-        .await;
-    let block = block.unwrap().text;
-    assert!(block.contains("published by ann, version 1"), "{block}");
     // A run that used a published record is counted globally, and teaches the user's own memory
     // nothing.
     let ending = RunEnding {
