@@ -142,7 +142,8 @@ fn run(home: &Home, arguments: &[String], user: &str) -> Value {
     let done = home.run(&[&["--json"], &arguments[..], &["--user", user]].concat());
     let last = done.stdout.lines().last().unwrap_or_default();
     let report = serde_json::from_str(last);
-    report.unwrap_or_else(|_| panic!("{arguments:?}: {done:?}"))
+    assert!(report.is_ok(), "{arguments:?}: {done:?}");
+    report.expect("it is JSON")
 }
 
 #[test]
