@@ -111,7 +111,7 @@ fn cost(unit: &str, bytes: usize, rounds: usize) -> Duration {
         std::hint::black_box(Redactor::new().redact_text(std::hint::black_box(&text)));
         spent().saturating_sub(began)
     });
-    rounds.min().expect("there is a round")
+    rounds.min().unwrap_or_default()
 }
 
 /// The processor time that this thread has taken.
