@@ -30,7 +30,7 @@ def check(face, text):
     assert not odd, f"{face}: a hidden character within: {odd!r}"
     for line in inner.split("\n"):
         ours = ("Quoted from memory", "From earlier sessions", "Session ", "Outside", "- ")
-        ours += ("  ", "[01") if face == "MCP" else ()
+        ours += ("  ", "[01", "Related, may not be an answer:") if face == "MCP" else ()
         assert line.startswith(ours), f"{face}: a stored text began a line: {line!r}"
     return found.group(1)
 
@@ -47,9 +47,9 @@ with Home() as home:
     file = home.folder / "hostile.jsonl"
     file.write_text("".join(json.dumps(record) + "\n" for record in records))
     home.run("ingest", "--user", "ada", "--jsonl", str(file))
-    nonces = set()
-    offline = home.run("recall", "--user", "ada", "--budget", "2000", "boiler").stdout
-    nonces.add(check("the command line", offline.rstrip("\n")))
+    nonces = []
+    offline = home.run("recall", "--user", "ada", "--budget", "2000", "boiler 7").stdout
+    nonces.append(check("the command line", offline.rstrip("\n")))
     home.serve()
 
     def tool(name, arguments):
@@ -68,7 +68,7 @@ with Home() as home:
     def framed(name, arguments):
         text = tool(name, arguments)["content"][0]["text"]
         at, end = text.index("<reprise-memory-"), text.rindex(">") + 1
-        nonces.add(check("MCP", text[at:end]))
+        nonces.append(check("MCP", text[at:end]))
         return text[:at] + text[end:]
 
     found = tool("recall", {"query": "boiler"})["structuredContent"]["results"]
@@ -80,14 +80,17 @@ with Home() as home:
     ]:
         assert not re.search("[<>&]", ours), f"outside of the frame: {ours!r}"
     for n in range(rounds(100, 20)):
-        ask = {"query": f"boiler {n} word another", "budget": 4000}
+        ask = {"query": f"boiler {n}", "budget": 4000}
         status, said = home.local("POST", "/v1/users/ada/recall", ask)
         assert status == 200, said
-        nonces.add(check("HTTP", json.loads(said)["text"]))
+        text = json.loads(said)["text"]
+        if text:
+            nonces.append(check("HTTP", text))
         prompt = {"session": f"new-{n}", "text": f"what is it with the boiler {n} word another"}
         status, said = home.local("POST", "/v1/users/ada/hooks/user-prompt", prompt)
         assert status == 200, said
         context = json.loads(said)["context"]
         if context:
-            nonces.add(check("a hook", context))
-    assert len(nonces) > rounds(100, 20), "a frame's name came twice"
+            nonces.append(check("a hook", context))
+    assert len(nonces) > rounds(50, 10), f"{len(nonces)} frames"
+    assert len(set(nonces)) == len(nonces), "a frame's name came twice"
