@@ -220,11 +220,7 @@ async fn a_wrong_call_is_answered_with_what_to_do_and_the_session_goes_on() {
         ),
         ("get", json!({"id": "nobody"}), "no record"),
         ("get", json!({}), "1 to 50"),
-        (
-            "outcome",
-            json!({"quality": 7, "query": "a"}),
-            "between 0 and 1",
-        ),
+        ("outcome", json!({"quality": 7, "query": "a"}), "0 and 1"),
         ("recall", json!({"query": "a", "since": "soon"}), "RFC 3339"),
         // Not in this profile.
         ("delete", json!({"id": "x"}), "no tool"),
