@@ -101,12 +101,9 @@ impl EmbedPool {
     pub async fn document(&self, text: &str) -> Pending {
         let (reply, answer) = oneshot::channel();
         let shared = &self.0.shared;
-        let asked = if shared.tells_questions.load(Ordering::Relaxed) {
-            None
-        } else {
-            shared.cache.get(text)
-        };
-        if let Some(known) = asked {
+        if !shared.tells_questions.load(Ordering::Relaxed)
+            && let Some(known) = shared.cache.get(text)
+        {
             shared.queue.count(|stats| stats.cached += 1);
             // The receiver is below.
             let _sent = reply.send(Ok(known.as_ref().clone()));

@@ -1,7 +1,7 @@
 //! Status of learning, and explanations of adjustments.
 
 use chrono::{DateTime, Utc};
-use reprise_types::{LearnedMove, LearningEngine as _, RecordId, Revision, Worked};
+use reprise_types::{LearnedMove, LearningEngine as _, RecordId, Revision, Worked, dot};
 use serde::Serialize;
 
 use crate::code::Code;
@@ -140,18 +140,13 @@ impl Learner {
         let evidence = self.evidence.estimate(&self.journal, &code, record);
         let along = vector.map(|vector| self.adapter.along(vector));
         let adapter = self.adapter.worth(query, along.unwrap_or_default());
+        let by_evidence = self.by_evidence(query, &[record]);
+        let by_adapter = self.by_adapter(query).zip(vector);
         let moved = LearnedMove::within(
             self.cap(),
             self.gates(),
-            self.by_evidence(query, &[record])
-                .first()
-                .copied()
-                .unwrap_or(0.0),
-            if self.on {
-                adapter_gate * ADAPTER_WORTH * adapter
-            } else {
-                0.0
-            },
+            by_evidence.first().copied().unwrap_or(0.0),
+            by_adapter.map_or(0.0, |(by, vector)| dot(&by, vector)),
         );
         let mut runs: Vec<ExplainedRun> = self
             .evidence

@@ -52,13 +52,12 @@ pub fn decide(recall: &mut Recall) {
     // The user's own lines leave a place to what others published, where it pays by itself.
     let mut given = results.iter().zip(&worth);
     let given = given.position(|(one, worth)| one.published.is_some() && *worth >= FIRST);
-    let mut told: Vec<String> = Vec::new();
-    for (place, (one, worth)) in results.iter_mut().zip(worth).enumerate() {
+    for (place, worth) in worth.into_iter().enumerate() {
         let kept = usize::from(given.is_some_and(|given| place < given));
-        one.shown = room > kept && pays && worth >= OTHERS && !says_again(&told, one);
-        room -= usize::from(one.shown);
-        if one.shown {
-            told.push(one.record.body.text.clone());
+        let (above, rest) = results.split_at_mut(place);
+        if let [one, ..] = rest {
+            one.shown = room > kept && pays && worth >= OTHERS && !says_again(above, one);
+            room -= usize::from(one.shown);
         }
     }
     // Nobody is told the older of two that contradict each other alone.
@@ -90,9 +89,10 @@ pub fn without_sensitive(recall: &mut Recall) -> usize {
 }
 
 /// Whether its whole text stands in that of a line above it.
-fn says_again(told: &[String], one: &RetrievedMemory) -> bool {
+fn says_again(above: &[RetrievedMemory], one: &RetrievedMemory) -> bool {
     let text = one.record.body.text.trim();
-    !one.why.is_certain && told.iter().any(|told| told.contains(text))
+    let mut told = above.iter().filter(|told| told.shown);
+    !one.why.is_certain && told.any(|told| told.record.body.text.contains(text))
 }
 
 /// The probability that a line helps, 0..1; `best` is the logit of the best score.
