@@ -8,6 +8,7 @@
 
 mod architecture;
 mod backup;
+mod before;
 mod branch;
 mod care;
 mod cli;

@@ -1,0 +1,106 @@
+//! A data directory that the binary of commit 8192413 wrote (`tests/fixtures/home-8192413`): it opens, checks
+//! sound, and answers what it answered.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::global::{done, run};
+
+fn unpacked(into: &Path) {
+    let archive =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/home-8192413/data.tar.gz");
+    let mut command = Command::new("tar");
+    command.arg("xzf").arg(archive).arg("-C").arg(into);
+    assert!(command.status().expect("tar runs").success());
+}
+
+/// The lines of `text`, as JSON, with the fields that the fixture kept of each record.
+fn records(text: &str) -> Vec<Value> {
+    let fields = [
+        "id",
+        "external_id",
+        "text",
+        "session_id",
+        "timestamp",
+        "known_at",
+        "tags",
+    ];
+    let lines = text.lines().map(|line| {
+        let record: Value = serde_json::from_str(line).expect("JSON");
+        fields.iter().map(|field| record[field].clone()).collect()
+    });
+    lines.collect()
+}
+
+#[test]
+fn a_memory_of_an_earlier_version_opens_and_answers_the_same() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    unpacked(folder.path());
+    let data = folder.path().join("home");
+    for user in ["ada", "ada+idea"] {
+        assert_eq!(
+            done(&data, &["check", "--user", user])["sound"],
+            true,
+            "{user}"
+        );
+    }
+    let kept = fs::read_to_string(folder.path().join("records.jsonl")).expect("the fixture has it");
+    let exported = run(&data, &["export", "--user", "ada"]);
+    assert_eq!(records(&exported.stdout), records(&kept));
+
+    let answer = done(
+        &data,
+        &[
+            "recall",
+            "--user",
+            "ada",
+            "the vendor answers 503 whenever we batch webhooks",
+        ],
+    );
+    assert_eq!(answer["results"][0]["external_id"], "n16");
+    let tagged = done(
+        &data,
+        &["list", "--user", "ada", "--tag", "webhooks", "--limit", "1"],
+    );
+    assert_eq!(tagged["external_id"], "n16", "the merged tag stays");
+    let corrected = done(&data, &["show", "n9", "--user", "ada"]);
+    let text = "The slow migration of invoices was mended with an index (ticket RP-109).";
+    assert_eq!(corrected["records"][0]["text"], text);
+    let linked = done(&data, &["show", "n1", "--user", "ada"]);
+    assert_eq!(linked["records"][0]["links"][0]["relation"], "caused_by");
+    let forgotten = run(&data, &["show", "n37", "--user", "ada"]);
+    assert_eq!(forgotten.code, Some(2), "{}", forgotten.stdout);
+
+    let learned = done(&data, &["learning", "status", "--user", "ada"]);
+    assert_eq!(
+        (&learned["status"]["runs"], &learned["status"]["records"]),
+        (&8.into(), &1.into())
+    );
+    assert_eq!(
+        learned["sona_json"], "old",
+        "nobody forged what an earlier learner wrote"
+    );
+    let diff = done(&data, &["branch", "diff", "idea", "--user", "ada"]);
+    assert_eq!(diff["added"].as_array().map(Vec::len), Some(1));
+    let published = done(&data, &["published", "--user", "ada"]);
+    assert_eq!(published["published"][0]["title"], "Lock first");
+}
+
+#[test]
+fn a_tree_of_an_earlier_version_is_still_a_workspace() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    unpacked(folder.path());
+    let tree = folder.path().join("tree").to_string_lossy().into_owned();
+    let data = folder.path().join("home");
+    let status = done(&data, &["workspace", "-C", &tree, "status"]);
+    assert_eq!(
+        (&status["main"], &status["loose_ends"]),
+        (&"main".into(), &Value::Array(vec![]))
+    );
+    done(&data, &["workspace", "-C", &tree, "recover"]);
+    let log = run(&data, &["workspace", "-C", &tree, "log"]);
+    assert!(log.stdout.contains("Make a workspace"), "{}", log.stdout);
+}
