@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use files::{MAY_OPEN, openers};
 use reprise_tests::{Manifest, Source, Tree};
-use table::{COMPOSITION, DOUBLES, FENCES, ROOMS};
+use table::{BARE, COMPOSITION, DOUBLES, FENCES, ROOMS};
 
 const SECTIONS: [&str; 3] = ["dependencies", "dev-dependencies", "build-dependencies"];
 
@@ -28,6 +28,7 @@ fn every_package_keeps_to_the_table() {
         doubles_in_use(&tree.sources),
         openers(&tree.sources, MAY_OPEN),
         missing_from_page(&tree.manifests, &text("docs/ARCHITECTURE.md")),
+        unbare(&tree.manifests, &tree.sources),
     ]
     .concat();
     let complaints = complaints.join("\n");
@@ -172,6 +173,39 @@ fn doubles_in_use(sources: &[Source]) -> Vec<String> {
     complaints
 }
 
+/// A room that is to have neither `std` nor a dependency, shipped or in its tests, and has.
+fn unbare(manifests: &[Manifest], sources: &[Source]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    let is_bare = |manifest: &&Manifest| BARE.contains(&short(&manifest.package));
+    for manifest in manifests.iter().filter(is_bare) {
+        let folder = &manifest.folder;
+        for section in SECTIONS {
+            if !manifest.dependencies(section).is_empty() {
+                complaints.push(format!("{folder}: {section} are to be none"));
+            }
+        }
+        let root = format!("{folder}/src/lib.rs");
+        let declares = |source: &Source| source.text.contains("\n#![no_std]\n");
+        if !sources
+            .iter()
+            .any(|source| source.path == root && declares(source))
+        {
+            complaints.push(format!("{root} does not say #![no_std]"));
+        }
+        let within = format!("{folder}/src/");
+        for source in sources
+            .iter()
+            .filter(|source| source.path.starts_with(&within))
+        {
+            let lines = source.shipped().filter(|(_, line)| line.contains("std::"));
+            complaints.extend(
+                lines.map(|(number, _)| format!("{}:{number}: `std` is named", source.path)),
+            );
+        }
+    }
+    complaints
+}
+
 fn missing_from_page(manifests: &[Manifest], page: &str) -> Vec<String> {
     let folders = manifests.iter().map(|manifest| &manifest.folder);
     let missing = folders.filter(|folder| !page.contains(&format!("`{folder}`")));
@@ -237,6 +271,17 @@ fn each_rule_of_the_house_notices_its_bad_example() {
     assert_eq!(idle_versions(&workspace, &taken).len(), 1);
     assert_eq!(missing_from_page(&taken, "`crates/reprise-index`").len(), 1);
     assert_eq!(missing_from_page(&taken, "`crates/reprise-store`").len(), 0);
+    for (complaints, rest, head, line) in [
+        (0, "", "\n#![no_std]\n", "use alloc::vec::Vec;"),
+        (1, "", "", "use core::cmp::Reverse;"),
+        (1, "", "\n#![no_std]\n", "use std::sync::Arc;"),
+        (1, "[dependencies]\nserde = \"1\"", "\n#![no_std]\n", ""),
+    ] {
+        let sources = [("lib", head), ("a", line)]
+            .map(|(file, text)| Source::new(&format!("crates/reprise-graph/src/{file}.rs"), text));
+        let found = unbare(&[manifest("reprise-graph", rest)], &sources);
+        assert_eq!(found.len(), complaints, "{rest} {head} {line}: {found:?}");
+    }
     let agent = "use reprise_agent::MemorySupervisor;";
     let disk = "use reprise_types::hostile_text;";
     let tested = format!("fn f() {{}}\n#[cfg(test)]\nmod tests {{\n{disk} fs::read(p)\n}}");

@@ -105,7 +105,13 @@ fn untidy(source: &Source) -> Vec<String> {
         holds(idle, number, "matches! asserts nothing here");
         // `lib.rs` is a page of contents.
         let opens_item = line.starts_with(|c: char| c.is_ascii_lowercase());
-        let contents = ["mod ", "pub mod ", "pub(crate) mod ", "pub use "];
+        let contents = [
+            "mod ",
+            "pub mod ",
+            "pub(crate) mod ",
+            "pub use ",
+            "extern crate ",
+        ];
         let listed = contents.iter().any(|start| line.starts_with(start))
             && (line.starts_with("pub use ") || line.ends_with(';'));
         let crowded = path.ends_with("/lib.rs") && opens_item && !listed;

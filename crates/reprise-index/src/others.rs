@@ -3,7 +3,9 @@
 //!
 //! Never saved: the log has them.
 
-use crate::graph::{Graph, Metric as _};
+use reprise_graph::Metric as _;
+
+use crate::growth::Layers;
 use crate::vectors::{QueryCodes, Sample, VectorScratch, Vectors};
 use crate::view::View;
 
@@ -82,8 +84,8 @@ impl OtherVectors {
         view: &View,
         scratch: &'s mut VectorScratch,
     ) -> &'s [(u32, f32)] {
-        let graph = Graph::default();
-        self.vectors.candidates(query, k, view, &graph, scratch)
+        let layers = Layers::default();
+        self.vectors.candidates(query, k, view, &layers, scratch)
     }
 
     /// As [`crate::IndexSnapshot::cosine`].

@@ -17,7 +17,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::codec::{SharedBytes, put_u32, put_varint, take_varint};
+use reprise_graph::{put_varint, take_varint};
+
+use crate::codec::{SharedBytes, put_u32};
 use crate::pages::Pages;
 use crate::words::HEAD_TERMS;
 

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use reprise_types::{CowVec, MemoryFilter, MemorySource, RecordId, VectorStore};
+use reprise_graph::Metric as _;
+use reprise_types::{CowVec, MemoryFilter, MemorySource, RecordId};
 
 use crate::docs::{Doc, DocTraits, NEVER, NO_SESSION, Row, Sessions, are_turns, instant, micros};
-use crate::graph::{Graph, Metric as _};
+use crate::growth::Layers;
 use crate::lexical::{LexicalScratch, LexicalSignals, lexical};
 use crate::lexicon::Lexicon;
 use crate::pages::Damage;
@@ -22,7 +23,7 @@ pub struct IndexSnapshot {
     pub(crate) rows: CowVec<Row>,
     pub(crate) sessions: Sessions,
     pub(crate) vectors: Vectors,
-    pub(crate) graph: Graph,
+    pub(crate) layers: Layers,
     pub(crate) lexicon: Lexicon,
     pub(crate) world: Arc<World>,
     pub(crate) analyser: Analyser,
@@ -159,21 +160,6 @@ impl IndexSnapshot {
         })
     }
 
-    /// The `k` admitted documents whose exact cosine to `query` is highest, best first, ties by
-    /// newer: the best `k * oversample` by code are scored in full precision through `store`. See
-    /// [`crate::OVERSAMPLE_DEFAULT`]. Documents that `store` cannot read are left out.
-    pub fn nearest(
-        &self,
-        query: &[f32],
-        k: usize,
-        view: &View,
-        store: &dyn VectorStore,
-        oversample: usize,
-    ) -> Vec<(u32, f32)> {
-        self.vectors
-            .nearest(query, k, view, &self.graph, store, oversample)
-    }
-
     /// The quantised query, computed once per query. `None` where it has the wrong number of
     /// dimensions, a number that is not finite, or only zeros.
     pub fn encode(&self, query: &[f32]) -> Option<QueryCodes> {
@@ -191,7 +177,7 @@ impl IndexSnapshot {
         scratch: &'s mut VectorScratch,
     ) -> &'s [(u32, f32)] {
         self.vectors
-            .candidates(query, k, view, &self.graph, scratch)
+            .candidates(query, k, view, &self.layers, scratch)
     }
 
     /// The approximate cosine of one document, as in [`Self::candidates`]; `None` where it has no
@@ -298,7 +284,7 @@ impl IndexSnapshot {
 
     /// Documents that the graph finds.
     pub fn in_graph(&self) -> usize {
-        self.graph.found()
+        self.layers.graph.found()
     }
 
     pub fn has_vector(&self, ordinal: u32) -> bool {
@@ -328,7 +314,7 @@ impl IndexSnapshot {
         self.rows.memory_bytes()
             + self.sessions.memory_bytes()
             + self.vectors.memory_bytes()
-            + self.graph.memory_bytes()
+            + self.layers.graph.memory_bytes()
             + self.lexicon.memory_bytes()
             + self.world.memory_bytes()
     }

@@ -2,7 +2,6 @@
 
 mod closest;
 mod kernels;
-mod layout;
 mod left;
 mod query;
 mod saved;
@@ -10,17 +9,15 @@ mod signs;
 
 use std::sync::Arc;
 
-pub(crate) use layout::CHUNK_DOCUMENTS;
 use left::Left;
 pub use query::{QueryCodes, Sample, VectorScratch};
 pub(crate) use saved::{read, write};
 
 use crate::error::Result;
-use crate::graph::Metric;
+use reprise_graph::Metric;
 
-/// Candidates scored in full precision for each result. Measured: recall@10 against the exact
-/// answer is 1.0 on clustered and on text-like data at 100K (`benches/search`).
-pub const OVERSAMPLE_DEFAULT: usize = 5;
+/// Documents per shared chunk of codes; small, because an append copies one chunk.
+pub(crate) const CHUNK_DOCUMENTS: usize = 256;
 
 /// A chunk's content: in memory, or still in the saved part.
 #[derive(Debug, Clone)]

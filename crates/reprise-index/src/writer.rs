@@ -211,7 +211,7 @@ impl IndexWriter {
             rows: self.rows.clone(),
             sessions: self.sessions.clone(),
             vectors: self.vectors.clone(),
-            graph: self.graph.published(),
+            layers: self.graph.published(),
             lexicon: self.lexicon.clone(),
             world: Arc::new(self.world.clone()),
             analyser: Analyser::default(),

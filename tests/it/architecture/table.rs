@@ -11,7 +11,9 @@ pub(super) const ROOMS: &[(&str, &str)] = &[
     // A disk that fails, for the tests of the store and above.
     ("simulation", "types store"),
     ("store", "types files"),
-    ("index", "types"),
+    // The graph's arithmetic: no `std`, no dependencies (M22).
+    ("graph", ""),
+    ("index", "types graph"),
     ("learn", "types"),
     ("embed", "types files"),
     ("engine", "types store index learn"),
@@ -42,6 +44,9 @@ pub(super) const ROOMS: &[(&str, &str)] = &[
          store embed sandbox tests",
     ),
 ];
+
+/// Rooms without `std` and without a dependency, their tests included.
+pub(super) const BARE: &[&str] = &["graph"];
 
 /// Outside crates held in certain rooms, so that each can be replaced in one place; and the rooms
 /// whose tests and benches may use them besides, as referee or competitor.

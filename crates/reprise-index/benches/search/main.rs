@@ -17,27 +17,12 @@ use std::time::{Duration, Instant};
 
 use chrono::DateTime;
 use data::{DIMENSIONS, Random};
-use reprise_index::{
-    IndexSnapshot, IndexWriter, LeftPart, LexicalScratch, NewDoc, OVERSAMPLE_DEFAULT, VectorScratch,
-};
-use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId, VectorStore};
+use reprise_index::{IndexSnapshot, IndexWriter, LeftPart, LexicalScratch, NewDoc, VectorScratch};
+use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId};
 
 const K: usize = 10;
 /// Store size from which the planner uses the graph for ten results.
 const GRAPH_ASKED: usize = 135_000;
-
-struct Store(Vec<Vec<f32>>);
-
-impl VectorStore for Store {
-    fn dimensions(&self) -> usize {
-        DIMENSIONS
-    }
-
-    fn vector(&self, ordinal: u32, out: &mut [f32]) -> bool {
-        out.copy_from_slice(&self.0[ordinal as usize]);
-        true
-    }
-}
 
 fn main() {
     // `-- lexical` runs that part alone.
@@ -74,12 +59,12 @@ fn query_at(counts: &[usize]) {
         let (a, b) = (&mut Random(1), &mut Random(2));
         vectors(
             &name("clustered"),
-            data::clustered(a, *count),
+            &data::clustered(a, *count),
             &data::clustered(b, 60),
         );
         vectors(
             &name("latent"),
-            data::latent(a, *count),
+            &data::latent(a, *count),
             &data::latent(b, 60),
         );
     }
@@ -132,34 +117,36 @@ fn timed<T>(times: &mut Vec<Duration>, work: impl FnOnce() -> T) -> T {
     answer
 }
 
-fn vectors(name: &str, vectors: Vec<Vec<f32>>, queries: &[Vec<f32>]) {
+fn vectors(name: &str, vectors: &[Vec<f32>], queries: &[Vec<f32>]) {
     let mut writer = IndexWriter::new(DIMENSIONS);
     for (number, vector) in vectors.iter().enumerate() {
         push(&mut writer, number, "", vector);
     }
-    let store = Store(vectors);
     let mut plain = Vec::new();
     let exact: Vec<_> = queries
         .iter()
-        .map(|q| timed(&mut plain, || scan_f32(q, &store.0)))
+        .map(|q| timed(&mut plain, || scan_f32(q, vectors)))
         .collect();
     let ask = |snapshot: &IndexSnapshot| {
         let view = snapshot.view(&MemoryFilter::default(), None);
+        let mut scratch = VectorScratch::default();
         let mut times = Vec::new();
         let mut found = 0;
         for _ in 0..5 {
             for (query, exact) in queries.iter().zip(&exact) {
                 let got = timed(&mut times, || {
-                    snapshot.nearest(query, K, &view, &store, OVERSAMPLE_DEFAULT)
+                    let codes = snapshot.encode(query).unwrap();
+                    let found = snapshot.candidates(&codes, K, &view, &mut scratch);
+                    found.iter().map(|best| best.0).collect::<Vec<_>>()
                 });
-                found += got.iter().filter(|(o, _)| exact.contains(o)).count();
+                found += got.iter().filter(|o| exact.contains(o)).count();
             }
         }
         let recall = found as f64 / (5 * K * queries.len()) as f64;
         (Times::of(times), recall)
     };
     let (scan, scan_recall) = ask(&writer.publish());
-    let (inserts, graph) = if store.0.len() < GRAPH_ASKED {
+    let (inserts, graph) = if vectors.len() < GRAPH_ASKED {
         (String::new(), None)
     } else {
         let mut inserts = Vec::new();

@@ -53,17 +53,17 @@ fn writer(count: u32) -> IndexWriter {
 fn it_grows_from_a_size_on_and_published_states_stay_as_they_are() {
     let mut small = writer(99);
     assert_eq!(small.advance_graph(50).unwrap().1, 0);
-    assert!(small.publish().graph.is_empty());
+    assert!(small.publish().layers.graph.is_empty());
     let mut writer = writer(300);
     let before = writer.publish();
     assert_eq!(writer.advance_graph(50).unwrap().1, 250);
     let after = writer.publish();
-    assert!(before.graph.is_empty());
-    assert_eq!(after.graph.covered(), 250..300);
+    assert!(before.layers.graph.is_empty());
+    assert_eq!(after.layers.graph.covered(), 250..300);
     assert_eq!(after.len(), 300);
     assert_eq!(writer.advance_graph(usize::MAX).unwrap().1, 0);
-    assert_eq!(after.graph.covered(), 250..300);
-    assert_eq!(writer.publish().graph.covered(), 0..300);
+    assert_eq!(after.layers.graph.covered(), 250..300);
+    assert_eq!(writer.publish().layers.graph.covered(), 0..300);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn it_is_saved_by_layer_and_goes_on_where_it_was() {
         let mut back = IndexWriter::from_parts(DIMENSIONS, &parts).unwrap();
         back.set_graph_from(100);
         // It is not read for the first answer, ...
-        assert!(back.publish().graph.is_empty());
+        assert!(back.publish().layers.graph.is_empty());
         // ... and what comes before it is read is not lost on it.
         for writer in [&mut before, &mut back] {
             push(writer, 300, None);
@@ -113,7 +113,7 @@ fn a_damaged_graph_is_grown_anew_and_a_purge_keeps_it() {
     back.set_graph_from(100);
     assert_eq!(back.advance_graph(20).unwrap().1, 180);
     back.advance_graph(999).unwrap();
-    assert_eq!(back.publish().graph.covered(), 0..200);
+    assert_eq!(back.publish().layers.graph.covered(), 0..200);
     // What a purge takes out leaves the rest in the graph, also where that is still in its file.
     let mut read = IndexWriter::from_parts(DIMENSIONS, &whole).unwrap();
     for writer in [&mut writer, &mut read] {
@@ -121,7 +121,7 @@ fn a_damaged_graph_is_grown_anew_and_a_purge_keeps_it() {
         writer.forget(5, DateTime::UNIX_EPOCH);
         writer.purge();
         let snapshot = writer.publish();
-        assert_eq!(snapshot.graph.covered(), 0..200);
+        assert_eq!(snapshot.layers.graph.covered(), 0..200);
         let view = snapshot.view(&MemoryFilter::default(), None);
         let mut scratch = VectorScratch::default();
         let query = snapshot.encode(&vector(5)).unwrap();

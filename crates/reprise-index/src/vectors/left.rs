@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::layout::CHUNK_DOCUMENTS;
+use super::CHUNK_DOCUMENTS;
 use super::signs;
 use crate::error::{IndexError, Result};
 use crate::pages::Pages;

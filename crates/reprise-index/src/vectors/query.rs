@@ -1,13 +1,14 @@
 //! Queries on the codes alone: the best candidates, single cosines, their spread.
 
-use reprise_types::{SearchTier, VectorStore};
+use reprise_graph::{Graph, GraphScratch, key_parts};
+use reprise_types::SearchTier;
 
+use super::CHUNK_DOCUMENTS;
 use super::closest::Closest;
 use super::kernels::{LANES, dot, within};
-use super::layout::CHUNK_DOCUMENTS;
 use super::signs::{GROUPS, Planes};
 use super::{Vectors, quantise};
-use crate::graph::{Graph, GraphScratch, key_parts};
+use crate::growth::Layers;
 use crate::view::View;
 use crate::world::World;
 
@@ -71,44 +72,51 @@ enum Route {
     Graph,
 }
 
+/// What a route is chosen by: documents in all, those that may answer, those in the graph.
+#[derive(Debug, Clone, Copy)]
+struct Planned {
+    all: usize,
+    admitted: usize,
+    found: usize,
+}
+
+impl Planned {
+    /// The fastest route whose recall of the `k` best is 1 in practice.
+    fn route(self, k: usize, even_at: usize) -> Route {
+        let Self {
+            all,
+            admitted,
+            found,
+        } = self;
+        if admitted <= wanted(all, k) {
+            return Route::Each;
+        }
+        if admitted.saturating_mul(GRAPH_SHARE) < all {
+            return Route::Signs;
+        }
+        // Both cost what they visit: where the narrowest beam takes as long as a scan of `even_at`
+        // documents, a wider one takes as much longer, and one that finds few admitted ones.
+        let widths = beam(k) as f64 / BEAM_MIN as f64 * all as f64 / admitted as f64;
+        if widths * (even_at as f64) < found as f64 {
+            Route::Graph
+        } else {
+            Route::Signs
+        }
+    }
+}
+
+/// Of so many documents, those whose codes are scored after the pass over the signs.
+fn wanted(all: usize, k: usize) -> usize {
+    (all / SIGN_SHARE)
+        .max(SIGN_CANDIDATES_MIN)
+        .max(k.saturating_mul(SIGN_OVERSAMPLE))
+}
+
 fn beam(k: usize) -> usize {
     BEAM_MIN.max(k.saturating_mul(BEAM_PER_RESULT))
 }
 
 impl Vectors {
-    /// The `k` documents of `view` nearest to `query`, best first, ties by newer: the best
-    /// `k * oversample` by code are scored in full precision.
-    pub(crate) fn nearest(
-        &self,
-        query: &[f32],
-        k: usize,
-        view: &View,
-        graph: &Graph,
-        store: &dyn VectorStore,
-        oversample: usize,
-    ) -> Vec<(u32, f32)> {
-        let Some(codes) = self.encode(query) else {
-            return Vec::new();
-        };
-        if k == 0 || store.dimensions() != self.dimensions {
-            return Vec::new();
-        }
-        let rescored = k.saturating_mul(oversample.max(1)).min(self.len());
-        let mut scratch = VectorScratch::default();
-        let candidates = self.candidates(&codes, rescored, view, graph, &mut scratch);
-        let mut vector = vec![0.0; self.dimensions];
-        let mut exact: Vec<(u32, f32)> = candidates
-            .iter()
-            .filter_map(|(ordinal, _)| {
-                let known = store.vector(*ordinal, &mut vector);
-                known.then(|| (*ordinal, exact_dot(query, &vector)))
-            })
-            .collect();
-        exact.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
-        exact.truncate(k);
-        exact
-    }
-
     pub(crate) fn encode(&self, query: &[f32]) -> Option<QueryCodes> {
         if !self.is_usable(query) {
             return None;
@@ -128,37 +136,20 @@ impl Vectors {
         query: &QueryCodes,
         k: usize,
         view: &View,
-        graph: &Graph,
+        layers: &Layers,
         scratch: &'s mut VectorScratch,
     ) -> &'s [(u32, f32)] {
-        let route = self.route(k, view, graph);
-        self.take(route, query, k, view, graph, scratch)
+        let route = self.route(k, view, layers);
+        self.take(route, query, k, view, layers, scratch)
     }
 
-    /// The fastest route whose recall of the `k` best is 1 in practice.
-    fn route(&self, k: usize, view: &View, graph: &Graph) -> Route {
-        let (all, admitted) = (self.len(), view.considered() as usize);
-        if admitted <= self.wanted(k) {
-            return Route::Each;
-        }
-        if graph.is_empty() || admitted.saturating_mul(GRAPH_SHARE) < all {
-            return Route::Signs;
-        }
-        // Both cost what they visit: where the narrowest beam takes as long as a scan of `even_at`
-        // documents, a wider one takes as much longer, and one that finds few admitted ones.
-        let widths = beam(k) as f64 / BEAM_MIN as f64 * all as f64 / admitted as f64;
-        if widths * (graph.even_at as f64) < graph.found() as f64 {
-            Route::Graph
-        } else {
-            Route::Signs
-        }
-    }
-
-    /// Documents whose codes are scored after the pass over the signs.
-    fn wanted(&self, k: usize) -> usize {
-        (self.len() / SIGN_SHARE)
-            .max(SIGN_CANDIDATES_MIN)
-            .max(k.saturating_mul(SIGN_OVERSAMPLE))
+    fn route(&self, k: usize, view: &View, layers: &Layers) -> Route {
+        let plan = Planned {
+            all: self.len(),
+            admitted: view.considered() as usize,
+            found: layers.graph.found(),
+        };
+        plan.route(k, layers.even_at)
     }
 
     fn take<'s>(
@@ -167,7 +158,7 @@ impl Vectors {
         query: &QueryCodes,
         k: usize,
         view: &View,
-        graph: &Graph,
+        layers: &Layers,
         scratch: &'s mut VectorScratch,
     ) -> &'s [(u32, f32)] {
         scratch.best.clear();
@@ -180,17 +171,19 @@ impl Vectors {
         if k == 0 {
             return &scratch.best;
         }
+        let wanted = wanted(self.len(), k);
         match route {
             Route::Each => {
                 let all = view.ordinals().filter_map(|o| self.scored(query, o));
                 scratch.best.extend(all);
             }
-            Route::Signs => self.ask_signs(query, self.wanted(k), view, |_| u64::MAX, scratch),
+            Route::Signs => self.ask_signs(query, wanted, view, |_| u64::MAX, scratch),
             Route::Graph => {
+                let graph = &layers.graph;
                 self.ask_graph(query, beam(k), view, graph, scratch);
                 if graph.found() < self.len() {
                     let others = |number| !graph.found_word(number);
-                    self.ask_signs(query, self.wanted(k), view, others, scratch);
+                    self.ask_signs(query, wanted, view, others, scratch);
                 }
             }
         }
@@ -317,21 +310,6 @@ impl Vectors {
         let stride = known.div_ceil(n.max(1)).max(1);
         Sample::of((0..len).filter(has).step_by(stride).filter_map(cosine))
     }
-}
-
-/// Inner product in sixteen fixed lanes: fast, and the same on every machine.
-pub(super) fn exact_dot(a: &[f32], b: &[f32]) -> f32 {
-    const LANES: usize = 16;
-    let mut sums = [0.0_f32; LANES];
-    let (a_lanes, a_rest) = a.as_chunks::<LANES>();
-    let (b_lanes, b_rest) = b.as_chunks::<LANES>();
-    for (a, b) in a_lanes.iter().zip(b_lanes) {
-        for lane in 0..LANES {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-    let rest: f32 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
-    sums.iter().sum::<f32>() + rest
 }
 
 impl Sample {

@@ -11,7 +11,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::layout::CHUNK_DOCUMENTS;
+use super::CHUNK_DOCUMENTS;
 use super::left::{CODES, Left, PAGE_ROWS, PRESENT, SCALE_BYTES};
 use super::{Chunk, Content, Vectors, signs};
 use crate::codec::put_u32;

@@ -4,8 +4,8 @@
 //! discard most documents (Gao and Long 2024, "`RaBitQ`", without the rotation), and reads an
 //! eighth of the bytes of the codes.
 
+use super::CHUNK_DOCUMENTS;
 use super::kernels::{LANES, PLANES, distances};
-use super::layout::CHUNK_DOCUMENTS;
 
 /// Groups of documents in one chunk.
 pub(super) const GROUPS: usize = CHUNK_DOCUMENTS / LANES;

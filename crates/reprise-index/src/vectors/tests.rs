@@ -6,30 +6,34 @@ use proptest::prelude::*;
 use reprise_types::{normalize, splitmix};
 
 use super::*;
-use reprise_types::VectorStore;
 
-use super::query::exact_dot as dot;
 use crate::docs::Row;
-use crate::graph::Graph;
+use crate::growth::Layers;
 use crate::view::View;
 use crate::world::World;
 use reprise_types::RecordId;
 
-/// Vectors in memory; ordinals without one are empty.
-struct Plain(Vec<Vec<f32>>, usize);
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
 
-impl VectorStore for Plain {
-    fn dimensions(&self) -> usize {
-        self.1
-    }
-
-    fn vector(&self, ordinal: u32, out: &mut [f32]) -> bool {
-        let Some(vector) = self.0.get(ordinal as usize).filter(|v| !v.is_empty()) else {
-            return false;
-        };
-        out.copy_from_slice(vector);
-        true
-    }
+/// The best `k` of `vectors`, of which those without one are empty: candidates by code, scored in
+/// full precision.
+fn nearest(
+    index: &Vectors,
+    query: &[f32],
+    (k, candidates): (usize, usize),
+    view: &View,
+    vectors: &[Vec<f32>],
+) -> Vec<(u32, f32)> {
+    let (codes, mut scratch) = (index.encode(query).unwrap(), VectorScratch::default());
+    let layers = Layers::default();
+    let found = index.candidates(&codes, candidates, view, &layers, &mut scratch);
+    let exact = |(ordinal, _): &(u32, f32)| (*ordinal, dot(query, &vectors[*ordinal as usize]));
+    let mut best: Vec<(u32, f32)> = found.iter().map(exact).collect();
+    best.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
+    best.truncate(k);
+    best
 }
 
 /// `SplitMix64`: seeded, and the same for ever.
@@ -110,30 +114,21 @@ proptest! {
             prop_assert!((score - expected).abs() < 0.02, "{} {}", score, expected);
         }
         let mut expected = exact(&query, &vectors);
-        let store = Plain(vectors, dimensions);
         // With every document rescored, the answer is the exact one, order and ties included.
-        let got = index.nearest(&query, k, &everything(count), &Graph::default(), &store, 1_000);
+        let got = nearest(&index, &query, (k, count), &everything(count), &vectors);
         expected.truncate(k);
         prop_assert_eq!(got, expected);
     }
 }
 
 /// Share of the exact ten that `nearest` finds.
-fn recall_at_10(vectors: Vec<Vec<f32>>, queries: &[Vec<f32>]) -> f64 {
-    let index = index(&vectors, 384);
+fn recall_at_10(vectors: &[Vec<f32>], queries: &[Vec<f32>]) -> f64 {
+    let index = index(vectors, 384);
     let view = everything(vectors.len());
-    let store = Plain(vectors, 384);
     let mut found = 0;
     for query in queries {
-        let expected = exact(query, &store.0);
-        let got = index.nearest(
-            query,
-            10,
-            &view,
-            &Graph::default(),
-            &store,
-            OVERSAMPLE_DEFAULT,
-        );
+        let expected = exact(query, vectors);
+        let got = nearest(&index, query, (10, 50), &view, vectors);
         found += expected[..10].iter().filter(|e| got.contains(e)).count();
     }
     found as f64 / (10 * queries.len()) as f64
@@ -155,7 +150,7 @@ fn recall_is_exact_in_practice_on_clusters() {
     };
     let vectors: Vec<Vec<f32>> = (0..5_000).map(&mut near).collect();
     let queries: Vec<Vec<f32>> = (0..100).map(&mut near).collect();
-    assert!(recall_at_10(vectors, &queries) >= 0.999);
+    assert!(recall_at_10(&vectors, &queries) >= 0.999);
 }
 
 #[test]
@@ -180,7 +175,7 @@ fn recall_is_exact_in_practice_on_latent_data() {
     };
     let vectors: Vec<Vec<f32>> = (0..5_000).map(&mut latent).collect();
     let queries: Vec<Vec<f32>> = (0..100).map(&mut latent).collect();
-    assert!(recall_at_10(vectors, &queries) >= 0.999);
+    assert!(recall_at_10(&vectors, &queries) >= 0.999);
 }
 
 #[test]
@@ -196,16 +191,15 @@ fn only_the_admitted_are_near() {
     };
     let rows: Vec<Row> = (0..4_000_u32).map(|terms| Row { terms, ..row }).collect();
     let query = random.vector(48);
-    let store = Plain(vectors, 48);
     // Enough documents for the pass over the signs, and few enough to skip it.
     for every in [2, 100] {
         let world = Arc::new(World::now(rows.iter()));
         let view = View::filtered(world, rows.iter(), |row| row.terms % every == 1);
-        let mut expected = exact(&query, &store.0);
+        let mut expected = exact(&query, &vectors);
         expected.retain(|(ordinal, _)| ordinal % every == 1);
         expected.truncate(20);
         assert_eq!(
-            index.nearest(&query, 20, &view, &Graph::default(), &store, 8),
+            nearest(&index, &query, (20, 160), &view, &vectors),
             expected
         );
     }
@@ -214,43 +208,29 @@ fn only_the_admitted_are_near() {
 #[test]
 fn signs_follow_the_codes_they_are_made_from() {
     let mut random = Random(4);
-    let vectors: Vec<Vec<f32>> = (0..3_000).map(|_| random.vector(64)).collect();
+    let mut vectors: Vec<Vec<f32>> = (0..3_000).map(|_| random.vector(64)).collect();
     let mut live = index(&vectors, 64);
-    let mut store = Plain(vectors, 64);
     let before = live.clone();
     let query = random.vector(64);
-    let near = |index: &Vectors, store: &Plain| {
-        index.nearest(
-            &query,
-            5,
-            &everything(index.len()),
-            &Graph::default(),
-            store,
-            8,
-        )
+    let near = |index: &Vectors, vectors: &[Vec<f32>]| {
+        nearest(index, &query, (5, 40), &everything(index.len()), vectors)
     };
-    let first = near(&before, &store);
+    let first = near(&before, &vectors);
     // The query itself replaces one vector and is appended as another.
     live.set(1_234, Some(&query));
     live.push(Some(&query));
-    let old = std::mem::replace(&mut store.0[1_234], query.clone());
-    store.0.push(query.clone());
-    let after: Vec<u32> = near(&live, &store)
-        .iter()
-        .map(|(ordinal, _)| *ordinal)
-        .collect();
+    let old = std::mem::replace(&mut vectors[1_234], query.clone());
+    vectors.push(query.clone());
+    let after: Vec<u32> = near(&live, &vectors).iter().map(|best| best.0).collect();
     assert_eq!(after[..2], [3_000, 1_234]);
-    store.0[1_234] = old.clone();
-    assert_eq!(near(&before, &store), first);
+    vectors[1_234].clone_from(&old);
+    assert_eq!(near(&before, &vectors), first);
     // The same with an unshared chunk, which is changed in place.
     drop(before);
     live.set(1_234, Some(&old));
     live.set(77, Some(&query));
-    store.0[77].clone_from(&query);
-    let after: Vec<u32> = near(&live, &store)
-        .iter()
-        .map(|(ordinal, _)| *ordinal)
-        .collect();
+    vectors[77].clone_from(&query);
+    let after: Vec<u32> = near(&live, &vectors).iter().map(|best| best.0).collect();
     assert_eq!(after[..2], [3_000, 77]);
 }
 
@@ -288,18 +268,11 @@ fn what_cannot_be_coded_counts_as_no_vector() {
     index.set(0, Some(&[1.0, 0.0]));
     assert!(index.has(0));
     index.set(99, Some(&[1.0, 0.0]));
-    let store = Plain(vec![vec![1.0, 0.0]], 2);
+    assert!(index.encode(&[1.0]).is_none());
     let view = everything(6);
-    assert_eq!(
-        index.nearest(&[1.0, 0.0], 0, &view, &Graph::default(), &store, 8),
-        []
-    );
-    assert_eq!(
-        index.nearest(&[1.0], 3, &view, &Graph::default(), &store, 8),
-        []
-    );
-    assert_eq!(
-        index.nearest(&[1.0, 0.0], usize::MAX, &view, &Graph::default(), &store, 8),
-        [(0, 1.0)]
-    );
+    let near = |k| nearest(&index, &[1.0, 0.0], k, &view, &[vec![1.0, 0.0]]);
+    assert_eq!(near((0, 0)), []);
+    index.set(5, None);
+    let near = |k| nearest(&index, &[1.0, 0.0], k, &view, &[vec![1.0, 0.0]]);
+    assert_eq!(near((9, usize::MAX)), [(0, 1.0)]);
 }

@@ -18,7 +18,7 @@ fn candidates_are_the_best_by_code_and_admitted() {
     let mut scratch = VectorScratch::default();
     let view = everything(3_000);
     let expected = exact(&query, &vectors);
-    let got = index.candidates(&codes, 40, &view, &Graph::default(), &mut scratch);
+    let got = index.candidates(&codes, 40, &view, &Layers::default(), &mut scratch);
     assert_eq!(got.len(), 40);
     assert!(got.is_sorted_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)).is_gt()));
     let best: Vec<u32> = expected[..10].iter().map(|e| e.0).collect();
@@ -32,13 +32,13 @@ fn candidates_are_the_best_by_code_and_admitted() {
         );
     }
     // All documents with a vector, and no others.
-    let all = index.candidates(&codes, usize::MAX, &view, &Graph::default(), &mut scratch);
+    let all = index.candidates(&codes, usize::MAX, &view, &Layers::default(), &mut scratch);
     assert_eq!(all.len(), 2_999);
     assert_eq!(index.cosine(&codes, 5), None);
     assert_eq!(index.cosine(&codes, 3_000), None);
     assert!(
         index
-            .candidates(&codes, 0, &view, &Graph::default(), &mut scratch)
+            .candidates(&codes, 0, &view, &Layers::default(), &mut scratch)
             .is_empty()
     );
     assert!(index.encode(&[0.0; 96]).is_none());
@@ -124,7 +124,7 @@ fn clusters(random: &mut Random, count: usize) -> Vec<Vec<f32>> {
 fn recall(
     route: Route,
     index: &Vectors,
-    graph: &Graph,
+    layers: &Layers,
     rows: &[Row],
     admits: impl Fn(&Row) -> bool,
 ) -> (f64, SearchTier) {
@@ -139,7 +139,7 @@ fn recall(
             .filter_map(|o| index.scored(&query, o))
             .collect();
         exact.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
-        let got = index.take(route, &query, 10, &view, graph, &mut scratch);
+        let got = index.take(route, &query, 10, &view, layers, &mut scratch);
         assert!(got.is_sorted_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)).is_gt()));
         assert!(got.iter().all(|(ordinal, _)| view.admits(*ordinal)));
         hits += exact[..10].iter().filter(|e| got.contains(e)).count();
@@ -158,14 +158,16 @@ fn filtered_and_deleted_records_cost_no_recall_on_any_tier() {
         ..Row::hole(RecordId::from_u128(0))
     };
     let mut rows: Vec<Row> = (0..3_000).map(row).collect();
-    let mut graph = Graph::default();
+    let mut layers = Layers::default();
     let mut scratch = GraphScratch::default();
     for (budget, tier) in [(1_200, SearchTier::LayerB), (9_999, SearchTier::LayerC)] {
-        graph.advance(&index, |_| true, 3_000, budget, &mut scratch);
+        layers
+            .graph
+            .advance(&index, |_| true, 3_000, budget, &mut scratch);
         for every in [1, 2, 100] {
             let admits = |row: &Row| row.terms.is_multiple_of(every);
             for route in [Route::Graph, Route::Signs, Route::Each] {
-                let (found, by) = recall(route, &index, &graph, &rows, admits);
+                let (found, by) = recall(route, &index, &layers, &rows, admits);
                 assert!(found >= 0.99, "{route:?} one in {every}, {by:?}: {found}");
                 let scan = route != Route::Graph;
                 assert_eq!(by, if scan { SearchTier::Scan } else { tier });
@@ -180,40 +182,27 @@ fn filtered_and_deleted_records_cost_no_recall_on_any_tier() {
         row.forgotten_at = 7;
     }
     for route in [Route::Graph, Route::Signs] {
-        let (found, _) = recall(route, &index, &graph, &rows, |_| true);
+        let (found, _) = recall(route, &index, &layers, &rows, |_| true);
         assert!(found >= 0.99, "{route:?}, half deleted: {found}");
     }
 }
 
 #[test]
 fn the_planner_asks_the_graph_where_it_is_quicker() {
-    let mut random = Random(17);
-    let one = random.vector(8);
-    let mut index = Vectors::new(8);
-    for _ in 0..150_000 {
-        index.push(Some(&one));
-    }
-    let view = everything(150_000);
-    assert_eq!(index.route(10, &view, &Graph::default()), Route::Signs);
-    let whole = Graph::covering(0..150_000);
-    assert_eq!(index.route(10, &view, &whole), Route::Graph);
-    assert_eq!(index.route(500, &view, &whole), Route::Signs);
-    assert_eq!(
-        index.route(10, &view, &Graph::covering(50_000..150_000)),
-        Route::Signs
-    );
-    let row = Row {
-        hole: false,
-        forgotten_at: crate::docs::NEVER,
-        ..Row::hole(RecordId::from_u128(0))
+    const EVEN_AT: usize = 133_333;
+    let all = 150_000;
+    let route = |k, admitted, found| {
+        let planned = Planned {
+            all,
+            admitted,
+            found,
+        };
+        planned.route(k, EVEN_AT)
     };
-    let rows: Vec<Row> = (0..150_000).map(|terms| Row { terms, ..row }).collect();
-    let view = |every| {
-        let world = Arc::new(World::now(rows.iter()));
-        View::filtered(world, rows.iter(), move |row| {
-            row.terms.is_multiple_of(every)
-        })
-    };
-    assert_eq!(index.route(10, &view(5), &whole), Route::Signs);
-    assert_eq!(index.route(10, &view(1_000), &whole), Route::Each);
+    assert_eq!(route(10, all, 0), Route::Signs);
+    assert_eq!(route(10, all, all), Route::Graph);
+    assert_eq!(route(500, all, all), Route::Signs);
+    assert_eq!(route(10, all, 100_000), Route::Signs);
+    assert_eq!(route(10, all / 5, all), Route::Signs);
+    assert_eq!(route(10, all / 1_000, all), Route::Each);
 }

@@ -1,14 +1,20 @@
 //! Insertion of one document at a time, with links both ways; links beyond the limit are pruned by
 //! the select-neighbours heuristic.
 
-use std::sync::Arc;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
-use super::{EF_CONSTRUCTION, Graph, GraphScratch, M, M0, Metric, key, key_parts, level_of};
+use crate::graph::{Graph, M, M0, Metric};
+use crate::rank::{key, key_parts, level_of};
+use crate::search::GraphScratch;
+
+/// Candidates that an insert collects before choosing links.
+const EF_CONSTRUCTION: usize = 200;
 
 impl Graph {
     /// Inserts up to `budget` of the `len` documents for which `has` holds: moved ones, then new
     /// ones, then older ones in descending order. Returns how many remain.
-    pub(crate) fn advance(
+    pub fn advance(
         &mut self,
         metric: &impl Metric,
         has: impl Fn(u32) -> bool,
@@ -44,7 +50,7 @@ impl Graph {
     }
 
     /// Number of the `len` documents that a search may miss.
-    pub(crate) fn missing(&self, len: u32) -> usize {
+    pub fn missing(&self, len: u32) -> usize {
         let covered = (self.high - self.low) as usize;
         (len as usize).saturating_sub(covered) + self.loose.count
     }
@@ -97,15 +103,15 @@ impl Graph {
 
     /// Whether a node has no upper layer.
     #[cfg(test)]
-    pub(super) fn is_flat(&self, ordinal: u32) -> bool {
+    pub(crate) fn is_flat(&self, ordinal: u32) -> bool {
         self.node(ordinal)
-            .is_none_or(|node| node.upper == super::FLAT)
+            .is_none_or(|node| node.upper == crate::graph::FLAT)
     }
 }
 
 /// Up to `most` of `scored` (best first): each that is nearer to the node than to any chosen before
 /// it, so that links lead in all directions (select-neighbours heuristic, alpha 1.0).
-pub(super) fn choose(metric: &impl Metric, scored: &[u64], most: usize) -> Vec<u32> {
+pub(crate) fn choose(metric: &impl Metric, scored: &[u64], most: usize) -> Vec<u32> {
     let mut chosen: Vec<u32> = Vec::with_capacity(most);
     for (id, similarity) in scored.iter().map(|scored| key_parts(*scored)) {
         if chosen.len() == most {

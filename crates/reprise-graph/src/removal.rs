@@ -1,8 +1,10 @@
 //! Removal of nodes whose codes go: whoever led to one leads past it.
 
-use std::sync::Arc;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
-use super::{Graph, Metric, OrdinalSet, key, level_of};
+use crate::graph::{Graph, Metric, OrdinalSet};
+use crate::rank::{key, level_of};
 
 /// Where more than one in so many goes, a new graph is sooner there and better.
 const SHARE_MAX: usize = 4;
@@ -10,7 +12,7 @@ const SHARE_MAX: usize = 4;
 impl Graph {
     /// Takes out the nodes that `gone` names; `has` names the documents that have a vector, these
     /// included. A node that none leads to any more is inserted again by the next growth.
-    pub(crate) fn remove(
+    pub fn remove(
         &mut self,
         metric: &impl Metric,
         has: impl Fn(u32) -> bool,
@@ -78,12 +80,6 @@ impl Graph {
         reach.dedup();
         kept.extend(reach.iter().take(over.len()).map(|key| *key as u32));
         kept
-    }
-
-    pub(super) fn layers(&self, node: u32) -> usize {
-        let upper = self.node(node).map(|node| node.upper);
-        let upper = upper.and_then(|upper| self.uppers.get(upper as usize));
-        1 + upper.map_or(0, |upper| upper.len())
     }
 
     fn clear(&mut self, node: u32) {

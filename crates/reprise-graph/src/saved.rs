@@ -1,22 +1,25 @@
 //! The graph as bytes: neighbours as differences, in LEB128, with a restart every 64 nodes.
 
-use super::{Graph, M, M0};
-use crate::codec::{Reader, SharedBytes, open, put_u32, put_varint, seal, take_varint};
-use crate::error::Result;
+use alloc::vec::Vec;
 
-const VERSION: u8 = 1;
-const GRAPH: &str = "graph";
+use crate::graph::{Graph, M, M0};
+use crate::varint::{put_varint, take_varint};
+
 const RESTART: u32 = 64;
 /// Entry point of an empty graph.
 const NOWHERE: u32 = u32::MAX;
 /// The highest layer that a 64-bit hash can give.
 const LAYER_MAX: u64 = 16;
 
+/// Why bytes are no graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotAGraph(pub &'static str);
+
 impl Graph {
     /// u32 low | u32 high | u32 entry | u32 top layer | u32 loose, ordinal each | u32 restarts, u32
     /// offset each | nodes. A node: layers, then per layer the number of its links, the first as
     /// zigzag difference to the node, each further one as difference to the one before, less 1.
-    pub(crate) fn to_part(&self) -> Vec<u8> {
+    pub fn save(&self, bytes: &mut Vec<u8>) {
         let mut nodes = Vec::new();
         let mut restarts = Vec::new();
         for ordinal in self.covered() {
@@ -29,34 +32,32 @@ impl Graph {
                 put_links(&mut nodes, ordinal, self.links(ordinal, layer));
             }
         }
-        let mut bytes = open(VERSION, nodes.len() + 4 * restarts.len() + 64);
         let (entry, top) = self.entry.unwrap_or((NOWHERE, 0));
         for number in [self.low, self.high, entry, top as u32] {
-            put_u32(&mut bytes, number);
+            bytes.extend_from_slice(&number.to_le_bytes());
         }
         for list in [self.loose.iter().collect(), restarts] {
-            put_u32(&mut bytes, list.len() as u32);
-            for number in list {
-                put_u32(&mut bytes, number);
-            }
+            bytes.extend_from_slice(&(list.len() as u32).to_le_bytes());
+            bytes.extend(list.iter().flat_map(|number| number.to_le_bytes()));
         }
         bytes.extend_from_slice(&nodes);
-        seal(bytes)
     }
 
-    /// The inverse of [`Self::to_part`], for an index of `len` documents.
-    pub(crate) fn from_part(bytes: &SharedBytes, len: u32) -> Result<Self> {
-        let mut reader = Reader::new(GRAPH, bytes, VERSION)?;
-        let [low, high, entry, top] = [reader.u32()?, reader.u32()?, reader.u32()?, reader.u32()?];
-        let loose = list(&mut reader)?;
-        let restarts = list(&mut reader)?;
+    /// The inverse of [`Self::save`], for an index of `len` documents.
+    pub fn read(bytes: &[u8], len: u32) -> Result<Self, NotAGraph> {
+        let mut rest = bytes;
+        let early = NotAGraph("it ends early");
+        let mut next = || take_u32(&mut rest).ok_or(early);
+        let [low, high, entry, top] = [next()?, next()?, next()?, next()?];
+        let loose = list(&mut rest).ok_or(early)?;
+        let restarts = list(&mut rest).ok_or(early)?;
         let covered = low..high;
         let within = |id: &u32| covered.contains(id);
         if high > len || low > high || u64::from(top) > LAYER_MAX {
-            return Err(reader.damaged("its range is none"));
+            return Err(NotAGraph("its range is none"));
         }
         if !(entry == NOWHERE || within(&entry)) || !loose.iter().all(within) {
-            return Err(reader.damaged("it names a document that it does not cover"));
+            return Err(NotAGraph("it names a document that it does not cover"));
         }
         let mut graph = Self {
             entry: (entry != NOWHERE).then_some((entry, top as usize)),
@@ -67,10 +68,8 @@ impl Graph {
         for ordinal in loose {
             graph.moved(ordinal);
         }
-        let nodes = reader.take(reader.left())?;
-        graph
-            .take_nodes(nodes, &restarts)
-            .ok_or_else(|| reader.damaged("its nodes make no sense"))?;
+        let nodes = graph.take_nodes(rest, &restarts);
+        nodes.ok_or(NotAGraph("its nodes make no sense"))?;
         Ok(graph)
     }
 
@@ -96,10 +95,18 @@ impl Graph {
     }
 }
 
-fn list(reader: &mut Reader<'_>) -> Result<Vec<u32>> {
-    let count = reader.u32()? as usize;
-    let numbers: &[[u8; 4]] = reader.column(count)?;
-    Ok(numbers.iter().map(|n| u32::from_le_bytes(*n)).collect())
+fn take_u32(bytes: &mut &[u8]) -> Option<u32> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(u32::from_le_bytes(*number))
+}
+
+fn list(bytes: &mut &[u8]) -> Option<Vec<u32>> {
+    let count = (take_u32(bytes)? as usize).checked_mul(4)?;
+    let (numbers, rest) = bytes.split_at_checked(count)?;
+    *bytes = rest;
+    let (numbers, _) = numbers.as_chunks::<4>();
+    Some(numbers.iter().map(|n| u32::from_le_bytes(*n)).collect())
 }
 
 fn put_links(bytes: &mut Vec<u8>, node: u32, ids: &[u32]) {

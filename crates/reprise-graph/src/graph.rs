@@ -1,45 +1,38 @@
-//! A navigable small world over the codes (Malkov and Yashunin 2018), for stores too large to scan.
+//! The nodes and their links.
 //!
-//! It covers the ordinals `low..high`, grown from the newest downward, so that the records most
-//! asked for come first; what it does not cover is scanned. Chunks are shared with published
-//! snapshots and copied when changed.
+//! A graph covers the ordinals `low..high`, grown from the newest downward, so that the records
+//! most asked for come first; what it does not cover is the caller's to scan. Chunks are shared
+//! with clones and copied when changed.
 
-mod build;
-mod removal;
-mod saved;
-mod search;
-
-use reprise_types::{CowVec, splitmix};
-use std::sync::Arc;
-
-pub(crate) use search::{GraphScratch, key, key_parts};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 /// Links of a node on an upper layer, and those that an insert chooses on every layer.
-const M: usize = 16;
+pub(crate) const M: usize = 16;
 /// Links of a node on layer 0.
-const M0: usize = 32;
-/// Candidates that an insert collects before choosing links.
-const EF_CONSTRUCTION: usize = 200;
+pub(crate) const M0: usize = 32;
 /// Nodes per shared chunk; changing one node copies its chunk.
 const CHUNK: usize = 64;
 /// "No upper layer" in a node.
-const FLAT: u32 = u32::MAX;
+pub(crate) const FLAT: u32 = u32::MAX;
 
 /// Similarities of documents; the graph stores no vectors.
-pub(crate) trait Metric {
+pub trait Metric {
+    /// The higher the more alike; symmetric.
     fn similarity(&self, a: u32, b: u32) -> f32;
 }
 
 /// A node on layer 0: its links, ascending, and where its upper layers stand.
 #[derive(Debug, Clone, Copy)]
-struct Node {
+pub(crate) struct Node {
     links: Links<M0>,
-    upper: u32,
+    pub(crate) upper: u32,
 }
 
 /// Up to `N` ordinals, ascending, so that a loaded graph answers exactly as the saved one.
 #[derive(Debug, Clone, Copy)]
-struct Links<const N: usize> {
+pub(crate) struct Links<const N: usize> {
     count: u32,
     ids: [u32; N],
 }
@@ -65,10 +58,10 @@ impl<const N: usize> Links<N> {
     }
 }
 
-type Chunk = [Node; CHUNK];
+pub(crate) type Chunk = [Node; CHUNK];
 
 /// The upper layers of one node, from layer 1 up.
-type Upper = Vec<Links<M>>;
+pub(crate) type Upper = Vec<Links<M>>;
 
 /// Cheap to clone; a clone never changes.
 #[expect(
@@ -76,25 +69,23 @@ type Upper = Vec<Links<M>>;
     reason = "the lists grow in place while no clone shares them"
 )]
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Graph {
-    /// Size of a store whose graph finds ten results as soon as a scan does.
-    pub(crate) even_at: usize,
-    chunks: Arc<Vec<Option<Arc<Chunk>>>>,
-    uppers: CowVec<Arc<Upper>>,
+pub struct Graph {
+    pub(crate) chunks: Arc<Vec<Option<Arc<Chunk>>>>,
+    pub(crate) uppers: Arc<Vec<Arc<Upper>>>,
     /// Entry point of a search and the highest layer.
-    entry: Option<(u32, usize)>,
-    low: u32,
-    high: u32,
+    pub(crate) entry: Option<(u32, usize)>,
+    pub(crate) low: u32,
+    pub(crate) high: u32,
     /// Covered documents whose vector arrived or changed after their insert, so their links are
     /// stale.
-    loose: Arc<OrdinalSet>,
+    pub(crate) loose: Arc<OrdinalSet>,
 }
 
 /// One bit for each ordinal.
 #[derive(Debug, Clone, Default)]
-struct OrdinalSet {
+pub(crate) struct OrdinalSet {
     words: Vec<u64>,
-    count: usize,
+    pub(crate) count: usize,
 }
 
 impl OrdinalSet {
@@ -106,7 +97,7 @@ impl OrdinalSet {
         self.word(ordinal as usize / 64) >> (ordinal % 64) & 1 == 1
     }
 
-    fn insert(&mut self, ordinal: u32) {
+    pub(crate) fn insert(&mut self, ordinal: u32) {
         let number = ordinal as usize / 64;
         if self.words.len() <= number {
             self.words.resize(number + 1, 0);
@@ -115,21 +106,21 @@ impl OrdinalSet {
         self.words[number] |= 1 << (ordinal % 64);
     }
 
-    fn remove(&mut self, ordinal: u32) {
+    pub(crate) fn remove(&mut self, ordinal: u32) {
         if self.holds(ordinal) {
             self.count -= 1;
             self.words[ordinal as usize / 64] &= !(1 << (ordinal % 64));
         }
     }
 
-    fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         (0_u32..).zip(&self.words).flat_map(|(number, word)| {
             let set = move |bit: &u32| word >> bit & 1 == 1;
             (0..64).filter(set).map(move |bit| number * 64 + bit)
         })
     }
 
-    fn pop(&mut self) -> Option<u32> {
+    pub(crate) fn pop(&mut self) -> Option<u32> {
         let number = self.words.iter().rposition(|word| *word != 0)?;
         let last = number as u32 * 64 + self.words[number].ilog2();
         self.words.truncate(number + 1);
@@ -138,40 +129,24 @@ impl OrdinalSet {
     }
 }
 
-/// The layer of a document: `floor(-ln(r) / ln(M))` for `r = hash / 2^64`, which with M = 16 is a
-/// quarter of the hash's leading zeros. The hash is of the ordinal alone.
-fn level_of(ordinal: u32) -> usize {
-    splitmix(&mut u64::from(ordinal)).leading_zeros() as usize / 4
-}
-
 impl Graph {
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether it holds no node.
+    pub fn is_empty(&self) -> bool {
         self.entry.is_none()
     }
 
-    /// A graph that claims to cover a range without holding it.
-    #[cfg(test)]
-    pub(crate) fn covering(range: std::ops::Range<u32>) -> Self {
-        Self {
-            entry: Some((range.start, 0)),
-            low: range.start,
-            high: range.end,
-            even_at: 133_333,
-            ..Self::default()
-        }
-    }
-
-    pub(crate) fn covered(&self) -> std::ops::Range<u32> {
+    /// The ordinals that it covers, whether each has a vector or not.
+    pub fn covered(&self) -> Range<u32> {
         self.low..self.high
     }
 
     /// Documents that a search finds.
-    pub(crate) fn found(&self) -> usize {
+    pub fn found(&self) -> usize {
         self.covered().len() - self.loose.count
     }
 
     /// Which of the documents from `64 * number` on a search finds, one bit each.
-    pub(crate) fn found_word(&self, number: usize) -> u64 {
+    pub fn found_word(&self, number: usize) -> u64 {
         let first = (number * 64) as u64;
         let below = |end: u32| match u64::from(end).saturating_sub(first) {
             bits @ 0..64 => (1 << bits) - 1,
@@ -180,23 +155,24 @@ impl Graph {
         below(self.high) & !below(self.low) & !self.loose.word(number)
     }
 
-    pub(crate) fn finds(&self, ordinal: u32) -> bool {
+    /// Whether a search finds the document.
+    pub fn finds(&self, ordinal: u32) -> bool {
         self.covered().contains(&ordinal) && !self.loose.holds(ordinal)
     }
 
     /// Marks a document whose vector changed.
-    pub(crate) fn moved(&mut self, ordinal: u32) {
+    pub fn moved(&mut self, ordinal: u32) {
         if self.covered().contains(&ordinal) {
             Arc::make_mut(&mut self.loose).insert(ordinal);
         }
     }
 
-    fn node(&self, ordinal: u32) -> Option<&Node> {
+    pub(crate) fn node(&self, ordinal: u32) -> Option<&Node> {
         let chunk = self.chunks.get(ordinal as usize / CHUNK)?.as_ref()?;
         chunk.get(ordinal as usize % CHUNK)
     }
 
-    fn links(&self, ordinal: u32, layer: usize) -> &[u32] {
+    pub(crate) fn links(&self, ordinal: u32, layer: usize) -> &[u32] {
         let Some(node) = self.node(ordinal) else {
             return &[];
         };
@@ -209,7 +185,14 @@ impl Graph {
             .map_or(&[], Links::as_slice)
     }
 
-    fn set_links(&mut self, ordinal: u32, layer: usize, ids: &[u32]) {
+    /// How many layers a node is on.
+    pub(crate) fn layers(&self, node: u32) -> usize {
+        let upper = self.node(node).map(|node| node.upper);
+        let upper = upper.and_then(|upper| self.uppers.get(upper as usize));
+        1 + upper.map_or(0, |upper| upper.len())
+    }
+
+    pub(crate) fn set_links(&mut self, ordinal: u32, layer: usize, ids: &[u32]) {
         let place = ordinal as usize;
         let chunks = Arc::make_mut(&mut self.chunks);
         if chunks.len() <= place / CHUNK {
@@ -227,9 +210,10 @@ impl Graph {
         }
         if node.upper == FLAT {
             node.upper = self.uppers.len() as u32;
-            self.uppers.push(Arc::default());
+            Arc::make_mut(&mut self.uppers).push(Arc::default());
         }
-        if let Some(upper) = self.uppers.get_mut(node.upper as usize) {
+        let uppers = Arc::make_mut(&mut self.uppers);
+        if let Some(upper) = uppers.get_mut(node.upper as usize) {
             let upper = Arc::make_mut(upper);
             if upper.len() < layer {
                 upper.resize(layer, Links::NONE);
@@ -238,13 +222,11 @@ impl Graph {
         }
     }
 
-    pub(crate) fn memory_bytes(&self) -> usize {
+    /// Bytes of heap behind it.
+    pub fn memory_bytes(&self) -> usize {
         let chunks = self.chunks.iter().flatten().count() * size_of::<Chunk>();
         chunks
             + self.loose.words.len() * 8
             + self.uppers.len() * (size_of::<Links<M>>() + size_of::<Upper>())
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,46 +1,27 @@
 //! Search: greedy descent through the upper layers, then a beam search on the target layer.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
 
-use super::{Graph, M0};
+use crate::graph::{Graph, M0};
+use crate::rank::key;
 
 /// Reusable buffers of a search.
 #[derive(Debug, Default)]
-pub(crate) struct GraphScratch {
+pub struct GraphScratch {
     /// One bit per document.
     visited: Vec<u64>,
     frontier: BinaryHeap<u64>,
     found: BinaryHeap<Reverse<u64>>,
-    /// Results of the last search, best first.
-    pub(crate) best: Vec<u64>,
-}
-
-/// A similarity and an ordinal packed into one number that sorts by rank: higher similarity, then
-/// newer.
-pub(crate) fn key(similarity: f32, ordinal: u32) -> u64 {
-    let bits = similarity.to_bits();
-    let sign = 1_u32 << 31;
-    let ordered = if bits & sign == 0 { bits | sign } else { !bits };
-    u64::from(ordered) << 32 | u64::from(ordinal)
-}
-
-/// The inverse of [`key`].
-pub(crate) fn key_parts(key: u64) -> (u32, f32) {
-    let ordered = (key >> 32) as u32;
-    let sign = 1_u32 << 31;
-    let bits = if ordered & sign == 0 {
-        !ordered
-    } else {
-        ordered & !sign
-    };
-    (key as u32, f32::from_bits(bits))
+    /// Results of the last search as [`key`]s, best first.
+    pub best: Vec<u64>,
 }
 
 impl Graph {
     /// Puts into `scratch.best` the `ef` most similar admitted nodes that a beam of width `ef`
     /// finds. Nodes that are not admitted are traversed, but not returned.
-    pub(crate) fn search(
+    pub fn search(
         &self,
         similarity: impl Fn(u32) -> f32,
         ef: usize,
@@ -57,7 +38,7 @@ impl Graph {
     }
 
     /// Greedy search on `layer`: the node whose links all lead farther away.
-    pub(super) fn descend(&self, similarity: impl Fn(u32) -> f32, from: u32, layer: usize) -> u32 {
+    pub(crate) fn descend(&self, similarity: impl Fn(u32) -> f32, from: u32, layer: usize) -> u32 {
         let mut best = key(similarity(from), from);
         loop {
             let links = self.links(best as u32, layer);
@@ -69,7 +50,7 @@ impl Graph {
         }
     }
 
-    pub(super) fn beam(
+    pub(crate) fn beam(
         &self,
         similarity: impl Fn(u32) -> f32,
         start: u32,
