@@ -6,6 +6,6 @@ mod workload;
 
 pub use disk::{Crash, SimDisk};
 pub use workload::{
-    DERIVED_TAG, DIMENSIONS, Model, Step, apply, derived, mix, open, options, path, record, space,
-    unit_vector, workload,
+    DERIVED_TAG, DIMENSIONS, Model, Step, WIDER, apply, derived, mix, open, options, path, record,
+    space, unit_vector, workload,
 };

@@ -16,6 +16,8 @@ type Result<T, E = StoreError> = std::result::Result<T, E>;
 
 /// Dimensions of every vector here: small, so that whole files are.
 pub const DIMENSIONS: u16 = 4;
+/// And of those of another model, which stand in the same file.
+pub const WIDER: u16 = 6;
 /// The tag under which [`apply`] writes a derived blob.
 pub const DERIVED_TAG: u8 = 0x41;
 
@@ -128,11 +130,14 @@ fn commit(model: &mut Model, random: u64) -> Vec<Entry> {
         let live: Vec<u32> = model.live().collect();
         let pick = live.get(dice as usize / 16 % live.len().max(1)).copied();
         let entry = match (dice % 8, pick) {
-            (0, Some(ordinal)) => Entry::Embedded {
-                ordinal,
-                space: space(DIMENSIONS, "2"),
-                vector: unit_vector(dice, DIMENSIONS),
-            },
+            (0, Some(ordinal)) => {
+                let width = width(dice);
+                Entry::Embedded {
+                    ordinal,
+                    space: space(width, "2"),
+                    vector: unit_vector(dice, width),
+                }
+            }
             (1, Some(ordinal)) => model.forget(ordinal),
             (2, _) => Entry::Cursor {
                 stream: format!("stream-{}", dice / 16 % 2),
@@ -146,7 +151,7 @@ fn commit(model: &mut Model, random: u64) -> Vec<Entry> {
             },
             _ => {
                 let text = format!("a memory of {} things in the garden", dice % 10_000);
-                let record = record(dice % 10_000, &text, DIMENSIONS, dice & 64 != 0);
+                let record = record(dice % 10_000, &text, width(dice), dice & 64 != 0);
                 Entry::Record(Box::new(record))
             }
         };
@@ -154,6 +159,10 @@ fn commit(model: &mut Model, random: u64) -> Vec<Entry> {
         entries.push(entry);
     }
     entries
+}
+
+fn width(dice: u64) -> u16 {
+    if dice & 512 == 0 { DIMENSIONS } else { WIDER }
 }
 
 /// A learning event with a vector of its own.
@@ -295,7 +304,9 @@ impl Model {
         }
         let reader = log.reader();
         for (ordinal, (expected, gone)) in self.records.iter().enumerate() {
-            let mut vector = vec![0.0; usize::from(DIMENSIONS)];
+            let space = expected.embedding_space.as_ref();
+            let width = space.map_or(DIMENSIONS, |space| space.dimensions);
+            let mut vector = vec![0.0; usize::from(width)];
             let has_vector = reader.vector(ordinal as u32, &mut vector);
             match reader.record(ordinal as u32) {
                 Ok(mut record) if !gone => {

@@ -70,10 +70,9 @@ impl Engine {
                 }
             }
         }
-        let dimensions = self.state.index.dimensions();
         let settings = self.state.learning.settings();
         let configured = self.state.configured.clone();
-        let mut rebuilt = State::of_log(dimensions, settings, configured, &self.log)?;
+        let mut rebuilt = State::of_log(settings, configured, &self.log)?;
         // The clock goes on while nothing is written; it is no fold of the log.
         rebuilt.known_at = self.state.known_at;
         // Both in their canonical form: one lexical segment, nothing of the forgotten. A graph is
@@ -117,10 +116,9 @@ impl Engine {
 
     /// Throws the index away and folds the log again.
     pub fn rebuild(&mut self) -> Result<(), EngineError> {
-        let dimensions = self.state.index.dimensions();
         let settings = self.state.learning.settings();
         let configured = self.state.configured.clone();
-        let mut fresh = State::of_log(dimensions, settings, configured, &self.log)?;
+        let mut fresh = State::of_log(settings, configured, &self.log)?;
         fresh.index.set_graph_from(self.state.index.graph_from());
         fresh.space = fresh.space.or(self.state.space.take());
         fresh.known_at = self.state.known_at;

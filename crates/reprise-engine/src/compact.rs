@@ -82,8 +82,13 @@ impl Engine {
         } = self.log.stats();
         let tail = self.state.tail();
         let is_dead = dead >= DEAD_BYTES_MIN && dead >= file_bytes / DEAD_ONE_IN;
+        // The last vector of another width is gone: the file takes on that of the model in use.
+        let is_of_another_width = usize::from(self.log.dimensions())
+            != self.state.index.dimensions()
+            && self.state.others.len() == 0
+            && self.snapshot.index.embedded() > 0;
         let is_behind = tail >= TAIL_MIN && tail >= u64::from(records) / TAIL_ONE_IN;
-        (is_dead || is_behind) && !self.log.is_compacting()
+        (is_dead || is_behind || is_of_another_width) && !self.log.is_compacting()
     }
 
     /// Whether closing rewrites the file: see [`CLOSED_TIMES_MAX`].

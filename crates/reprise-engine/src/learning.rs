@@ -134,7 +134,7 @@ impl Engine {
 
     /// Why learning moves a record for a question.
     pub fn explain_learning(&self, query: &[f32], record: RecordId) -> Explained {
-        let mut vector = vec![0.0; self.snapshot.reader.dimensions()];
+        let mut vector = vec![0.0; self.snapshot.index.dimensions()];
         let has = self.snapshot.vector_of(record, &mut vector);
         let vector = has.then_some(vector.as_slice());
         self.snapshot.learner.explain(query, record, vector)

@@ -65,4 +65,4 @@ pub use reprise_index::{
 pub use reprise_learn::LearnSettings;
 pub use retire::Retired;
 pub use snapshot::Snapshot;
-pub use stats::{EngineStats, OtherSpace};
+pub use stats::{EngineStats, OtherSpace, Space};

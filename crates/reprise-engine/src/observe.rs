@@ -131,10 +131,15 @@ impl Engine {
     /// left out from now on, and waits for the model.
     fn adopt(&mut self, space: Option<&EmbeddingSpace>) -> Result<(), EngineError> {
         let held = self.state.space.as_ref();
-        if self.state.configured.is_some() || space.is_none() || held.is_none() || held == space {
+        let Some(found) =
+            space.filter(|found| self.state.configured.is_none() && held != Some(found))
+        else {
+            return Ok(());
+        };
+        if held.is_none() && usize::from(found.dimensions) == self.state.index.dimensions() {
             return Ok(());
         }
-        let (held, found) = (held.map(name_of), space.map(name_of));
+        let (held, found) = (held.map(name_of), name_of(found));
         tracing::warn!(
             ?held,
             ?found,

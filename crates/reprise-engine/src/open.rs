@@ -9,9 +9,7 @@ use reprise_index::{
     GRAPH_DOCUMENTS, PART_CODES, PART_DOCUMENTS, PART_GRAPH, PART_HOT_GRAPH, PART_WORDS,
 };
 use reprise_learn::LearnSettings;
-use reprise_store::{
-    CommitSeq, Disk, Log, OpenOptions, Opened, RecoveryReport, StoreError, Verify,
-};
+use reprise_store::{CommitSeq, Disk, Log, OpenOptions, Opened, RecoveryReport, Verify};
 use reprise_types::EmbeddingSpace;
 use reprise_types::limits::TEXT_BYTES_MAX;
 
@@ -35,7 +33,7 @@ const LEFT: [u8; 6] = [
 /// What the engine is given when it opens.
 #[derive(Debug, Clone)]
 pub struct EngineOptions {
-    /// Length of every vector in the file.
+    /// Length of the vectors of a new file where no model says it.
     pub dimensions: u16,
     /// The space of the model in use: records that have their vector in another wait for it, and
     /// are searched in the space they have meanwhile. `None` takes the file's.
@@ -104,7 +102,10 @@ impl Engine {
         options: &EngineOptions,
     ) -> Result<(Self, OpenReport), EngineError> {
         let open = OpenOptions {
-            dimensions: options.dimensions,
+            dimensions: match &options.space {
+                Some(space) => space.dimensions,
+                None => options.dimensions,
+            },
             file_id: options.entropy,
             created_at: options.now,
             create: options.create,
@@ -116,27 +117,19 @@ impl Engine {
             log,
             derived,
             report,
-        } = match Log::open(Arc::clone(&disk), path, &open) {
-            // Without a model nobody has a say in how wide the vectors are that stand there.
-            Err(StoreError::WrongDimensions { got, .. }) if options.space.is_none() => {
-                let dimensions = got;
-                Log::open(disk, path, &OpenOptions { dimensions, ..open })?
-            }
-            opened => opened?,
-        };
-        let dimensions = usize::from(log.dimensions());
+        } = Log::open(disk, path, &open)?;
         let ready = derived.and_then(|set| {
             let covers = set.covers;
             let space = options.space.as_ref();
             let reader = log.reader();
-            let state = State::from_parts(dimensions, options.learn, space, set, &reader)?;
+            let state = State::from_parts(options.learn, space, set, &reader)?;
             Some((state.replay(&log, covers).ok()?, covers))
         });
         let (mut state, checkpointed, origin) = if let Some((state, covers)) = ready {
             (state, covers, IndexOrigin::Checkpoint)
         } else {
             let space = options.space.clone();
-            let state = State::of_log(dimensions, options.learn, space, &log)?;
+            let state = State::of_log(options.learn, space, &log)?;
             (state, CommitSeq(0), IndexOrigin::Rebuilt)
         };
         state.index.set_graph_from(options.graph_from);

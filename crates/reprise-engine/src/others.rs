@@ -30,24 +30,27 @@ impl Others {
         let Some(own) = own.filter(|own| reader.has_other_spaces(own)) else {
             return others;
         };
-        let mut vector = vec![0.0; reader.dimensions()];
+        let mut vector = Vec::new();
         for ordinal in 0..index.len() as u32 {
-            if !index.has_vector(ordinal)
-                && let Some(space) = reader.space(ordinal).filter(|space| *space != own)
-                && reader.vector(ordinal, &mut vector)
-            {
-                others.of(space, vector.len()).push(ordinal, &vector);
+            if index.has_vector(ordinal) {
+                continue;
+            }
+            if let Some(space) = reader.space(ordinal).filter(|space| *space != own) {
+                vector.resize(usize::from(space.dimensions), 0.0);
+                if reader.vector(ordinal, &mut vector) {
+                    others.of(space).push(ordinal, &vector);
+                }
             }
         }
         others
     }
 
-    fn of(&mut self, space: &EmbeddingSpace, dimensions: usize) -> &mut OtherVectors {
+    fn of(&mut self, space: &EmbeddingSpace) -> &mut OtherVectors {
         let known = self.0.iter().position(|other| other.space == *space);
         let at = known.unwrap_or_else(|| {
             self.0.push(Other {
                 space: space.clone(),
-                vectors: OtherVectors::new(dimensions),
+                vectors: OtherVectors::new(usize::from(space.dimensions)),
             });
             self.0.len() - 1
         });

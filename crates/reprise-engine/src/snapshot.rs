@@ -151,7 +151,7 @@ impl Snapshot {
     /// The vector of the live record with this id, in the space in use.
     pub fn vector(&self, id: RecordId) -> Option<Vec<f32>> {
         let ordinal = self.ordinal(id)?;
-        let mut vector = vec![0.0; self.reader.dimensions()];
+        let mut vector = vec![0.0; self.index.dimensions()];
         let held = self.index.has_vector(ordinal) && self.reader.vector(ordinal, &mut vector);
         held.then_some(vector)
     }

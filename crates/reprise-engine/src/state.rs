@@ -8,7 +8,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use reprise_index::{IndexSnapshot, IndexWriter, LeftPart, NewDoc};
 use reprise_learn::{LearnSettings, Learning};
 use reprise_store::{CommitSeq, DerivedPart, DerivedSet, Entry, Log, LogReader};
-use reprise_types::{Annotation, EmbeddingSpace, ExternalId, MemoryRecord, MemorySource, RecordId};
+use reprise_types::{
+    Annotation, EmbeddingSpace, ExternalId, MemoryRecord, MemorySource, RecordId, VectorStore as _,
+};
 
 use crate::error::EngineError;
 use crate::head::Head;
@@ -45,11 +47,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn empty(
-        dimensions: usize,
-        learn: LearnSettings,
-        configured: Option<EmbeddingSpace>,
-    ) -> Self {
+    fn empty(dimensions: usize, learn: LearnSettings, configured: Option<EmbeddingSpace>) -> Self {
         Self {
             index: IndexWriter::new(dimensions),
             keys: Keys::default(),
@@ -71,14 +69,15 @@ impl State {
 
     /// Folds a whole log. Where nobody says which model is in use, the space of most vectors is.
     pub(crate) fn of_log(
-        dimensions: usize,
         learn: LearnSettings,
         configured: Option<EmbeddingSpace>,
         log: &Log,
     ) -> Result<Self, EngineError> {
-        let mut state = Self::empty(dimensions, learn, configured);
+        let reader = log.reader();
+        let space = configured.clone().or_else(|| space_of_most(&reader));
+        let mut state = Self::empty(width(space.as_ref(), &reader), learn, configured);
         if state.space.is_none() {
-            state.be_in(space_of_most(&log.reader()));
+            state.be_in(space);
         }
         state.replay(log, CommitSeq(0))
     }
@@ -97,7 +96,6 @@ impl State {
     /// The state at a checkpoint; `None` where a part is missing or unreadable, or holds vectors
     /// that the model in use cannot read.
     pub(crate) fn from_parts(
-        dimensions: usize,
         learn: LearnSettings,
         configured: Option<&EmbeddingSpace>,
         set: DerivedSet,
@@ -106,6 +104,9 @@ impl State {
         let left: Vec<(u8, LeftPart)> = set.left.into_iter().map(left_part).collect();
         let keys = left.iter().find(|part| part.0 == KEYS_TAG)?;
         let (keys, head) = Keys::from_part(keys.1.clone())?;
+        let in_force = configured.or(head.space.as_ref()).cloned();
+        let in_force = in_force.or_else(|| space_of_most(log));
+        let dimensions = width(in_force.as_ref(), log);
         let learning = set.parts.iter().find(|part| part.0 == LEARNING_TAG)?;
         let mut learning = Learning::from_part(dimensions, learn, &learning.1)?;
         let marks = set.parts.iter().find(|part| part.0 == MARKS_TAG)?;
@@ -119,8 +120,7 @@ impl State {
         {
             return None;
         }
-        let configured = configured.cloned().or(head.space);
-        let space = configured.clone().or_else(|| space_of_most(log));
+        let (configured, space) = (configured.cloned().or(head.space), in_force);
         if configured.is_none()
             && let Some(space) = &space
             && holds_others(&index.publish(), log, space)
@@ -290,7 +290,7 @@ impl State {
         space: Option<&EmbeddingSpace>,
         vector: &'v [f32],
     ) -> Option<&'v [f32]> {
-        if self.space.is_none() && space.is_some() {
+        if self.space.is_none() && vector.len() == self.index.dimensions() {
             self.be_in(space.cloned());
         }
         let own = space.is_some() && space == self.space.as_ref();
@@ -314,6 +314,11 @@ const AHEAD_MAX: TimeDelta = TimeDelta::days(1);
 /// The start of 2026 in Unix time. No memory is older than the format: a clock before that has
 /// lost its battery.
 const OLDEST_SECONDS: i64 = 1_767_225_600;
+
+/// How wide the vectors in use are: the file's own width where there are none yet.
+fn width(space: Option<&EmbeddingSpace>, log: &LogReader) -> usize {
+    space.map_or(log.dimensions(), |space| usize::from(space.dimensions))
+}
 
 /// A part that was left in the file, as the index reads it.
 fn left_part((tag, part): (u8, DerivedPart)) -> (u8, LeftPart) {

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use reprise_store::LogStats;
-use reprise_types::MemoryFilter;
+use reprise_types::{EmbeddingSpace, MemoryFilter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,17 @@ pub struct OtherSpace {
     /// As `model/version`.
     pub space: String,
     /// Records that have their vector in it, corrected ones included.
+    pub records: u32,
+}
+
+/// A space that a memory has vectors in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Space {
+    pub model: String,
+    pub version: String,
+    /// Numbers of each vector.
+    pub width: u16,
+    /// Records that have their vector in it; of the one in use, live ones.
     pub records: u32,
 }
 
@@ -39,6 +50,9 @@ pub struct EngineStats {
     /// The other spaces, while vectors are made anew.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_spaces: Vec<OtherSpace>,
+    /// That of the model in use, then the others.
+    #[serde(default)]
+    pub spaces: Vec<Space>,
     /// Distinct sessions.
     pub sessions: u32,
     /// Mean share of a live record's neighbours with whom it is in a dialogue, 0..1: how far
@@ -76,6 +90,22 @@ impl OtherSpace {
         Self {
             space: name_of(&other.space),
             records: other.vectors.len(),
+        }
+    }
+}
+
+impl Space {
+    fn of(space: &EmbeddingSpace, records: u32) -> Self {
+        let EmbeddingSpace {
+            model,
+            version,
+            dimensions,
+        } = space.clone();
+        Self {
+            model,
+            version,
+            width: dimensions,
+            records,
         }
     }
 }
@@ -125,7 +155,11 @@ impl Engine {
         }
         let (forgotten, superseded) = index.ended();
         let mean = |sum: f64| (sum / f64::from(live.max(1))) as f32;
+        let own = self.state.space.iter().map(|own| Space::of(own, embedded));
+        let others = self.state.others.iter();
+        let others = others.map(|other| Space::of(&other.space, other.vectors.len()));
         EngineStats {
+            spaces: own.chain(others).collect(),
             live,
             forgotten,
             superseded,

@@ -76,6 +76,13 @@ fn put_block(
     })
 }
 
+/// Bytes of a packed block, by its head.
+pub(crate) fn size(head: &[u8]) -> Option<usize> {
+    let mut reader = ByteReader::new(head);
+    reader.u64()?;
+    Some(BLOCK_HEAD + reader.u32()? as usize)
+}
+
 /// The places of the blocks that `bytes` consists of, without unpacking them.
 pub(crate) fn block_places(bytes: &[u8]) -> Option<Vec<BlockPlace>> {
     let mut places = Vec::new();

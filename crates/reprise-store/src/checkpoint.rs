@@ -173,7 +173,7 @@ pub(crate) fn manifest_alone(facts: &FileFacts, directory: &Directory, at: u64) 
 
 /// rvf-runtime 0.5's manifest: head, segment list, deleted ids, file identity.
 fn manifest_payload(facts: &FileFacts, directory: &Directory) -> Vec<u8> {
-    let deleted = directory.deleted_ids();
+    let deleted = directory.deleted_ids(facts.dimensions);
     let segments = directory.vectors.len();
     let live = directory
         .slots

@@ -7,13 +7,15 @@ mod fields;
 mod learning;
 mod record;
 
+use reprise_types::EmbeddingSpace;
+
+use crate::apart;
 use crate::bytes::{ByteReader, put_bytes, put_varint};
 use crate::entry::Entry;
 
 pub(crate) use fields::{
-    Outline, Tombstone, VectorMark, put_space, put_tombstone, space, tombstone,
+    Outline, Tombstone, VectorMark, mark, put_mark, put_space, put_tombstone, space, tombstone,
 };
-use fields::{mark, put_mark};
 
 pub(crate) const KIND_RECORD: u8 = 1;
 pub(crate) const KIND_STUB: u8 = 2;
@@ -21,6 +23,7 @@ pub(crate) const KIND_LOST: u8 = 3;
 const KIND_EMBEDDED: u8 = 4;
 const KIND_FORGOTTEN: u8 = 5;
 const KIND_CURSOR: u8 = 6;
+pub(crate) const KIND_APART: u8 = 19;
 
 /// An entry as it stands in a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,21 +61,36 @@ impl Encoded {
     }
 }
 
-/// Encodes an entry that was checked before; `None` for `Entry::Lost`, which no caller may write,
-/// and for events of a later version.
-pub(crate) fn encode(entry: &Entry) -> Option<Encoded> {
+/// The vector of a record of another width than the file's, which takes this ordinal, as the entry
+/// behind the record's own.
+pub(crate) fn encode_apart(entry: &Entry, ordinal: u32, dimensions: u16) -> Option<Encoded> {
+    let Entry::Record(record) = entry else {
+        return None;
+    };
+    let space = record.embedding_space.as_ref()?;
+    let (mark, bytes) = marked(space, &record.embedding);
+    (space.dimensions != dimensions).then(|| apart::encode(ordinal, mark, &bytes))
+}
+
+fn marked(space: &EmbeddingSpace, vector: &[f32]) -> (VectorMark, Vec<u8>) {
+    let bytes = vector_bytes(vector);
+    let (check, space) = (vector_check(&bytes), space.clone());
+    (VectorMark { check, space }, bytes)
+}
+
+/// Encodes an entry that was checked before, for a file whose `VEC_SEG`s are `dimensions` wide;
+/// `None` for `Entry::Lost`, which no caller may write, and for events of a later version.
+pub(crate) fn encode(entry: &Entry, dimensions: u16) -> Option<Encoded> {
     let mut body = Vec::new();
     let mut vector = None;
     let (kind, outline) = match entry {
         Entry::Record(record) => {
-            let mark = record.embedding_space.as_ref().map(|space| {
-                let bytes = vector_bytes(&record.embedding);
-                let check = vector_check(&bytes);
+            let space = record.embedding_space.as_ref();
+            let own = space.filter(|space| space.dimensions == dimensions);
+            let mark = own.map(|space| {
+                let (mark, bytes) = marked(space, &record.embedding);
                 vector = Some(bytes);
-                VectorMark {
-                    check,
-                    space: space.clone(),
-                }
+                mark
             });
             record::put(&mut body, record, mark.as_ref());
             (KIND_RECORD, Outline::Record(mark))
@@ -82,16 +100,12 @@ pub(crate) fn encode(entry: &Entry) -> Option<Encoded> {
             space,
             vector: numbers,
         } => {
-            let bytes = vector_bytes(numbers);
-            let mark = VectorMark {
-                check: vector_check(&bytes),
-                space: space.clone(),
-            };
-            vector = Some(bytes);
-            put_varint(&mut body, u64::from(*ordinal));
-            put_mark(&mut body, &mark);
-            let ordinal = *ordinal;
-            (KIND_EMBEDDED, Outline::Embedded { ordinal, mark })
+            let (mark, bytes) = marked(space, numbers);
+            return Some(if space.dimensions == dimensions {
+                embedded(*ordinal, mark, bytes)
+            } else {
+                apart::encode(*ordinal, mark, &bytes)
+            });
         }
         Entry::Forgotten {
             ordinal,
@@ -138,6 +152,21 @@ pub(crate) fn encode(entry: &Entry) -> Option<Encoded> {
     })
 }
 
+/// The entry of a late vector, which goes to the `VEC_SEG`.
+pub(crate) fn embedded(ordinal: u32, mark: VectorMark, vector: Vec<u8>) -> Encoded {
+    let mut body = Vec::new();
+    put_varint(&mut body, u64::from(ordinal));
+    put_mark(&mut body, &mark);
+    Encoded {
+        raw: RawEntry {
+            kind: KIND_EMBEDDED,
+            body,
+        },
+        outline: Outline::Embedded { ordinal, mark },
+        vector: Some(vector),
+    }
+}
+
 pub(crate) fn encode_cursor(stream: &str, seq: u64) -> RawEntry {
     let mut body = Vec::new();
     put_bytes(&mut body, stream.as_bytes());
@@ -176,6 +205,10 @@ pub(crate) fn outline(raw: &RawEntry) -> Option<Outline> {
             stream: reader.string()?,
             seq: reader.varint()?,
         },
+        KIND_APART => {
+            let (ordinal, mark, _) = apart::decode(&raw.body)?;
+            Outline::Apart { ordinal, mark }
+        }
         kind if learning::knows(kind) => Outline::Learning,
         kind if annotation::knows(kind) => {
             let (ordinal, _, annotation) = annotation::decode(kind, &raw.body)?;
@@ -207,6 +240,11 @@ pub(crate) fn decode(
             ordinal,
             space: mark.space,
             vector: vector?,
+        },
+        Outline::Apart { ordinal, mark } => Entry::Embedded {
+            ordinal,
+            space: mark.space,
+            vector: vector_from_bytes(apart::decode(&raw.body)?.2),
         },
         Outline::Forgotten { ordinal, tombstone } => forgotten(ordinal, tombstone),
         Outline::Cursor { stream, seq } => Entry::Cursor { stream, seq },

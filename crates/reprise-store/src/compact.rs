@@ -10,9 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::apart;
 use crate::checkpoint;
-use crate::commit::{CommitHead, FIXED_SIZE, FileFacts, ReadCommit};
-use crate::compress::Decompressor;
+use crate::codec::{Encoded, Outline, embedded, outline, remark_record};
+use crate::commit::{self, CommitHead, FIXED_SIZE, FileFacts, ReadCommit};
+use crate::compress::{Compressor, Decompressor, LEVEL_APPEND};
 use crate::directory::Directory;
 use crate::disk::{Disk, DiskFile, DiskLock, LockAttempt};
 use crate::entry::CommitSeq;
@@ -54,6 +56,7 @@ pub struct Compacted {
     source_end: u64,
     temporary: PathBuf,
     file: Arc<dyn DiskFile>,
+    source_facts: FileFacts,
     facts: FileFacts,
     directory: Directory,
     end: u64,
@@ -97,12 +100,7 @@ impl Log {
     pub fn salvage_to(&self, to: &Path) -> Result<CompactionReport> {
         let io = StoreError::io("write what can be read into", to);
         let packed = || {
-            let source = pack::Source {
-                file: &self.file,
-                facts: self.facts,
-                directory: &self.directory,
-                end: self.end,
-            };
+            let source = pack::Source::new(&self.file, self.facts, &self.directory, self.end);
             let (_, directory, end) = packed_to(&*self.disk, to, &source, &[])?;
             self.disk.sync_dir(to)?;
             Ok(self.report(&directory, end))
@@ -158,6 +156,7 @@ impl Log {
         self.disk.rename(&done.temporary, &self.path).map_err(&io)?;
         let report = self.report(&done.directory, end);
         self.file = done.file;
+        self.facts = done.facts;
         self.lock = Some(lock);
         self.directory = done.directory;
         self.end = end;
@@ -191,16 +190,26 @@ impl Compacted {
         to.snapshot.end.saturating_sub(self.source_end)
     }
 
+    /// The head of a commit in the new file, without vectors yet.
+    fn head_of(&self, commit: &ReadCommit) -> CommitHead {
+        CommitHead {
+            previous: self.directory.last_commit,
+            seal: self.directory.seal,
+            vectors_size: 0,
+            ..commit.head
+        }
+    }
+
     /// Copies the commits up to `end`, with their offsets rewritten.
     fn copy_until(&mut self, end: u64, path: &Path) -> Result<()> {
         let io = StoreError::io("compact", path);
-        let (source, facts) = (Arc::clone(&self.source), self.facts);
-        let mut scan = Scan::new(source, self.source_end, end, facts.file_id);
+        let (source, file_id) = (Arc::clone(&self.source), self.facts.file_id);
+        let mut scan = Scan::new(source, self.source_end, end, file_id);
         let tool = Decompressor::default();
         while let Some(found) = scan.next().map_err(&io)? {
             match found {
                 Found::Commit(commit, true) => {
-                    copy_commit(self, &facts, &commit, &tool).map_err(&io)?;
+                    copy_commit(self, &commit, &tool).map_err(&io)?;
                     self.is_ahead_of_sync = true;
                 }
                 Found::Commit(commit, false) => return Err(damaged(path, commit.offset)),
@@ -221,30 +230,30 @@ fn damaged(path: &Path, offset: u64) -> StoreError {
     }
 }
 
-fn copy_commit(
-    done: &mut Compacted,
-    facts: &FileFacts,
-    commit: &ReadCommit,
-    tool: &Decompressor,
-) -> io::Result<()> {
-    let mut bytes = Vec::new();
+fn copy_commit(done: &mut Compacted, commit: &ReadCommit, tool: &Decompressor) -> io::Result<()> {
+    let (from, facts) = (done.source_facts, done.facts);
+    let mut vectors = Vec::new();
     if commit.head.vectors_size > 0 {
         let count = commit.placed(facts.file_id, tool).map_or(0, |placed| {
             placed.iter().filter(|p| p.outline.has_vector()).count()
         });
-        let mut payload = vec![0; 6 + facts.stride() as usize * count];
-        let from = commit.vectors_offset() + HEADER_SIZE;
-        done.source.read_exact_at(from, &mut payload)?;
-        put_segment(&mut bytes, done.end, TYPE_VECTORS, &payload);
+        vectors = vec![0; 6 + from.stride() as usize * count];
+        let at = commit.vectors_offset() + HEADER_SIZE;
+        done.source.read_exact_at(at, &mut vectors)?;
+    }
+    if from.dimensions != facts.dimensions {
+        return copy_in_other_width(done, commit, &vectors, tool);
+    }
+    let mut bytes = Vec::new();
+    if !vectors.is_empty() {
+        put_segment(&mut bytes, done.end, TYPE_VECTORS, &vectors);
     }
     let head = CommitHead {
-        previous: done.directory.last_commit,
-        seal: done.directory.seal,
         vectors_size: bytes.len() as u64,
-        ..commit.head
+        ..done.head_of(commit)
     };
     let mut payload = Vec::with_capacity(commit.payload.len());
-    head.put(&mut payload, facts);
+    head.put(&mut payload, &facts);
     payload.extend_from_slice(commit.payload.get(FIXED_SIZE..).unwrap_or_default());
     let offset = put_segment(&mut bytes, done.end, TYPE_COMMIT, &payload);
     done.file.write_all_at(done.end, &bytes)?;
@@ -255,7 +264,70 @@ fn copy_commit(
         payload,
     };
     let placed = copied.placed(facts.file_id, tool).unwrap_or_default();
-    done.directory.fold(facts, &head, offset, placed, None);
+    done.directory.fold(&facts, &head, offset, placed, None);
+    Ok(())
+}
+
+/// The same where the new file has vectors of another width: those change places.
+fn copy_in_other_width(
+    done: &mut Compacted,
+    commit: &ReadCommit,
+    vectors: &[u8],
+    tool: &Decompressor,
+) -> io::Result<()> {
+    let (from, facts) = (done.source_facts, done.facts);
+    let nonsense = || io::Error::other("a commit cannot be read back");
+    let raw = commit.raw_entries(facts.file_id, tool);
+    let mut vectors = vectors
+        .get(6..)
+        .unwrap_or_default()
+        .chunks_exact(from.stride() as usize);
+    let (mut encoded, mut ids) = (Vec::new(), Vec::new());
+    let mut next = commit.head.first_ordinal;
+    for raw in raw.ok_or_else(nonsense)? {
+        let outline = outline(&raw).ok_or_else(nonsense)?;
+        let takes = outline.takes_ordinal();
+        let mark = outline.mark().cloned();
+        let own = mark.and_then(|mark| Some((mark, vectors.next()?)));
+        match (outline, own) {
+            (Outline::Record(_), Some((mark, vector))) => {
+                let raw = remark_record(&raw.body, None).ok_or_else(nonsense)?;
+                encoded.push(Encoded {
+                    raw,
+                    outline: Outline::Record(None),
+                    vector: None,
+                });
+                encoded.push(apart::encode(
+                    next,
+                    mark,
+                    vector.get(8..).unwrap_or_default(),
+                ));
+            }
+            (Outline::Embedded { ordinal, .. }, Some((mark, vector))) => {
+                let vector = vector.get(8..).unwrap_or_default();
+                encoded.push(apart::encode(ordinal, mark, vector));
+            }
+            (Outline::Apart { ordinal, mark }, _) if mark.space.dimensions == facts.dimensions => {
+                let (_, _, vector) = apart::decode(&raw.body).ok_or_else(nonsense)?;
+                ids.push(u64::from(ordinal));
+                encoded.push(embedded(ordinal, mark, vector.to_vec()));
+            }
+            (outline, _) => encoded.push(Encoded {
+                raw,
+                outline,
+                vector: None,
+            }),
+        }
+        next += u32::from(takes);
+    }
+    let head = done.head_of(commit);
+    let mut compressor = Compressor::new(LEVEL_APPEND, facts.file_id)?;
+    let built = commit::build(head, &facts, done.end, encoded, &ids, &mut compressor)?;
+    done.file.write_all_at(done.end, &built.bytes)?;
+    done.end += built.bytes.len() as u64;
+    let (offset, placed) = (built.offset, built.placed);
+    done.directory
+        .fold(&facts, &built.head, offset, placed, None);
     Ok(())
 }
 
@@ -272,19 +344,16 @@ impl Compaction {
     /// reading the log does; the log can be read and appended to meanwhile.
     pub fn run(self) -> Result<Compacted> {
         let temporary = beside(&self.path, SUFFIX_COMPACT);
-        let source = pack::Source {
-            file: &self.file,
-            facts: self.facts,
-            directory: &self.directory,
-            end: self.end,
-        };
+        let source = pack::Source::new(&self.file, self.facts, &self.directory, self.end);
+        let target = source.target;
         match packed_to(&*self.disk, &temporary, &source, &self.derived) {
             Ok((file, directory, end)) => Ok(Compacted {
                 source: self.file,
                 source_end: self.end,
                 temporary,
                 file,
-                facts: self.facts,
+                source_facts: self.facts,
+                facts: target,
                 checkpoint: (directory.seq, end),
                 directory,
                 end,
@@ -312,6 +381,6 @@ fn packed_to(
     disk.remove(to)?;
     let file = disk.open_or_create(to)?;
     let (mut directory, end) = pack::run(source, &*file)?;
-    let end = checkpoint::write(&*file, &source.facts, &mut directory, end, derived)?;
+    let end = checkpoint::write(&*file, &source.target, &mut directory, end, derived)?;
     Ok((file, directory, end))
 }

@@ -28,7 +28,8 @@ pub(crate) struct Slot {
     pub(crate) index: u16,
     /// 0: no vector; else one more than the index of its space.
     pub(crate) space: u16,
-    /// File offset of the vector's numbers; 0 where there is none.
+    /// File offset of the vector's numbers, or of the block with it where it has another width
+    /// than the file; 0 where there is none.
     pub(crate) vector: u64,
     pub(crate) check: u32,
 }
@@ -110,7 +111,7 @@ impl Directory {
                 vector = (!damaged).then(|| facts.vector_offset(vectors_offset, turn as u64));
                 turn += 1;
             }
-            self.fold_entry(facts, placed, vector);
+            self.fold_entry(placed, vector);
         }
         if turn > 0 && damaged.is_none() {
             self.vectors.push(VectorSegment {
@@ -125,7 +126,7 @@ impl Directory {
         }
     }
 
-    fn fold_entry(&mut self, facts: &FileFacts, placed: Placed, vector: Option<u64>) {
+    fn fold_entry(&mut self, placed: Placed, vector: Option<u64>) {
         let (place, size, index) = (placed.block, placed.block_size, placed.index);
         match placed.outline {
             Outline::Record(mark) => {
@@ -144,22 +145,70 @@ impl Directory {
             }
             Outline::Lost => self.push_lost(),
             Outline::Embedded { ordinal, mark } => {
-                let live = self
-                    .slot(ordinal)
-                    .filter(|slot| slot.state == SlotState::Live);
-                if let (Some(slot), Some(vector)) = (live, vector) {
-                    if slot.vector != 0 {
-                        self.dead_bytes += facts.stride();
-                    }
-                    self.set_vector(ordinal as usize, &mark, vector);
+                if let Some(vector) = vector {
+                    self.embed(ordinal, &mark, vector);
                 }
             }
-            Outline::Forgotten { ordinal, tombstone } => self.forget(facts, ordinal, tombstone),
+            Outline::Apart { ordinal, mark } => self.embed(ordinal, &mark, place),
+            Outline::Forgotten { ordinal, tombstone } => self.forget(ordinal, tombstone),
             Outline::Cursor { stream, seq } => {
                 self.cursors.insert(stream, seq);
             }
             Outline::Annotated { .. } | Outline::Learning | Outline::Unknown => {}
         }
+    }
+
+    fn embed(&mut self, ordinal: u32, mark: &VectorMark, vector: u64) {
+        let slot = self.slot(ordinal).copied();
+        if let Some(slot) = slot.filter(|slot| slot.state == SlotState::Live) {
+            self.dead_bytes += self.vector_bytes(&slot);
+            self.set_vector(ordinal as usize, mark, vector);
+        }
+    }
+
+    /// How wide a slot's vector is; `None` where it has none.
+    pub(crate) fn width(&self, slot: &Slot) -> Option<u16> {
+        let space = usize::from(slot.space).checked_sub(1)?;
+        let space = self.spaces.get(space).filter(|_| slot.vector != 0);
+        space.map(|space| space.dimensions)
+    }
+
+    fn vector_bytes(&self, slot: &Slot) -> u64 {
+        self.width(slot).map_or(0, |width| 8 + 4 * u64::from(width))
+    }
+
+    /// The width that most records have their vector in; of two as many, the newer.
+    pub(crate) fn width_of_most(&self) -> Option<u16> {
+        let mut counts: Vec<(u16, u32)> =
+            self.spaces.iter().map(|one| (one.dimensions, 0)).collect();
+        let live = self
+            .slots
+            .iter()
+            .filter(|slot| slot.state == SlotState::Live);
+        for width in live.filter_map(|slot| self.width(slot)) {
+            if let Some((_, count)) = counts.iter_mut().find(|(known, _)| *known == width) {
+                *count += 1;
+            }
+        }
+        let used = counts.into_iter().filter(|(_, count)| *count > 0);
+        used.max_by_key(|(_, count)| *count).map(|(width, _)| width)
+    }
+
+    /// The spaces that a live record has its vector in, in their order.
+    pub(crate) fn used_spaces(&self) -> Arc<[EmbeddingSpace]> {
+        let mut used = vec![false; self.spaces.len()];
+        let live = self
+            .slots
+            .iter()
+            .filter(|slot| slot.state == SlotState::Live);
+        for slot in live.filter(|slot| slot.vector != 0) {
+            let at = usize::from(slot.space).checked_sub(1);
+            if let Some(used) = at.and_then(|at| used.get_mut(at)) {
+                *used = true;
+            }
+        }
+        let spaces = self.spaces.iter().zip(used).filter(|(_, used)| *used);
+        spaces.map(|(space, _)| space.clone()).collect()
     }
 
     fn push_lost(&mut self) {
@@ -173,10 +222,10 @@ impl Directory {
         self.tombstones.len() as u64 - 1
     }
 
-    fn forget(&mut self, facts: &FileFacts, ordinal: u32, tombstone: Tombstone) {
+    fn forget(&mut self, ordinal: u32, tombstone: Tombstone) {
         let slot = self.slot(ordinal).copied();
         if let Some(slot) = slot.filter(|s| s.state != SlotState::Forgotten) {
-            let vector = if slot.vector == 0 { 0 } else { facts.stride() };
+            let vector = self.vector_bytes(&slot);
             // At least its share of a block that may hold others; with the last of them the rest.
             let text = u64::from(slot.block_size) / BLOCK_ENTRIES_MAX as u64;
             self.dead_bytes += vector + text;
@@ -285,13 +334,15 @@ impl Directory {
         self.shown = self.seq;
     }
 
-    /// Ids of vectors in a listed `VEC_SEG` that are deleted.
-    pub(crate) fn deleted_ids(&self) -> Vec<u64> {
-        let forgotten =
-            |(_, slot): &(usize, &Slot)| slot.state == SlotState::Forgotten && slot.vector != 0;
+    /// Ids of vectors in a listed `VEC_SEG` that are deleted, or have another width by now.
+    pub(crate) fn deleted_ids(&self, dimensions: u16) -> Vec<u64> {
+        let deleted = |(_, slot): &(usize, &Slot)| {
+            slot.vector != 0
+                && (slot.state == SlotState::Forgotten || self.width(slot) != Some(dimensions))
+        };
         let slots = self.slots.iter().enumerate();
         slots
-            .filter(forgotten)
+            .filter(deleted)
             .map(|(ordinal, _)| ordinal as u64)
             .collect()
     }

@@ -39,16 +39,6 @@ pub enum StoreError {
         found: u16,
         supported: u16,
     },
-    /// The file holds vectors of another length than asked for.
-    #[error(
-        "{} holds vectors of {got} numbers, not {expected}; open it with the model it was made with",
-        .path.display()
-    )]
-    WrongDimensions {
-        path: PathBuf,
-        got: u16,
-        expected: u16,
-    },
     #[error(
         "{} is in use by {holder}; try again when that has ended (a daemon: `reprise stop`)",
         .path.display()
@@ -177,7 +167,6 @@ impl StoreError {
             | Self::Missing { .. }
             | Self::NotAStore { .. }
             | Self::NewerFormat { .. }
-            | Self::WrongDimensions { .. }
             | Self::Poisoned { .. }
             | Self::Displaced { .. }
             | Self::DamagedRecord { .. }

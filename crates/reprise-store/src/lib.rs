@@ -1,5 +1,6 @@
 //! The log of one memory: a single append-only `.rvf` file, checksummed, recoverable, compactable.
 
+mod apart;
 mod block;
 mod bytes;
 mod checkpoint;

@@ -12,7 +12,7 @@ use chrono::DateTime;
 use reprise_types::EmbeddingSpace;
 
 use crate::checkpoint;
-use crate::codec::{Encoded, encode};
+use crate::codec::{Encoded, encode, encode_apart};
 use crate::commit::{self, CommitHead, FileFacts};
 use crate::compress::Compressor;
 use crate::directory::Directory;
@@ -70,7 +70,7 @@ impl Log {
     pub fn append(&mut self, entries: &[Entry]) -> Result<Commit> {
         let staged = self.stage(entries, COMMIT_BYTES_MAX)?;
         if staged.taken < entries.len() {
-            return Err(too_large(entries));
+            return Err(too_large(entries, self.facts.dimensions));
         }
         self.commit(staged)
     }
@@ -86,18 +86,19 @@ impl Log {
     /// Checks and encodes entries until `bytes_max` are reached or one commit has enough of them.
     fn stage(&mut self, entries: &[Entry], bytes_max: usize) -> Result<Staged> {
         self.make_ready()?;
-        let mut checks = Checks::new(&self.facts, &self.directory);
+        let mut checks = Checks::new(&self.directory);
         let mut staged = Staged::default();
         let mut next = self.records();
         for (index, entry) in entries.iter().take(COMMIT_ENTRIES_MAX).enumerate() {
             checks.check(index, entry)?;
-            if let Some(one) = encode(entry) {
-                let bytes = staged.bytes + one.size();
+            if let Some(one) = encode(entry, self.facts.dimensions) {
+                let apart = encode_apart(entry, next, self.facts.dimensions);
+                let bytes = staged.bytes + one.size() + apart.as_ref().map_or(0, Encoded::size);
                 if bytes > bytes_max && index > 0 {
                     break;
                 }
                 if bytes > COMMIT_BYTES_MAX {
-                    return Err(too_large(&entries[..1]));
+                    return Err(too_large(&entries[..1], self.facts.dimensions));
                 }
                 if one.vector.is_some() {
                     staged.ids.push(match entry {
@@ -108,6 +109,7 @@ impl Log {
                 next += u32::from(one.outline.takes_ordinal());
                 staged.bytes = bytes;
                 staged.encoded.push(one);
+                staged.encoded.extend(apart);
             }
             staged.taken = index + 1;
         }
@@ -171,6 +173,8 @@ impl Log {
         self.directory.records()
     }
 
+    /// Numbers of the vectors that rvf-runtime reads, too; those of other spaces may have more or
+    /// fewer.
     pub fn dimensions(&self) -> u16 {
         self.facts.dimensions
     }

@@ -10,7 +10,7 @@ use crate::entry::CommitSeq;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// Length of every vector, 1..=4096; 0 accepts whatever an existing file has.
+    /// Length of the vectors of a new file, 1..=4096; an existing file has its own.
     pub dimensions: u16,
     /// A random number, used only when the file is created; every segment repeats it.
     pub file_id: u128,

@@ -1,11 +1,12 @@
 //! The reader's handle: a snapshot of the log that never waits for the writer.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use reprise_types::{Chunked, EmbeddingSpace, MemoryRecord, VectorStore};
 
+use crate::apart;
 use crate::block;
 use crate::codec::{KIND_RECORD, Tombstone, decode_record, vector_check};
 use crate::commit::FileFacts;
@@ -156,22 +157,44 @@ impl LogReader {
         (slot.state == SlotState::Live).then_some(slot)
     }
 
+    /// A vector of another width than the file's.
+    fn vector_apart(&self, ordinal: u32, slot: &Slot) -> Option<Vec<u8>> {
+        let snapshot = &*self.snapshot;
+        let read = || apart::read_block(&*snapshot.file, slot.vector, snapshot.end);
+        let block = self.unpacked(slot.vector, read).ok()??;
+        apart::find(&block, ordinal, slot.check)
+    }
+
     /// The unpacked block of a slot; `None` where its checksum does not hold.
     fn block(&self, slot: &Slot) -> Result<Option<Arc<[u8]>>> {
         let snapshot = &*self.snapshot;
-        if let Some(block) = snapshot.tools.cached(slot.place) {
+        let read = || {
+            let mut bytes = vec![0; slot.block_size as usize];
+            if slot.place.saturating_add(u64::from(slot.block_size)) > snapshot.end {
+                return Ok(None);
+            }
+            snapshot.file.read_exact_at(slot.place, &mut bytes)?;
+            Ok(Some(bytes))
+        };
+        let unpacked = self.unpacked(slot.place, read);
+        unpacked.map_err(StoreError::io("read", &snapshot.path))
+    }
+
+    /// A block from the cache, or from the file by `read`.
+    fn unpacked(
+        &self,
+        place: u64,
+        read: impl FnOnce() -> io::Result<Option<Vec<u8>>>,
+    ) -> io::Result<Option<Arc<[u8]>>> {
+        let Snapshot { tools, facts, .. } = &*self.snapshot;
+        if let Some(block) = tools.cached(place) {
             return Ok(Some(block));
         }
-        let mut bytes = vec![0; slot.block_size as usize];
-        if slot.place.saturating_add(u64::from(slot.block_size)) > snapshot.end {
-            return Ok(None);
-        }
-        let read = snapshot.file.read_exact_at(slot.place, &mut bytes);
-        read.map_err(StoreError::io("read", &snapshot.path))?;
-        let unpacked = block::unpack(&bytes, snapshot.facts.file_id, &snapshot.tools.decompressor);
-        let unpacked = unpacked.map(Arc::from);
+        let unpacked = read()?
+            .and_then(|bytes| block::unpack(&bytes, facts.file_id, &tools.decompressor))
+            .map(Arc::from);
         if let Some(block) = &unpacked {
-            snapshot.tools.keep(slot.place, block);
+            tools.keep(place, block);
         }
         Ok(unpacked)
     }
@@ -182,15 +205,23 @@ impl VectorStore for LogReader {
         usize::from(self.snapshot.facts.dimensions)
     }
 
-    /// Also `false` where the vector's checksum does not match.
+    /// Also `false` where the vector's checksum does not match, or it is of another width.
     fn vector(&self, ordinal: u32, out: &mut [f32]) -> bool {
         let Some(slot) = self.slot(ordinal).filter(|slot| slot.vector != 0) else {
             return false;
         };
-        if out.len() != self.dimensions() {
+        let width = self.space(ordinal).map(|space| space.dimensions);
+        if width.map(usize::from) != Some(out.len()) {
             return false;
         }
-        read_vector(&*self.snapshot.file, slot, out)
+        if width == Some(self.snapshot.facts.dimensions) {
+            return read_vector(&*self.snapshot.file, slot, out);
+        }
+        let Some(bytes) = self.vector_apart(ordinal, slot) else {
+            return false;
+        };
+        put_numbers(&bytes, out);
+        true
     }
 }
 
@@ -209,9 +240,13 @@ fn read_vector(file: &dyn DiskFile, slot: &Slot, out: &mut [f32]) -> bool {
     if file.read_exact_at(slot.vector, bytes).is_err() || vector_check(bytes) != slot.check {
         return false;
     }
+    put_numbers(bytes, out);
+    true
+}
+
+fn put_numbers(bytes: &[u8], out: &mut [f32]) {
     let (numbers, _) = bytes.as_chunks::<4>();
     for (number, bytes) in out.iter_mut().zip(numbers) {
         *number = f32::from_le_bytes(*bytes);
     }
-    true
 }

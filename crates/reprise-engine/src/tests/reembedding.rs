@@ -10,10 +10,14 @@ use super::spaces::opened_as;
 use super::*;
 use crate::{ForgetSelector, IndexOrigin};
 
+/// Numbers of a vector of the model before: more than the model in use makes.
+const OLD_DIMENSIONS: usize = 12;
+
 /// The space of the model before.
 fn old() -> EmbeddingSpace {
     EmbeddingSpace {
         model: "before".into(),
+        dimensions: OLD_DIMENSIONS as u16,
         ..space()
     }
 }
@@ -21,12 +25,19 @@ fn old() -> EmbeddingSpace {
 /// What the model before makes of a topic: nothing like what the model in use makes of it, so that
 /// a vector compared across would find another topic.
 fn old_vector(axis: usize, nudge: f32) -> Vec<f32> {
-    vector(axis + 3, nudge)
+    let mut vector = vector(axis + 3, nudge);
+    vector.resize(OLD_DIMENSIONS, 0.05);
+    normalize(&mut vector);
+    vector
 }
 
 /// Eighty records of eight topics, with vectors of the model before. Their texts say nothing.
 fn kept_by_the_model_before() -> (Bench, Vec<RecordId>) {
     let mut bench = Bench::new();
+    drop(bench.engine.take());
+    std::fs::remove_file(bench.path()).unwrap();
+    opened_as(&mut bench, old());
+    assert_eq!(bench.engine().log.dimensions(), OLD_DIMENSIONS as u16);
     let many = (0..80).map(|n| {
         let mut new = record(&format!("n{n}"), &format!("note {n}"), n, &format!("s{n}"));
         let nudge = 0.01 * (n / DIMENSIONS) as f32;
@@ -152,23 +163,94 @@ fn the_model_before_answers_alone_while_the_one_in_use_is_missing() {
 }
 
 #[test]
-fn a_model_of_another_width_makes_nothing_and_takes_nothing_away() {
+fn three_models_of_three_widths_answer_from_one_file_and_the_last_one_gives_it_its_width() {
     let (mut bench, ids) = kept_by_the_model_before();
+    embed(&mut bench, 30);
     let wide = EmbeddingSpace {
+        model: "third".into(),
         dimensions: 16,
         ..space()
     };
-    opened_as(&mut bench, wide.clone());
-    let mut numbers = vec![0.0; 16];
-    numbers[5] = 1.0;
-    let late = vec![(ids[5], wide.clone(), numbers.clone())];
-    assert_eq!(bench.engine().embed_late(late).unwrap(), 0);
-    let old_numbers = old_vector(5, 0.0);
-    let asked: [(&EmbeddingSpace, &[f32]); 2] = [(&wide, &numbers), (&old(), &old_numbers)];
-    let (request, id) = (RecallRequest::new("whatever"), RecallId::from_u128(1));
-    let snapshot = bench.engine().snapshot();
-    let answer = snapshot.recall_in(&request, &asked, id, &Unlearned);
-    assert_eq!(topics(&answer), BTreeSet::from([5]));
+    let third = |axis: usize| {
+        let mut numbers = vec![0.0; 16];
+        numbers[(axis + 5) % DIMENSIONS] = 1.0;
+        numbers
+    };
+    let mut made = 0;
+    while made < 80 {
+        opened_as(&mut bench, wide.clone());
+        let spaces = bench.engine().stats().spaces;
+        let widths = spaces[1..].iter().map(|space| space.width).collect();
+        let left = match made {
+            0..30 => BTreeSet::from([8_u16, 12]),
+            _ => BTreeSet::from([12]),
+        };
+        assert_eq!(left, widths, "{made}");
+        for axis in 0..DIMENSIONS {
+            let (own, old_numbers, numbers) =
+                (vector(axis, 0.05), old_vector(axis, 0.05), third(axis));
+            let asked: [(&EmbeddingSpace, &[f32]); 3] =
+                [(&wide, &numbers), (&old(), &old_numbers), (&space(), &own)];
+            let request = RecallRequest {
+                top_k: 8,
+                ..RecallRequest::new("whatever")
+            };
+            let snapshot = bench.engine().snapshot();
+            let answer = snapshot.recall_in(&request, &asked, RecallId::from_u128(1), &Unlearned);
+            assert_eq!(
+                topics(&answer),
+                BTreeSet::from([axis]),
+                "{made}: {answer:?}"
+            );
+            assert_eq!(answer.degraded, [], "{made}");
+        }
+        if made == 20 {
+            bench.engine().compact().unwrap();
+            sound(&mut bench);
+        }
+        let late = ids[made..made + 20].iter().zip(made..);
+        let late = late
+            .map(|(id, axis)| (*id, wide.clone(), third(axis)))
+            .collect();
+        assert_eq!(bench.engine().embed_late(late).unwrap(), 20);
+        made += 20;
+        // Dropped as it is, as a killed process leaves it.
+    }
+    assert_eq!(bench.engine().log.dimensions(), OLD_DIMENSIONS as u16);
+    assert!(
+        bench.engine().is_compaction_due(),
+        "its width is nobody's any more"
+    );
+    bench.engine().compact().unwrap();
+    assert!(!bench.engine().is_compaction_due());
+    assert_eq!(bench.engine().log.dimensions(), 16);
+    assert_eq!(opened_as(&mut bench, wide.clone()), IndexOrigin::Checkpoint);
+    assert!(!bench.engine().snapshot().log().has_other_spaces(&wide));
+    assert_eq!(bench.engine().snapshot().vector(ids[7]), Some(third(7)));
+    sound(&mut bench);
+}
+
+#[test]
+fn a_file_made_without_a_model_takes_the_width_of_the_first_one() {
+    let mut bench = Bench::new();
+    let mut bare = week();
+    for new in &mut bare {
+        new.embedding = None;
+    }
+    let ids = inserted(&bench.keep(bare));
+    let late = ids
+        .iter()
+        .enumerate()
+        .map(|(axis, id)| (*id, old(), old_vector(axis, 0.0)));
+    assert_eq!(bench.engine().embed_late(late.collect()).unwrap(), 7);
+    assert_eq!(bench.engine().snapshot().space(), Some(&old()));
+    assert_eq!(
+        bench.engine().snapshot().vector(ids[2]),
+        Some(old_vector(2, 0.0))
+    );
+    bench.engine().checkpoint().unwrap();
+    bench.reopen();
+    assert_eq!(bench.engine().stats().embedded, 7);
     sound(&mut bench);
 }
 
@@ -287,12 +369,18 @@ fn runs_of_the_model_before_teach_nothing_about_questions_in_the_new_space() {
             let (now, used) = (bench.now, run % 3);
             let quality = if used == 1 { 0.9 } else { 0.2 };
             let mut said = outcome(run, &ids[used..=used], quality);
-            said.begin.query.as_mut().unwrap().space = asked.clone();
+            let query = said.begin.query.as_mut().unwrap();
+            query.space = asked.clone();
+            query.vector.resize(usize::from(asked.dimensions), 0.0);
             bench.engine().outcome(&said, now).unwrap();
         }
     };
     let moved = |bench: &mut Bench| {
-        let query = vector(0, 0.0);
+        let mut query = vector(0, 0.0);
+        query.resize(
+            usize::from(bench.engine().snapshot().space().unwrap().dimensions),
+            0.0,
+        );
         bench.engine().explain_learning(&query, ids[1]).adjustment
     };
     teach(&mut bench, 0, &space());

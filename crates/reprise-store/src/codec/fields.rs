@@ -31,10 +31,27 @@ pub(crate) enum Outline {
     Record(Option<VectorMark>),
     Stub(Tombstone),
     Lost,
-    Embedded { ordinal: u32, mark: VectorMark },
-    Forgotten { ordinal: u32, tombstone: Tombstone },
-    Cursor { stream: String, seq: u64 },
-    Annotated { ordinal: u32, other: Option<u32> },
+    Embedded {
+        ordinal: u32,
+        mark: VectorMark,
+    },
+    /// A vector of another width than the file's, in the entry itself.
+    Apart {
+        ordinal: u32,
+        mark: VectorMark,
+    },
+    Forgotten {
+        ordinal: u32,
+        tombstone: Tombstone,
+    },
+    Cursor {
+        stream: String,
+        seq: u64,
+    },
+    Annotated {
+        ordinal: u32,
+        other: Option<u32>,
+    },
     Learning,
     Unknown,
 }
@@ -45,7 +62,7 @@ impl Outline {
         matches!(self, Self::Record(_) | Self::Stub(_) | Self::Lost)
     }
 
-    /// The mark of the entry's vector. Kinds of later versions carry none.
+    /// The mark of the entry's vector in the `VEC_SEG`. Kinds of later versions carry none.
     pub(crate) fn mark(&self) -> Option<&VectorMark> {
         match self {
             Self::Record(mark) => mark.as_ref(),
@@ -59,12 +76,12 @@ impl Outline {
     }
 }
 
-pub(super) fn put_mark(out: &mut Vec<u8>, mark: &VectorMark) {
+pub(crate) fn put_mark(out: &mut Vec<u8>, mark: &VectorMark) {
     out.extend_from_slice(&mark.check.to_le_bytes());
     put_space(out, &mark.space);
 }
 
-pub(super) fn mark(reader: &mut ByteReader<'_>) -> Option<VectorMark> {
+pub(crate) fn mark(reader: &mut ByteReader<'_>) -> Option<VectorMark> {
     Some(VectorMark {
         check: reader.u32()?,
         space: space(reader)?,

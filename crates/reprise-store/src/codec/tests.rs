@@ -92,7 +92,7 @@ proptest! {
     #[test]
     fn a_record_comes_back(record in any_record()) {
         let entry = Entry::Record(Box::new(record));
-        let encoded = encode(&entry).unwrap();
+        let encoded = encode(&entry, 3).unwrap();
         let vector = encoded.vector.as_deref().map(vector_from_bytes);
         prop_assert_eq!(outline(&encoded.raw), Some(encoded.outline.clone()));
         prop_assert_eq!(decode(&encoded.raw, Some(7), vector), Some(entry));
@@ -102,7 +102,7 @@ proptest! {
     fn a_record_that_is_cut_or_changed_never_panics(
         record in any_record(), cut in 0usize..400, flip in any::<(u16, u8)>()
     ) {
-        let mut raw = encode(&Entry::Record(Box::new(record))).unwrap().raw;
+        let mut raw = encode(&Entry::Record(Box::new(record)), 3).unwrap().raw;
         let whole = decode_record(&raw.body);
         let short = &raw.body[..cut.min(raw.body.len() - 1)];
         prop_assert_ne!(decode_record(short), whole);
@@ -117,7 +117,7 @@ proptest! {
             check: 5,
             space: EmbeddingSpace { model: "m".into(), version: "2".into(), dimensions: 3 },
         };
-        let raw = encode(&Entry::Record(Box::new(record))).unwrap().raw;
+        let raw = encode(&Entry::Record(Box::new(record)), 3).unwrap().raw;
         let marked = remark_record(&raw.body, Some(&mark)).unwrap();
         prop_assert_eq!(outline(&marked), Some(Outline::Record(Some(mark))));
         prop_assert_eq!(decode_record(&marked.body), decode_record(&raw.body));
@@ -153,12 +153,38 @@ fn the_other_kinds_come_back() {
             seq: u64::MAX,
         },
     ] {
-        let encoded = encode(&entry).unwrap();
+        let encoded = encode(&entry, 2).unwrap();
         let vector = encoded.vector.as_deref().map(vector_from_bytes);
         assert_eq!(outline(&encoded.raw), Some(encoded.outline));
         assert_eq!(decode(&encoded.raw, None, vector), Some(entry));
     }
-    assert!(encode(&Entry::Lost { ordinal: 0 }).is_none());
+    assert!(encode(&Entry::Lost { ordinal: 0 }, 2).is_none());
+}
+
+#[test]
+fn a_vector_of_another_width_stands_in_its_entry_and_is_proved_there() {
+    let space = EmbeddingSpace {
+        model: "m".into(),
+        version: "1".into(),
+        dimensions: 2,
+    };
+    let entry = Entry::Embedded {
+        ordinal: 300,
+        space,
+        vector: vec![0.6, 0.8],
+    };
+    let encoded = encode(&entry, 3).unwrap();
+    assert!(encoded.vector.is_none() && !encoded.outline.has_vector());
+    assert_eq!(outline(&encoded.raw), Some(encoded.outline));
+    assert_eq!(decode(&encoded.raw, None, None), Some(entry));
+    for at in 0..encoded.raw.body.len() {
+        let mut cut = encoded.raw.clone();
+        cut.body.truncate(at);
+        assert_eq!(outline(&cut), None, "cut to {at}");
+    }
+    let mut changed = encoded.raw;
+    *changed.body.last_mut().unwrap() ^= 1;
+    assert_eq!(outline(&changed), None);
 }
 
 #[test]

@@ -8,6 +8,7 @@
 use std::io;
 use std::sync::Arc;
 
+use crate::apart;
 use crate::block;
 use crate::codec::{
     Encoded, KIND_LOST, KIND_RECORD, Outline, RawEntry, VectorMark, encode_cursor, encode_stub,
@@ -28,21 +29,45 @@ const PACK_BYTES: usize = 8 * 1024 * 1024;
 pub(super) struct Source<'a> {
     pub(super) file: &'a Arc<dyn DiskFile>,
     pub(super) facts: FileFacts,
+    /// Those of the new file: of the width that most records have their vector in.
+    pub(super) target: FileFacts,
     pub(super) directory: &'a Directory,
     pub(super) end: u64,
 }
 
+impl<'a> Source<'a> {
+    pub(super) fn new(
+        file: &'a Arc<dyn DiskFile>,
+        facts: FileFacts,
+        directory: &'a Directory,
+        end: u64,
+    ) -> Self {
+        let dimensions = directory.width_of_most().unwrap_or(facts.dimensions);
+        let target = FileFacts {
+            dimensions,
+            ..facts
+        };
+        Self {
+            file,
+            facts,
+            target,
+            directory,
+            end,
+        }
+    }
+}
+
 /// Writes the new file and returns its directory and its end. Does not sync.
 pub(super) fn run(source: &Source<'_>, to: &dyn DiskFile) -> io::Result<(Directory, u64)> {
-    let header = new_file(&source.facts);
+    let header = new_file(&source.target);
     to.write_all_at(0, &header)?;
     let mut packer = Packer {
         source,
         to,
         end: header.len() as u64,
         directory: Directory {
-            // Keeps the order of spaces, so that the newest stays the newest.
-            spaces: Arc::clone(&source.directory.spaces),
+            // Keeps the order of those that are left, so that the newest stays the newest.
+            spaces: source.directory.used_spaces(),
             ..Directory::default()
         },
         compressor: Compressor::new(LEVEL_PACK, source.facts.file_id)?,
@@ -140,11 +165,23 @@ impl Packer<'_> {
 
     /// Writes a record with its newest vector; `false` where it cannot be decoded.
     fn put_record(&mut self, slot: &Slot, body: &[u8]) -> io::Result<bool> {
-        let (mark, vector) = self.vector(slot)?.unzip();
+        let vector = self.vector(slot)?;
+        let width = self.source.target.dimensions;
+        let is_own = |(mark, _): &(VectorMark, _)| mark.space.dimensions == width;
+        let (own, apart) = match vector {
+            Some(vector) if is_own(&vector) => (Some(vector), None),
+            vector => (None, vector),
+        };
+        let (mark, vector) = own.unzip();
         let Some(raw) = remark_record(body, mark.as_ref()) else {
             return Ok(false);
         };
+        let ordinal = self.next;
         self.put(raw, Outline::Record(mark), vector)?;
+        if let Some((mark, vector)) = apart {
+            let Encoded { raw, outline, .. } = apart::encode(ordinal, mark, &vector);
+            self.put(raw, outline, None)?;
+        }
         Ok(true)
     }
 
@@ -174,14 +211,23 @@ impl Packer<'_> {
         let (Some(space), true) = (space, slot.vector != 0) else {
             return Ok(None);
         };
-        let mut bytes = vec![0; 4 * usize::from(self.source.facts.dimensions)];
-        if slot.vector.saturating_add(bytes.len() as u64) > self.source.end {
+        let Source {
+            file, facts, end, ..
+        } = *self.source;
+        let (check, space) = (slot.check, space.clone());
+        if space.dimensions != facts.dimensions {
+            let block = apart::read_block(&**file, slot.vector, end)?;
+            let tool = &self.decompressor;
+            let block = block.and_then(|block| block::unpack(&block, facts.file_id, tool));
+            let bytes = block.and_then(|block| apart::find(&block, self.next, check));
+            return Ok(bytes.map(|bytes| (VectorMark { check, space }, bytes)));
+        }
+        let mut bytes = vec![0; 4 * usize::from(facts.dimensions)];
+        if slot.vector.saturating_add(bytes.len() as u64) > end {
             return Ok(None);
         }
-        self.source.file.read_exact_at(slot.vector, &mut bytes)?;
-        let check = vector_check(&bytes);
-        let space = space.clone();
-        Ok((check == slot.check).then_some((VectorMark { check, space }, bytes)))
+        file.read_exact_at(slot.vector, &mut bytes)?;
+        Ok((vector_check(&bytes) == check).then_some((VectorMark { check, space }, bytes)))
     }
 
     fn lose_until(&mut self, until: u32) -> io::Result<()> {
@@ -229,7 +275,7 @@ impl Packer<'_> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let facts = self.source.facts;
+        let facts = self.source.target;
         let head = CommitHead {
             seq: self.source.directory.seq,
             packed: true,

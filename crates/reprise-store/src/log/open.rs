@@ -51,13 +51,6 @@ impl Log {
         let read = StoreError::io("read", path);
         let size = file.size().map_err(&read)?;
         let (facts, damage) = read_facts(&file, path, size)?;
-        if options.dimensions != 0 && options.dimensions != facts.dimensions {
-            return Err(StoreError::WrongDimensions {
-                path: path.to_path_buf(),
-                got: facts.dimensions,
-                expected: options.dimensions,
-            });
-        }
         let mut found =
             recover(&file, facts, size, options.verify, options.leave).map_err(&read)?;
         found.report.created = created;

@@ -6,7 +6,6 @@ use reprise_types::limits::{EXTERNAL_IDS_MAX, IDENTIFIER_BYTES_MAX, LIST_ITEMS_M
 use reprise_types::{Annotation, check_unit_vector};
 
 use crate::codec::encode;
-use crate::commit::FileFacts;
 use crate::directory::{Directory, SlotState};
 use crate::entry::Entry;
 use crate::error::{Result, StoreError};
@@ -23,7 +22,6 @@ const KEYS_MAX: usize = EXTERNAL_IDS_MAX + 1;
 
 /// Checks the entries of one commit in order.
 pub(super) struct Checks<'a> {
-    facts: &'a FileFacts,
     directory: &'a Directory,
     /// Count of ordinals, the commit's own included.
     records: u32,
@@ -32,9 +30,8 @@ pub(super) struct Checks<'a> {
 }
 
 impl<'a> Checks<'a> {
-    pub(super) fn new(facts: &'a FileFacts, directory: &'a Directory) -> Self {
+    pub(super) fn new(directory: &'a Directory) -> Self {
         Self {
-            facts,
             directory,
             records: directory.records(),
             forgotten: HashSet::new(),
@@ -43,12 +40,11 @@ impl<'a> Checks<'a> {
 
     pub(super) fn check(&mut self, index: usize, entry: &Entry) -> Result<()> {
         let Self {
-            facts,
             directory,
             records,
             forgotten,
         } = self;
-        check_entry(entry, facts, directory, *records, forgotten)
+        check_entry(entry, directory, *records, forgotten)
             .map_err(|why| StoreError::BadEntry { index, why })?;
         match entry {
             Entry::Record(_) if *records == RECORDS_MAX => {
@@ -66,20 +62,12 @@ impl<'a> Checks<'a> {
 
 fn check_entry(
     entry: &Entry,
-    facts: &FileFacts,
     directory: &Directory,
     records: u32,
     forgotten: &HashSet<u32>,
 ) -> Result<(), String> {
-    let dimensions = facts.dimensions;
     let check_vector = |space: &reprise_types::EmbeddingSpace, vector: &[f32]| {
-        if space.dimensions != dimensions {
-            let got = space.dimensions;
-            return Err(format!(
-                "its space has {got} dimensions, the file {dimensions}"
-            ));
-        }
-        check_unit_vector(vector, usize::from(dimensions)).map_err(|error| error.to_string())
+        check_unit_vector(vector, usize::from(space.dimensions)).map_err(|error| error.to_string())
     };
     let check_ordinal = |ordinal: u32| {
         let gone = directory
@@ -145,7 +133,7 @@ fn check_annotation(annotation: &Annotation) -> Result<(), String> {
 }
 
 /// The error for entries that exceed one commit.
-pub(super) fn too_large(entries: &[Entry]) -> StoreError {
+pub(super) fn too_large(entries: &[Entry], dimensions: u16) -> StoreError {
     if entries.len() > COMMIT_ENTRIES_MAX {
         return StoreError::CommitTooLarge {
             what: "entries",
@@ -153,7 +141,10 @@ pub(super) fn too_large(entries: &[Entry]) -> StoreError {
             limit: COMMIT_ENTRIES_MAX,
         };
     }
-    let sizes = entries.iter().filter_map(encode).map(|one| one.size());
+    let sizes = entries
+        .iter()
+        .filter_map(|entry| encode(entry, dimensions))
+        .map(|one| one.size());
     StoreError::CommitTooLarge {
         what: "bytes",
         got: sizes.sum(),

@@ -262,3 +262,132 @@ fn what_is_forgotten_counts_as_dead_however_many_records_a_block_has() {
         assert!(dead <= held, "{length}: {dead} of {held} bytes are dead");
     }
 }
+
+fn cursor(seq: u64) -> Entry {
+    Entry::Cursor {
+        stream: "stream-0".to_owned(),
+        seq,
+    }
+}
+
+/// Records in turn of the one width and the other, `wider` of them in all.
+fn of_two_widths(log: &mut reprise_store::Log, model: &mut Model, count: u64, wider: u64) {
+    for seed in 0..count {
+        let width = if seed * wider / count < (seed + 1) * wider / count {
+            testing::WIDER
+        } else {
+            testing::DIMENSIONS
+        };
+        let record = testing::record(seed, &format!("a text about {seed}"), width, true);
+        let step = Step::Commit(vec![Entry::Record(Box::new(record))]);
+        testing::apply(log, &step).unwrap();
+        model.step(&step);
+    }
+}
+
+#[test]
+fn a_compaction_gives_the_file_the_width_of_most_and_drops_spaces_that_are_empty() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    let mut model = Model::default();
+    of_two_widths(&mut log, &mut model, 40, 10);
+    let old = testing::space(testing::DIMENSIONS, "1");
+    let new = testing::space(testing::WIDER, "2");
+    let compact = |log: &mut reprise_store::Log, model: &mut Model, more: Vec<Entry>| {
+        let step = Step::Compact(more);
+        testing::apply(log, &step).unwrap();
+        model.step(&step);
+        model.check(log).unwrap();
+    };
+    compact(
+        &mut log,
+        &mut model,
+        vec![record(100, "one that came meanwhile")],
+    );
+    assert_eq!(log.dimensions(), testing::DIMENSIONS, "most are narrow");
+    for ordinal in 0..41 {
+        let vector = testing::unit_vector(1_000 + u64::from(ordinal), testing::WIDER);
+        let space = new.clone();
+        let step = Step::Commit(vec![Entry::Embedded {
+            ordinal,
+            space,
+            vector,
+        }]);
+        testing::apply(&mut log, &step).unwrap();
+        model.step(&step);
+    }
+    model.check(&log).unwrap();
+    assert_eq!(log.dimensions(), testing::DIMENSIONS);
+    assert!(log.reader().has_other_spaces(&new));
+    // What comes while the file changes its width is carried over, each in its own.
+    let vector = testing::unit_vector(77, testing::DIMENSIONS);
+    let meanwhile = vec![
+        record(200, "a narrow one"),
+        Entry::Record(Box::new(testing::record(
+            201,
+            "a wide one",
+            testing::WIDER,
+            true,
+        ))),
+        Entry::Embedded {
+            ordinal: 3,
+            space: old.clone(),
+            vector,
+        },
+    ];
+    compact(&mut log, &mut model, meanwhile);
+    assert_eq!(log.dimensions(), testing::WIDER);
+    drop(log);
+    for verify in [Verify::Tail, Verify::Everything] {
+        let opened = open(&disk, verify);
+        assert!(opened.report.is_whole(), "{:?}", opened.report);
+        assert_eq!(opened.log.dimensions(), testing::WIDER);
+        model.check(&opened.log).unwrap();
+    }
+    let mut log = open(&disk, Verify::Tail).log;
+    for ordinal in 0..43 {
+        let vector = testing::unit_vector(2_000 + u64::from(ordinal), testing::WIDER);
+        let space = new.clone();
+        let step = Step::Commit(vec![Entry::Embedded {
+            ordinal,
+            space,
+            vector,
+        }]);
+        testing::apply(&mut log, &step).unwrap();
+        model.step(&step);
+    }
+    assert!(
+        log.reader().has_other_spaces(&new),
+        "it stands in the log still"
+    );
+    compact(&mut log, &mut model, vec![cursor(9)]);
+    assert!(!log.reader().has_other_spaces(&new));
+}
+
+#[test]
+fn a_forgotten_vector_of_another_width_is_gone_from_the_bytes() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    let mut model = Model::default();
+    of_two_widths(&mut log, &mut model, 20, 5);
+    let wide = |(record, _): &(reprise_types::MemoryRecord, bool)| {
+        record.embedding.len() == usize::from(testing::WIDER)
+    };
+    let ordinal = model.records.iter().position(wide).unwrap() as u32;
+    let vector = model.records[ordinal as usize].0.embedding.clone();
+    let dead = log.stats().bytes_reclaimable;
+    let step = Step::Commit(vec![model.forget(ordinal)]);
+    testing::apply(&mut log, &step).unwrap();
+    model.step(&step);
+    assert!(log.stats().bytes_reclaimable > dead);
+    let step = Step::Compact(vec![cursor(9)]);
+    testing::apply(&mut log, &step).unwrap();
+    model.step(&step);
+    model.check(&log).unwrap();
+    log.replay(CommitSeq(0), &mut |_, entry| {
+        if let Entry::Embedded { vector: held, .. } = &entry {
+            assert_ne!(*held, vector);
+        }
+    })
+    .unwrap();
+}

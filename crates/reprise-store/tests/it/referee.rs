@@ -11,22 +11,23 @@ use rvf_runtime::{QueryOptions, RvfStore};
 
 use crate::record;
 
-/// Opens in stock rvf-runtime and compares live vectors, and the nearest ones of some queries.
-fn referee(path: &Path, model: &Model, place: &str) {
+/// Opens in stock rvf-runtime and compares the live vectors of the file's own width, and the
+/// nearest ones of some queries.
+fn referee(path: &Path, model: &Model, dimensions: u16, place: &str) {
     let store = RvfStore::open_readonly(path).unwrap_or_else(|e| panic!("{place}: {e:?}"));
     let live: BTreeMap<u64, &[f32]> = model
         .records
         .iter()
         .enumerate()
-        .filter(|(_, (record, gone))| !gone && !record.embedding.is_empty())
+        .filter(|(_, (record, gone))| !gone && record.embedding.len() == usize::from(dimensions))
         .map(|(ordinal, (record, _))| (ordinal as u64, record.embedding.as_slice()))
         .collect();
     let theirs: BTreeMap<u64, Vec<f32>> = store.read_all_vectors().into_iter().collect();
     let ours: BTreeMap<u64, Vec<f32>> = live.iter().map(|(id, v)| (*id, v.to_vec())).collect();
     assert_eq!(theirs, ours, "{place}");
-    assert_eq!(store.dimension(), testing::DIMENSIONS, "{place}");
+    assert_eq!(store.dimension(), dimensions, "{place}");
     for seed in 0..10 {
-        let query = testing::unit_vector(5000 + seed, testing::DIMENSIONS);
+        let query = testing::unit_vector(5000 + seed, dimensions);
         let dot = |v: &[f32]| v.iter().zip(&query).map(|(a, b)| a * b).sum::<f32>();
         let mut expected: Vec<(u64, f32)> = live.iter().map(|(id, v)| (*id, dot(v))).collect();
         expected.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -67,10 +68,12 @@ fn stock_rvf_runtime_sees_the_same_memory_after_every_close() {
             } else {
                 log.write_manifest().unwrap();
             }
+            let dimensions = log.dimensions();
             drop(log);
             referee(
                 &path,
                 &model,
+                dimensions,
                 &format!("seed {seed}, step {number} {step:?}"),
             );
         }
@@ -96,5 +99,5 @@ fn a_text_that_forges_a_manifest_does_not_fool_it_either() {
     }
     log.checkpoint(&[]).unwrap();
     drop(log);
-    referee(&path, &model, "forged");
+    referee(&path, &model, testing::DIMENSIONS, "forged");
 }
