@@ -12,133 +12,37 @@ pub(super) enum Ran {
 }
 
 /// Programs that run what follows them.
-const WRAPPERS: &[&str] = &[
-    "sudo", "env", "time", "nice", "timeout", "command", "exec", "npx", "bunx", "pnpx", "uv",
-    "poetry", "pipenv", "hatch", "pdm", "bundle", "xvfb-run", "dotenv", "stdbuf", "nohup", "rye",
-    "xargs",
-];
+const WRAPPERS: &str = "\
+    sudo env time nice timeout command exec npx bunx pnpx uv poetry pipenv hatch pdm bundle \
+    xvfb-run dotenv stdbuf nohup rye xargs";
 /// Words between a wrapper and what it runs.
-const BETWEEN: &[&str] = &["run", "exec", "dlx", "--"];
+const BETWEEN: &str = "run exec dlx --";
 /// Programs that do nothing but run tests.
-const RUNNERS: &[&str] = &[
-    "pytest",
-    "py.test",
-    "tox",
-    "nox",
-    "vitest",
-    "jest",
-    "mocha",
-    "ava",
-    "rspec",
-    "phpunit",
-    "pest",
-    "ctest",
-    "karma",
-    "cypress",
-    "playwright",
-    "behat",
-    "cucumber",
-    "bats",
-    "busted",
-    "prove",
-    "gotestsum",
-    "nosetests",
-    "cargo-nextest",
-    "testcafe",
-    "trial",
-    "stestr",
-];
+const RUNNERS: &str = "\
+    pytest py.test tox nox vitest jest mocha ava rspec phpunit pest ctest karma cypress \
+    playwright behat cucumber bats busted prove gotestsum nosetests cargo-nextest testcafe trial \
+    stestr";
 /// Programs that do what their words say.
-const TASKS: &[&str] = &[
-    "make",
-    "gmake",
-    "just",
-    "task",
-    "bazel",
-    "bazelisk",
-    "gradle",
-    "gradlew",
-    "mvn",
-    "mvnw",
-    "nx",
-    "turbo",
-    "ninja",
-    "rake",
-    "composer",
-    "mise",
-    "moon",
-    "deno",
-    "dotnet",
-    "swift",
-    "mix",
-    "rails",
-    "flutter",
-    "dart",
-    "zig",
-    "sbt",
-    "lein",
-    "stack",
-    "cabal",
-    "dune",
-    "ng",
-    "xcodebuild",
-    "gleam",
-    "crystal",
-    "meson",
-    "pants",
-    "buck2",
-];
+const TASKS: &str = "\
+    make gmake just task bazel bazelisk gradle gradlew mvn mvnw nx turbo ninja rake composer \
+    mise moon deno dotnet swift mix rails flutter dart zig sbt lein stack cabal dune ng \
+    xcodebuild gleam crystal meson pants buck2";
 /// Those among them whose other words build.
-const BUILDERS: &[&str] = &[
-    "make", "gmake", "ninja", "gradle", "gradlew", "mvn", "mvnw", "bazel", "dotnet", "swift",
-];
-const PACKAGERS: &[&str] = &["npm", "pnpm", "yarn", "bun"];
+const BUILDERS: &str = "make gmake ninja gradle gradlew mvn mvnw bazel dotnet swift";
+const PACKAGERS: &str = "npm pnpm yarn bun";
 /// Programs that build or lint, whatever follows.
-const CHECKERS: &[&str] = &[
-    "tsc",
-    "eslint",
-    "ruff",
-    "mypy",
-    "pyright",
-    "golangci-lint",
-    "webpack",
-    "rollup",
-    "esbuild",
-    "rustc",
-    "gcc",
-    "g++",
-    "clang",
-    "javac",
-    "shellcheck",
-    "biome",
-    "flake8",
-    "pylint",
-];
+const CHECKERS: &str = "\
+    tsc eslint ruff mypy pyright golangci-lint webpack rollup esbuild rustc gcc g++ clang javac \
+    shellcheck biome flake8 pylint";
 /// Words of a task that runs tests.
-const TESTING: &[&str] = &[
-    "test",
-    "tests",
-    "check",
-    "verify",
-    "spec",
-    "specs",
-    "e2e",
-    "unittest",
-    "citest",
-    "connectedcheck",
-];
+const TESTING: &str = "test tests check verify spec specs e2e unittest citest connectedcheck";
 /// Words of a packager that change what is installed.
-const INSTALLING: &[&str] = &[
-    "install",
-    "i",
-    "add",
-    "remove",
-    "uninstall",
-    "publish",
-    "create",
-    "init",
-    "update",
-];
+const INSTALLING: &str = "install i add remove uninstall publish create init update";
+
+/// Whether a word stands in a list of words.
+fn among(list: &str, word: &str) -> bool {
+    list.split_ascii_whitespace().any(|one| one == word)
+}
 
 /// What a command line does; of several things the weightiest.
 pub(super) fn ran(command: &str) -> Option<Ran> {
@@ -188,8 +92,8 @@ fn ran_by(part: &str) -> Option<Ran> {
         let between = wrapped
             && (word.starts_with('-')
                 || word.starts_with(|c: char| c.is_ascii_digit())
-                || BETWEEN.contains(word));
-        if WRAPPERS.contains(&name_of(word)) {
+                || among(BETWEEN, word));
+        if among(WRAPPERS, name_of(word)) {
             wrapped = true;
         } else if !assigns && !between {
             break;
@@ -209,28 +113,15 @@ fn does(program: &str, words: &[&str]) -> Option<Ran> {
         .filter(|word| !word.starts_with(['-', '+']))
         .collect();
     let first = said.first().copied().unwrap_or_default();
-    let one_of = |list: &[&str]| list.contains(&first);
+    let one_of = |list: &str| among(list, first);
     let tests = said.iter().any(|word| is_testing(word));
     match name {
-        "cargo"
-            if one_of(&[
-                "test",
-                "t",
-                "nextest",
-                "llvm-cov",
-                "tarpaulin",
-                "miri",
-                "mutants",
-            ]) =>
-        {
-            Some(Ran::Tests)
-        }
+        "cargo" if one_of("test t nextest llvm-cov tarpaulin miri mutants") => Some(Ran::Tests),
         "cargo" if first == "xtask" && tests => Some(Ran::Tests),
-        "cargo" if one_of(&["build", "b", "check", "c", "clippy", "doc"]) => Some(Ran::Build),
+        "cargo" if one_of("build b check c clippy doc") => Some(Ran::Build),
         "go" if first == "test" => Some(Ran::Tests),
-        "go" if one_of(&["build", "vet"]) => Some(Ran::Build),
+        "go" if one_of("build vet") => Some(Ran::Build),
         "git" => {
-            let commits = ["commit", "merge", "revert", "cherry-pick"];
             // `-C FOLDER` and `-c NAME=VALUE` come before the verb.
             let mut words = words.iter();
             let verb = loop {
@@ -242,7 +133,7 @@ fn does(program: &str, words: &[&str]) -> Option<Ran> {
                     other => break other,
                 }
             };
-            verb.filter(|verb| commits.contains(verb))
+            verb.filter(|verb| among("commit merge revert cherry-pick", verb))
                 .map(|_| Ran::Commit)
         }
         "node" if words.contains(&"--test") => Some(Ran::Tests),
@@ -250,24 +141,23 @@ fn does(program: &str, words: &[&str]) -> Option<Ran> {
         "docker" | "podman" if said.contains(&"build") => Some(Ran::Build),
         "python" | "python2" | "python3" | "py" | "pypy3" => {
             let module = words.iter().skip_while(|word| **word != "-m").nth(1);
-            let by_module =
-                module.is_some_and(|m| ["pytest", "unittest", "nose", "tox"].contains(m));
+            let by_module = module.is_some_and(|module| among("pytest unittest nose tox", module));
             let managed = first.ends_with("manage.py") && said.contains(&"test");
             let script =
                 name_of(first).starts_with("test_") || name_of(first).starts_with("run_tests");
             (by_module || managed || script).then_some(Ran::Tests)
         }
-        name if RUNNERS.contains(&name) => Some(Ran::Tests),
-        name if PACKAGERS.contains(&name) => packager(&said),
-        name if TASKS.contains(&name) => {
-            let builds = BUILDERS.contains(&name) && !said.contains(&"clean");
+        name if among(RUNNERS, name) => Some(Ran::Tests),
+        name if among(PACKAGERS, name) => packager(&said),
+        name if among(TASKS, name) => {
+            let builds = among(BUILDERS, name) && !said.contains(&"clean");
             if tests {
                 Some(Ran::Tests)
             } else {
                 builds.then_some(Ran::Build)
             }
         }
-        name if CHECKERS.contains(&name) => Some(Ran::Build),
+        name if among(CHECKERS, name) => Some(Ran::Build),
         // A script of the project's own: `./test.sh`, `scripts/run-tests`, `.ci/run`.
         _ if program.contains('/') => {
             let of_tests = program
@@ -281,28 +171,28 @@ fn does(program: &str, words: &[&str]) -> Option<Ran> {
 
 /// `npm test`, `npm run test:unit`, `yarn workspace web test`.
 fn packager(said: &[&str]) -> Option<Ran> {
-    if said.iter().take(2).any(|word| INSTALLING.contains(word)) {
+    if said.iter().take(2).any(|word| among(INSTALLING, word)) {
         return None;
     }
     let runs = said
         .iter()
-        .position(|word| ["run", "run-script", "workspace"].contains(word));
+        .position(|word| among("run run-script workspace", word));
     let scripts = runs.map_or(said, |at| said.get(at + 1..).unwrap_or_default());
     let short = said.first().is_some_and(|word| ["t", "tst"].contains(word));
     if short || scripts.iter().any(|word| is_testing(word)) {
         return Some(Ran::Tests);
     }
-    let building = ["build", "lint", "typecheck", "tsc", "compile"];
+    let builds = |part| among("build lint typecheck tsc compile", part);
     let builds = scripts
         .iter()
-        .any(|word| word.split([':', '-']).any(|part| building.contains(&part)));
+        .any(|word| word.split([':', '-']).any(builds));
     builds.then_some(Ran::Build)
 }
 
 /// Whether one of the words in `word` is of tests: `test:unit`, `:app:test`, `integration-tests`.
 fn is_testing(word: &str) -> bool {
     let mut parts = word.split([':', '-', '_', '.', '/']);
-    parts.any(|part| TESTING.contains(&part.to_ascii_lowercase().as_str()))
+    parts.any(|part| among(TESTING, &part.to_ascii_lowercase()))
 }
 
 /// The name of a program, without its folder and version.
