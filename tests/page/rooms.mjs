@@ -9,10 +9,10 @@ const shell = fs.readFileSync(new URL("../../crates/reprise-page/src/shell.rs", 
 
 /** The routes of the router: `GET /timeline`. */
 export function routes() {
-  const signOut = /SIGN_OUT: &str = "([^"]+)"/.exec(shell)[1];
+  const named = Object.fromEntries([...shell.matchAll(/const (SIGN_OUT|SWITCH): &str = "([^"]+)"/g)].map((one) => one.slice(1)));
   const found = [];
-  for (const [, name, how] of source.matchAll(/\.route\(\s*("[^"]+"|shell::SIGN_OUT),\s*((?:[^()]|\([^()]*\))*)\)/g)) {
-    const address = name === "shell::SIGN_OUT" ? signOut : name.slice(1, -1);
+  for (const [, name, how] of source.matchAll(/\.route\(\s*("[^"]+"|shell::\w+),\s*((?:[^()]|\([^()]*\))*)\)/g)) {
+    const address = name.startsWith("shell::") ? named[name.slice(7)] : name.slice(1, -1);
     for (const [, method] of how.matchAll(/\b(get|post)\(/g)) found.push(`${method.toUpperCase()} ${address}`);
   }
   return found;
@@ -21,30 +21,39 @@ export function routes() {
 /** What is no room: it answers no page, or none to whoever is signed in. */
 export const NO_ROOMS = {
   "GET /live": "a stream of events",
-  "GET /assets/{version}/{name}": "the style, the script, the picture",
+  "GET /map/around": "what the picture is drawn from",
+  "GET /assets/{version}/{name}": "the style, the script, the pictures",
   "GET /care/backup": "a file to be saved",
 };
 
 /** Where each room is found in a lived-in memory; a room that needs a visit's own doing goes there. */
 export const ROOMS = {
   "GET /": () => ["/"],
+  "GET /needs": () => ["/needs"],
   "GET /timeline": () => ["/timeline", "/timeline?kind=finding&since=2020-01-01"],
+  "GET /knowledge": () => ["/knowledge"],
+  "GET /projects": () => ["/projects"],
+  "GET /map": (lived) => ["/map", `/map?around=${lived.told[0].id}`],
   "GET /search": (lived) => ["/search", `/search?q=${asked(lived)}`, `/search?q=${asked(lived)}&scope=local%2Bglobal&back=3`,
-    `/search?q=${asked(lived)}&top_k=1&expected=${lived.records.at(-1).id}`],
+    `/search?q=${asked(lived)}&top_k=1&expected=${lived.records.at(-1).id}`, "/search?q=zxqv+wvut+never"],
   "GET /prompts": () => ["/prompts", "/prompts?session=now"],
-  "GET /prompts/{id}": (lived) => lived.prompts.slice(0, 2).map((one) => `/prompts/${one.id}`),
-  "GET /records/{id}": (lived) => lived.told.map((one) => `/records/${one.id}`),
-  "GET /records/{id}/forget": (lived) => lived.told.map((one) => `/records/${one.id}/forget`),
+  "GET /prompts/{id}": (lived) => lived.prompts.slice(0, 1).map((one) => `/prompts/${one.id}`),
+  "GET /activity": () => ["/activity"],
+  "GET /learning": () => ["/learning"],
+  "GET /records/{id}": (lived) => lived.told.slice(0, 2).map((one) => `/records/${one.id}`),
+  "GET /records/{id}/forget": (lived) => [`/records/${lived.told[0].id}/forget`],
   "GET /records/{id}/publish": (lived) => [`/records/${lived.told[0].id}/publish?title=${encodeURIComponent(lived.say(3))}`],
   "GET /forgotten/{number}": (lived) => lived.forgotten ? [lived.forgotten] : [],
-  "GET /knowledge": () => ["/knowledge"],
+  "GET /done": () => ["/done"],
   "GET /knowledge/review": () => ["/knowledge/review"],
-  "GET /learning": () => ["/learning"],
+  "GET /knowledge/tidy": () => ["/knowledge/tidy"],
   "GET /workspace": (lived) => ["/workspace", "/workspace?branch=waiting", `/workspace?of=${lived.commit}`],
   "GET /global": () => ["/global"],
   "GET /global/{id}": (lived) => lived.published.map((id) => `/global/${id}`),
   "GET /care": () => ["/care"],
   "GET /care/audit": () => ["/care/audit"],
+  "GET /users": () => ["/users"],
+  "GET /inventory": () => ["/inventory"],
   "GET /enter/{secret}": () => ["/enter/expired"],
 };
 
@@ -144,7 +153,7 @@ async function grow(house, say) {
 
 /** A tab of a lived-in memory. */
 export async function visit(house, lived, options = {}, ...flags) {
-  const tab = await house.tab(lived.user, options, ...flags);
+  const tab = await house.tab(lived.user, options, "--all-users", ...flags);
   return { ...lived, tab };
 }
 
@@ -153,7 +162,7 @@ export async function forgetOne(visited) {
   const { tab } = visited;
   const gone = visited.records.find((one) => one.text.startsWith("it was said") || one.text.startsWith("A buffer"));
   await tab.goto(`${tab.origin}/records/${gone.id}/forget`);
-  await tab.click("button.danger");
+  await tab.click("main button.danger");
   visited.forgotten = new URL(tab.url()).pathname;
   visited.records = visited.records.filter((one) => one !== gone);
 }

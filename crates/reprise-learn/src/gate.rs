@@ -4,10 +4,10 @@
 //! It measures whether quality can be predicted from the records used, not whether the reported
 //! qualities are honest; the cap bounds the effect of dishonest ones.
 
+use reprise_types::limits::LEARNING_RUNS_MIN;
+
 /// Decay of a run's weight with every later run: an effective window of about 200 runs.
 const DECAY: f64 = 0.995;
-/// Runs below which the gate stays closed.
-const RUNS_MIN: u32 = 15;
 /// The t value at which the gate begins to open; it is open a whole t later.
 const T_CLOSED: f64 = 1.8;
 
@@ -66,7 +66,7 @@ impl Gate {
     /// undefined.
     pub(crate) fn t(&self) -> f64 {
         let [n, b, e, q, bb, be, bq, ee, eq, qq] = self.moments;
-        if self.runs < RUNS_MIN || n <= 3.0 {
+        if self.runs < LEARNING_RUNS_MIN || n <= 3.0 {
             return 0.0;
         }
         // Centred sums of squares and products.

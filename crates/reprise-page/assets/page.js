@@ -1,83 +1,79 @@
 // @ts-check
-// What a browser with script adds: search while typing, news as they come, copying, one key.
-// Every room works without it.
+// What a browser with script adds. Every room works without it; each part stands in a module of its
+// own and finds by itself whether the room has what it is for.
+import { ask } from "./ask.js";
+import { list } from "./list.js";
+import { map } from "./map.js";
+import { palette } from "./palette.js";
 
 /** Milliseconds between two looks at what is new. */
 const CALM = 1000;
 
-const said = document.getElementById("said");
-
 /** @param {string | null | undefined} text */
-function say(text) {
+export function say(text) {
+  const said = document.getElementById("said");
   if (said) said.textContent = text ?? "";
 }
 
 /**
  * A page of this daemon, parsed and inert.
  * @param {string} address
- * @param {AbortSignal} [signal]
  */
-async function fetched(address, signal) {
-  const answer = await fetch(address, { signal, credentials: "same-origin" });
-  const text = await answer.text();
-  return { ok: answer.ok, page: new DOMParser().parseFromString(text, "text/html") };
+export async function fetched(address) {
+  try {
+    const answer = await fetch(address, { credentials: "same-origin" });
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    return { ok: answer.ok, page };
+  } catch {
+    say("The daemon does not answer; run `reprise open`.");
+    return { ok: false, page: undefined };
+  }
 }
 
 /**
- * Puts the children of `from` in place of those of `into`.
- * @param {Element} into
- * @param {Element | null} from
+ * Puts what an address answers into a place.
+ * @param {Element} place
+ * @param {string} address
  */
-function swap(into, from) {
-  if (!from) return;
-  into.replaceChildren(...from.childNodes);
-  copiers(into);
+export async function load(place, address) {
+  const { ok, page } = await fetched(address);
+  if (!ok || !page) return false;
+  place.replaceChildren(...page.body.childNodes);
+  dress(place);
+  return true;
 }
 
-/** Search while typing: at most one question under way, the last one wins. */
-function typing() {
-  const form = document.querySelector("form[data-typing]");
-  const results = document.getElementById("results");
-  if (!(form instanceof HTMLFormElement) || !results) return;
-  const question = form.elements.namedItem("q");
-  if (!(question instanceof HTMLInputElement)) return;
-  let underWay = false;
-  let asked = address();
-  function address() {
-    const fields = new URLSearchParams();
-    if (!(form instanceof HTMLFormElement)) return "/search";
-    for (const [name, value] of new FormData(form)) if (value) fields.append(name, String(value));
-    return "/search?" + fields;
+/**
+ * A button beside each text that is meant to be taken elsewhere.
+ * @param {ParentNode} within
+ */
+export function dress(within) {
+  for (const text of within.querySelectorAll("[data-copy]")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "quiet";
+    button.textContent = "Copy";
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(text.textContent ?? "");
+      say("Copied.");
+      button.textContent = "Copied";
+    });
+    text.before(button);
+    text.removeAttribute("data-copy");
   }
-  async function ask() {
-    const wanted = address();
-    if (underWay || wanted === asked || !results) return;
-    asked = wanted;
-    underWay = true;
-    results.setAttribute("aria-busy", "true");
-    try {
-      const { page } = await fetched(wanted);
-      swap(results, page.getElementById("results") ?? page.querySelector("main"));
-      history.replaceState(null, "", wanted);
-      say(results.querySelector("[data-count]")?.textContent);
-    } catch {
-      say(said?.dataset.noAnswer);
-    }
-    results.removeAttribute("aria-busy");
-    underWay = false;
-    if (address() !== asked) ask();
+}
+
+/** What comes after the page, since it has to compare records. */
+function later() {
+  for (const place of document.querySelectorAll("[data-load]")) {
+    if (place instanceof HTMLElement) load(place, place.dataset.load ?? "");
   }
-  form.addEventListener("input", ask);
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    ask();
-  });
 }
 
 /** News as they come, while somebody looks: a hidden tab holds no connection. */
 function live() {
   const place = document.querySelector("[data-live]");
-  if (!place) return;
+  if (!(place instanceof HTMLElement)) return;
   /** @type {EventSource | undefined} */
   let source;
   /** @type {number | undefined} */
@@ -85,12 +81,10 @@ function live() {
   async function look() {
     waiting = undefined;
     if (!place || place.contains(document.activeElement)) return;
-    try {
-      const { ok, page } = await fetched(location.href);
-      if (ok) swap(place, page.querySelector("[data-live]"));
-    } catch {
-      say(said?.dataset.noAnswer);
-    }
+    if (place.querySelector("input:checked, .row.on")) return;
+    const { ok, page } = await fetched(location.href);
+    const now = page?.querySelector("[data-live]");
+    if (ok && now) place.replaceChildren(...now.childNodes);
   }
   function open() {
     source = new EventSource("/live");
@@ -110,68 +104,58 @@ function live() {
   if (!document.hidden) open();
 }
 
-/**
- * A button beside each text that is meant to be taken elsewhere.
- * @param {ParentNode} within
- */
-function copiers(within) {
-  for (const text of within.querySelectorAll("[data-copy]")) {
-    if (text.parentElement?.previousElementSibling?.matches("button")) continue;
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "quiet";
-    button.textContent = said?.dataset.copySays ?? "";
-    button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(text.textContent ?? "");
-      say(said?.dataset.copied);
-    });
-    text.parentElement?.before(button);
-  }
-}
-
-/** The value beside a slider. */
-function sliders() {
-  for (const slider of document.querySelectorAll("input[data-says]")) {
-    if (!(slider instanceof HTMLInputElement)) continue;
-    const output = document.getElementById(slider.dataset.says ?? "");
-    slider.addEventListener("input", () => {
-      if (output) output.textContent = slider.value;
-    });
-  }
-}
-
-/** One key leads to the question, from another room too. */
-function keys() {
-  const field = () => document.querySelector("[data-key='/']");
-  const question = field();
-  if (location.hash === "#ask" && question instanceof HTMLElement) question.focus();
-  document.addEventListener("keydown", (event) => {
-    const target = event.target;
-    const writes = target instanceof HTMLElement && target.matches("input, textarea, select");
-    if (event.key !== "/" || writes || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    const question = field();
-    if (question instanceof HTMLElement) question.focus();
-    else location.href = "/search#ask";
+/** A menu or a chip that is open closes at a click elsewhere and by Escape, which gives the focus back. */
+function menus() {
+  const open = () => document.querySelectorAll("details.menu[open], details.f[open]");
+  document.addEventListener("click", (event) => {
+    for (const menu of open()) {
+      if (event.target instanceof Node && !menu.contains(event.target)) menu.removeAttribute("open");
+    }
   });
-}
-
-/** One key answers the pair that has the focus. */
-function answers() {
   document.addEventListener("keydown", (event) => {
-    const pair = event.target instanceof Element && event.target.closest("[data-pair]");
-    if (!pair || event.ctrlKey || event.metaKey || event.altKey) return;
-    const button = pair.querySelector(`button[data-answer="${CSS.escape(event.key)}"]`);
-    if (!(button instanceof HTMLElement)) return;
-    event.preventDefault();
-    button.click();
+    if (event.key !== "Escape") return;
+    for (const menu of open()) {
+      menu.removeAttribute("open");
+      menu.querySelector("summary")?.focus();
+    }
   });
+  document.addEventListener("toggle", (event) => {
+    const chip = event.target;
+    if (!(chip instanceof HTMLDetailsElement) || !chip.open) return;
+    if (!chip.matches(".f, .act")) return;
+    const field = chip.querySelector("input:not([type=hidden]), select, textarea");
+    if (field instanceof HTMLElement) field.focus();
+  }, true);
 }
 
-answers();
-typing();
+/** What was just done goes away by itself once it was long enough there to be read, unless it is used. */
+function toasts() {
+  const toast = document.querySelector(".toast");
+  if (!(toast instanceof HTMLElement) || location.pathname === "/inventory") return;
+  const close = document.createElement("button");
+  close.type = "button";
+  close.setAttribute("aria-label", "Close");
+  close.textContent = "\u00d7";
+  close.addEventListener("click", () => toast.remove());
+  toast.append(close);
+  const address = new URL(location.href);
+  for (const told of ["done", "answered", "again", "merged", "taken", "verified"]) address.searchParams.delete(told);
+  history.replaceState(null, "", address);
+}
+
+/** An act that an address names is opened: `/records/ID#edit`. */
+function named() {
+  const act = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
+  if (act instanceof HTMLDetailsElement) act.open = true;
+}
+
+dress(document);
+menus();
+toasts();
+named();
+list();
+ask();
+palette();
+map();
 live();
-copiers(document);
-sliders();
-keys();
-document.querySelector(".notice")?.scrollIntoView({ block: "nearest" });
+later();

@@ -1,11 +1,9 @@
 //! Pictures, drawn on the server: each stands beside a table or a list that says the same.
 
-use std::f64::consts::TAU;
-
 use maud::{Markup, html};
-use reprise_types::{RankSignal, RecordId, Related};
+use reprise_types::RankSignal;
 
-use crate::strings as s;
+use crate::words;
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 200.0;
@@ -13,7 +11,8 @@ const HEIGHT: f64 = 200.0;
 const LEFT: f64 = 56.0;
 const BOTTOM: f64 = 24.0;
 const TOP: f64 = 10.0;
-/// What says how rarely any record answers, and how likely the question is about something else.
+/// What says how rarely any record answers, and how likely the question is about something else: a
+/// reader of one record's reasons has no use for it.
 const THE_SAME_FOR_ALL: [&str; 2] = ["base_rate", "doubt"];
 /// Points of one line; more are thinned out.
 const POINTS_MAX: usize = 360;
@@ -94,38 +93,30 @@ fn tick(value: f64, top: f64) -> String {
     if top <= 2.0 {
         return format!("{value:.1}");
     }
-    s::words::count(value as u64)
+    words::count(value as u64)
 }
 
 /// The parts of a score as a table with a bar a row, the strongest first.
 pub(crate) fn signals(signals: &[RankSignal]) -> Markup {
-    let mut sorted: Vec<&RankSignal> = signals.iter().collect();
+    let differs = |signal: &&RankSignal| !THE_SAME_FOR_ALL.contains(&signal.name.as_str());
+    let moves = |signal: &&RankSignal| signal.contribution.abs() > 0.0005;
+    let mut sorted: Vec<&RankSignal> = signals.iter().filter(differs).filter(moves).collect();
     let weight = |signal: &RankSignal| signal.contribution.abs();
     sorted.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
-    // The bars compare what differs between records.
-    let differs = |signal: &&RankSignal| !THE_SAME_FOR_ALL.contains(&signal.name.as_str());
-    let others = signals.iter().filter(differs);
-    let most = others.map(weight).fold(f32::EPSILON, f32::max);
+    let most = sorted.first().map_or(1.0, |one| weight(one));
     html! {
-        div class="scroll" tabindex="0" role="group" aria-label=(s::SIGNALS) {
-            table class="signals" {
-                caption { (s::SIGNALS_SAY) }
-                thead { tr {
-                    th scope="col" { (s::SIGNAL) }
-                    td {}
-                    @for name in [s::CONTRIBUTION, s::VALUE, s::WEIGHT] {
-                        th scope="col" class="number" { (name) }
-                    }
-                } }
-                tbody {
-                    @for signal in sorted {
-                        tr {
-                            th scope="row" { (signal.name) }
-                            td { (bar(signal.contribution / most)) }
-                            td class="number" { (format!("{:+.3}", signal.contribution)) }
-                            td class="number" { (format!("{:.3}", signal.value)) }
-                            td class="number" { (format!("{:.3}", signal.weight)) }
-                        }
+        table class="signals" aria-label="What moved the score" {
+            thead { tr {
+                th scope="col" { "Signal" } td class="bar-cell" {}
+                @for name in ["Adds", "Value"] { th scope="col" class="number" { (name) } }
+            } }
+            tbody {
+                @for signal in sorted {
+                    tr {
+                        th scope="row" { (signal.name.replace('_', " ")) }
+                        td class="bar-cell" { (bar(signal.contribution / most)) }
+                        td class="number" { (format!("{:+.2}", signal.contribution)) }
+                        td class="number" { (format!("{:.2}", signal.value)) }
                     }
                 }
             }
@@ -152,59 +143,33 @@ fn bar(share: f32) -> Markup {
     }
 }
 
-/// A share of 0..1 as a bar from the left.
-pub(crate) fn meter(share: f32) -> Markup {
-    let length = share.clamp(0.0, 1.0) * 100.0;
-    html! {
-        svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" {
-            rect class="rest" width="100" height="8" {}
-            rect class="adds" width=(format!("{length:.1}")) height="8" {}
-        }
-    }
+/// One bar of a picture over time: what it is called, how high, and where it leads.
+#[derive(Debug)]
+pub(crate) struct Bar {
+    pub(crate) name: String,
+    pub(crate) count: usize,
+    pub(crate) path: Option<String>,
 }
 
-/// A record in the middle and around it, ring by ring, those that links lead to; the numbers are
-/// those of the list beside it.
-pub(crate) fn neighbourhood(middle: RecordId, related: &[(Related, String)]) -> Markup {
-    const SIDE: f64 = 480.0;
-    let rings = related.iter().map(|(one, _)| one.depth).max().unwrap_or(1);
-    let ring = (SIDE / 2.0 - 22.0) / rings as f64;
-    let centre = (SIDE / 2.0, SIDE / 2.0);
-    let place_of = |at: usize| -> (f64, f64) {
-        let Some((one, _)) = related.get(at) else {
-            return centre;
-        };
-        let all = || related.iter().enumerate();
-        let on_ring = || all().filter(|(_, (other, _))| other.depth == one.depth);
-        let turn = on_ring().take_while(|(other, _)| *other < at).count() as f64;
-        // Each ring begins a little later, so that spokes do not cover each other.
-        let angle = TAU * turn / on_ring().count() as f64 + 0.4 * one.depth as f64;
-        let radius = ring * one.depth as f64;
-        (
-            centre.0 + radius * angle.sin(),
-            centre.1 - radius * angle.cos(),
-        )
-    };
-    let spot = |id: RecordId| {
-        let at = related.iter().position(|(one, _)| one.link.record == id);
-        at.filter(|_| id != middle).map_or(centre, place_of)
-    };
+/// Bars beside each other; one that leads somewhere is a link that says its number.
+pub(crate) fn bars(says: &str, bars: &[Bar]) -> Markup {
+    let most = bars.iter().map(|bar| bar.count).max().unwrap_or(0).max(1);
     html! {
-        svg class="graph" viewBox=(format!("0 0 {SIDE} {SIDE}")) aria-hidden="true" {
-            @for (at, (one, _)) in related.iter().enumerate() {
-                @let (from, to) = (spot(one.via), place_of(at));
-                path class="grid"
-                    d=(format!("M{:.1} {:.1}L{:.1} {:.1}", from.0, from.1, to.0, to.1)) {
-
-                }
-            }
-            circle class="middle" cx=(centre.0) cy=(centre.1) r="14" {}
-            @for at in 0..related.len() {
-                @let to = place_of(at);
-                circle cx=(format!("{:.1}", to.0)) cy=(format!("{:.1}", to.1)) r="12" {}
-                text x=(format!("{:.1}", to.0)) y=(format!("{:.1}", to.1 + 4.0))
-                    text-anchor="middle" {
-                    (at + 1)
+        div class="spark" role="group" aria-label=(says) {
+            @for bar in bars {
+                @let height = 100.0 * bar.count as f64 / most as f64;
+                @let picture = html! {
+                    svg viewBox="0 0 10 100" preserveAspectRatio="none" aria-hidden="true" {
+                        rect x="0" width="10" y=(format!("{:.1}", 100.0 - height))
+                            height=(format!("{height:.1}")) rx="1" {}
+                    }
+                };
+                @match &bar.path {
+                    Some(path) if bar.count > 0 => {
+                        a href=(path) title=(format!("{}: {}", bar.name, bar.count))
+                            aria-label=(format!("{}: {}", bar.name, bar.count)) { (picture) }
+                    }
+                    _ => { span title=(format!("{}: {}", bar.name, bar.count)) { (picture) } }
                 }
             }
         }
@@ -251,7 +216,8 @@ mod tests {
         let table = signals(&all).into_string();
         let (strong, weak) = (table.find("strong").unwrap(), table.find("weak").unwrap());
         assert!(strong < weak);
-        assert_eq!(table.matches("width=\"50.0\"").count(), 2, "{table}");
+        assert_eq!(table.matches("width=\"50.0\"").count(), 1, "{table}");
         assert!(table.contains("width=\"2.5\""), "{table}");
+        assert!(!table.contains("base"), "{table}");
     }
 }

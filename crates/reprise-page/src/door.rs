@@ -2,6 +2,7 @@
 //!
 //! Secrets and their ends.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -19,9 +20,11 @@ const HELD_MAX: usize = 64;
 
 /// What a link lets in to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Grant {
-    pub(crate) user: UserId,
-    pub(crate) read_only: bool,
+pub struct Grant {
+    pub user: UserId,
+    pub read_only: bool,
+    /// Whether it may go on to the memories of other users: for whoever owns the machine.
+    pub operator: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +40,8 @@ pub struct Link {
 pub(crate) struct Visit {
     pub(crate) user: UserId,
     pub(crate) read_only: bool,
+    /// It may go on to the memories of others.
+    pub(crate) operator: bool,
     /// What every form of this session carries.
     pub(crate) form_token: String,
     pub(crate) session: Hash,
@@ -57,7 +62,8 @@ struct Session {
     grant: Grant,
     form_token: String,
     seen: DateTime<Utc>,
-    undo: Undo,
+    /// What was done, by whose memory it was done in.
+    undo: BTreeMap<UserId, Undo>,
 }
 
 /// Links and sessions of one daemon. Of secrets only hashes are held.
@@ -106,7 +112,7 @@ impl Door {
             grant: link.grant,
             form_token,
             seen: now,
-            undo: Undo::default(),
+            undo: BTreeMap::new(),
         });
         Some(secret)
     }
@@ -122,6 +128,7 @@ impl Door {
         Some(Visit {
             user: session.grant.user.clone(),
             read_only: session.grant.read_only,
+            operator: session.grant.operator,
             form_token: session.form_token.clone(),
             session: session.hash,
         })
@@ -137,7 +144,18 @@ impl Door {
         let mut held = self.held();
         let mut sessions = held.sessions.iter_mut();
         let session = sessions.find(|session| session.hash == visit.session)?;
-        Some(with(&mut session.undo))
+        Some(with(session.undo.entry(visit.user.clone()).or_default()))
+    }
+
+    /// Goes on to another user's memory. A form of the one before is of no use there.
+    pub(crate) fn switch(&self, visit: &Visit, user: UserId) -> std::io::Result<()> {
+        let form_token = secret()?;
+        let mut held = self.held();
+        let own = |session: &&mut Session| session.hash == visit.session && session.grant.operator;
+        if let Some(session) = held.sessions.iter_mut().find(own) {
+            (session.grant.user, session.form_token) = (user, form_token);
+        }
+        Ok(())
     }
 }
 
@@ -159,6 +177,7 @@ mod tests {
         Grant {
             user: "ada".parse().unwrap(),
             read_only: false,
+            operator: false,
         }
     }
 
@@ -194,6 +213,28 @@ mod tests {
         assert!(door.visit(&kept, later + SESSION).is_some());
         let forgotten = later + SESSION * 2 + TimeDelta::seconds(1);
         assert!(door.visit(&kept, forgotten).is_none());
+    }
+
+    #[test]
+    fn only_an_operator_goes_on_to_another_memory_and_leaves_his_forms_behind() {
+        let (door, now) = (Door::default(), DateTime::UNIX_EPOCH);
+        for operator in [false, true] {
+            let link = door
+                .link(
+                    Grant {
+                        operator,
+                        ..grant()
+                    },
+                    now,
+                )
+                .unwrap();
+            let session = door.enter(secret_of(&link), now).unwrap();
+            let before = door.visit(&session, now).unwrap();
+            door.switch(&before, "bob".parse().unwrap()).unwrap();
+            let after = door.visit(&session, now).unwrap();
+            assert_eq!(after.user.as_str() == "bob", operator);
+            assert_eq!(after.form_token != before.form_token, operator);
+        }
     }
 
     #[test]

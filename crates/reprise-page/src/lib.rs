@@ -1,36 +1,23 @@
-//! The page: what is remembered, why it came up, and how to put it right, for a person's browser.
+//! The page: what an agent knows, what went into its prompts and whether it helped, and what needs
+//! a person; for a person's browser.
 //!
-//! Templates, styles, script, sign-in and the rooms of the page.
+//! Each room asks memory by operations of the catalogue ([`reprise_operations`]), as every other
+//! face does, and writes what they answer as HTML.
 
 mod assets;
-mod care;
 mod chart;
 mod door;
-mod global;
-mod memory;
+mod host;
+mod markdown;
 mod page;
-mod prompts;
-mod refusal;
+mod pairs;
 mod rooms;
+mod rows;
 mod shell;
-mod strings;
-mod tending;
 mod text;
-mod together;
 mod undo;
-mod workspace;
+mod words;
 
-pub use care::{Backup, Bytes, Neighbour, PageCare, Setting, Token};
-pub use door::Link;
-pub use global::{Abroad, Leaving, PageGlobal, Receipt, TakenBack, Terms, Thing};
-pub use memory::{
-    Alike, Change, Changes, Erased, Growth, Learning, Overview, PageMemory, PastRecall, Recalled,
-    Run, Runs, Seen, Standing, Story, TagCounts, Told, Verdict as Judged, Wording,
-};
+pub use door::{Grant, Link};
+pub use host::{Backup, Bytes, Host, Neighbour, Setting, Token};
 pub use page::Page;
-pub use prompts::{Found, Given, PagePrompts, Prompt, Replay};
-pub use refusal::Refusal;
-pub use tending::{Audit, Consolidation, InDoubt, PageTending, Pair, Tended};
-pub use workspace::{
-    Between, PageWorkspaces, Patch, TrailLine, TrailQuery, Transaction, Tree, Waiting, Word,
-};

@@ -1,8 +1,8 @@
 //! The page as one value: its router, its links, and the guard before every room.
 //!
-//! Host, Origin, cookie, form token, headers.
+//! Host, Origin, cookie, form token, headers; and the one way by which a room asks memory: an
+//! operation of the catalogue, as whoever signed in.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,26 +14,47 @@ use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use reprise_types::UserId;
+use chrono::{DateTime, Utc};
+use reprise_operations::{Memories, Memory, Operation, Problem, Ran};
 use reprise_types::limits::TEXT_BYTES_MAX;
+use reprise_types::{Calendar, Clock};
 
 use crate::door::{Door, Grant, Link, Visit};
-use crate::memory::PageMemory;
-use crate::refusal::Refusal;
-use crate::{assets, shell, strings};
+use crate::host::Host;
+use crate::{assets, shell};
 
 /// Longest form: a text of which each byte is escaped, and room for the rest.
 const BODY_BYTES_MAX: usize = 4 * TEXT_BYTES_MAX;
 /// Nothing but what this daemon serves, and no script or style in a page itself.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
-    connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+    font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; \
+    frame-ancestors 'none'";
+
+const NO_ROOM: &str = "There is no such page here; Home leads to all of them.";
+const SIGNED_OUT_TITLE: &str = "You are not signed in";
+const SIGNED_OUT: &str = "Run `reprise open` on this machine to sign in. A session ends when it is \
+    left, after 12 hours without use, and with the daemon.";
+const WRONG_HOST: &str = "This page is reached by its own name alone; run `reprise open`.";
+const WRONG_ORIGIN: &str = "This form comes from another page; load the page again and send it \
+    from there.";
+const WRONG_FORM: &str = "This form is of an earlier session, or of another user's memory; load \
+    the page again and send it from there.";
+const READ_ONLY: &str = "This session may only read; `reprise open` without --read-only begins one \
+    that may change things.";
+
+/// A sentence on a field of a form or an address.
+pub(crate) fn bad_field(name: &str) -> String {
+    format!("`{name}` cannot be read; correct it and send it again.")
+}
 
 /// The page of one daemon, at one address. Cheap to clone.
 #[derive(Clone)]
 pub struct Page(Arc<Shared>);
 
 struct Shared {
-    memory: Arc<dyn PageMemory>,
+    memories: Memories,
+    host: Arc<dyn Host>,
+    clock: Arc<dyn Clock>,
     door: Door,
     /// The names under which a browser on this machine may reach it.
     hosts: [String; 3],
@@ -49,12 +70,19 @@ impl fmt::Debug for Page {
 }
 
 impl Page {
-    /// The page over `memory`, listened for at `address` by whoever serves it.
+    /// The page over these memories, listened for at `address` by `host`.
     #[must_use]
-    pub fn new(memory: Arc<dyn PageMemory>, address: SocketAddr) -> Self {
+    pub fn new(
+        memories: Memories,
+        host: Arc<dyn Host>,
+        clock: Arc<dyn Clock>,
+        address: SocketAddr,
+    ) -> Self {
         let port = address.port();
         Self(Arc::new(Shared {
-            memory,
+            memories,
+            host,
+            clock,
             door: Door::default(),
             hosts: ["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}")),
             // Cookies know no ports: two daemons of one machine must not share one.
@@ -63,9 +91,8 @@ impl Page {
     }
 
     /// A link that signs a browser in once.
-    pub fn link(&self, user: UserId, read_only: bool) -> std::io::Result<Link> {
-        let grant = Grant { user, read_only };
-        self.0.door.link(grant, self.0.memory.now())
+    pub fn link(&self, grant: Grant) -> std::io::Result<Link> {
+        self.0.door.link(grant, self.now())
     }
 
     pub(crate) fn guarded(&self, rooms: Router<Self>) -> Router {
@@ -76,8 +103,59 @@ impl Page {
             .with_state(self.clone())
     }
 
-    pub(crate) fn memory(&self) -> &dyn PageMemory {
-        &*self.0.memory
+    /// The memory of whoever signed in; a browser is let in by a program of this machine.
+    pub(crate) fn memory(&self, visit: &Visit) -> Memory {
+        let memory = self.0.memories.of(&visit.user).on_machine();
+        memory.asked_by("the page".to_owned()).unnoted()
+    }
+
+    /// What an operation answers.
+    pub(crate) async fn ask<O: Operation>(
+        &self,
+        visit: &Visit,
+        asked: O::Arguments,
+    ) -> Answer<O::Answer> {
+        Ok(self.ran::<O>(visit, asked).await?.answer)
+    }
+
+    /// The same with what was taken out of the arguments.
+    pub(crate) async fn ran<O: Operation>(
+        &self,
+        visit: &Visit,
+        asked: O::Arguments,
+    ) -> Answer<Ran<O::Answer>> {
+        // What an operation holds while it waits is much: on the heap.
+        let ran = Box::pin(async move {
+            let memory = self.memory(visit);
+            reprise_operations::run::<O>(&memory, &asked).await
+        });
+        Ok(ran.await?)
+    }
+
+    /// What an operation answers; nothing where nothing was ever kept, or there is no such record.
+    pub(crate) async fn ask_if<O: Operation>(
+        &self,
+        visit: &Visit,
+        asked: O::Arguments,
+    ) -> Answer<Option<O::Answer>> {
+        found(self.ask::<O>(visit, asked).await)
+    }
+
+    pub(crate) fn memories(&self) -> &Memories {
+        &self.0.memories
+    }
+
+    pub(crate) fn host(&self) -> &dyn Host {
+        &*self.0.host
+    }
+
+    pub(crate) fn now(&self) -> DateTime<Utc> {
+        self.0.clock.now()
+    }
+
+    /// The days of whoever looks, as of now.
+    pub(crate) fn calendar(&self) -> Calendar {
+        Calendar::of_machine(self.now())
     }
 
     pub(crate) fn door(&self) -> &Door {
@@ -99,7 +177,7 @@ impl Page {
             let (name, value) = pair.trim().split_once('=')?;
             (name == self.0.cookie).then_some(value)
         })?;
-        self.0.door.visit(secret, self.0.memory.now())
+        self.0.door.visit(secret, self.now())
     }
 
     fn is_own(&self, host: &str) -> bool {
@@ -110,8 +188,8 @@ impl Page {
 /// What went wrong, as a page.
 #[derive(Debug)]
 pub(crate) struct Trouble {
-    status: StatusCode,
-    sentence: String,
+    pub(crate) status: StatusCode,
+    pub(crate) sentence: String,
 }
 
 impl Trouble {
@@ -125,26 +203,41 @@ impl Trouble {
     }
 }
 
-impl From<Refusal> for Trouble {
-    fn from(refusal: Refusal) -> Self {
-        let status = StatusCode::from_u16(refusal.status);
+impl From<Problem> for Trouble {
+    fn from(problem: Problem) -> Self {
+        let status = StatusCode::from_u16(problem.kind.status());
         Self::new(
             status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
-            refusal.sentence,
+            problem.detail,
         )
     }
 }
 
 impl IntoResponse for Trouble {
     fn into_response(self) -> Response {
-        (self.status, shell::alone(strings::TROUBLE, &self.sentence)).into_response()
+        let title = match self.status {
+            StatusCode::NOT_FOUND => "Not here",
+            StatusCode::FORBIDDEN => "Not allowed",
+            StatusCode::GONE => "Gone",
+            StatusCode::UNAUTHORIZED => SIGNED_OUT_TITLE,
+            _ => "That did not work",
+        };
+        (self.status, shell::alone(title, &self.sentence)).into_response()
     }
 }
 
 pub(crate) type Answer<T> = Result<T, Trouble>;
 
+/// Nothing, where what was asked for is not there.
+pub(crate) fn found<T>(answer: Answer<T>) -> Answer<Option<T>> {
+    match answer {
+        Err(trouble) if trouble.status == StatusCode::NOT_FOUND => Ok(None),
+        answer => answer.map(Some),
+    }
+}
+
 async fn no_room() -> Trouble {
-    Trouble::new(StatusCode::NOT_FOUND, strings::NO_ROOM)
+    Trouble::new(StatusCode::NOT_FOUND, NO_ROOM)
 }
 
 /// Every request passes here, and every answer leaves with the same headers.
@@ -161,7 +254,7 @@ async fn guard(State(page): State<Page>, mut request: Request, next: Next) -> Re
             }
             None if open => next.run(request).await,
             None => {
-                let signed_out = shell::alone(strings::SIGNED_OUT_TITLE, strings::SIGNED_OUT);
+                let signed_out = shell::alone(SIGNED_OUT_TITLE, SIGNED_OUT);
                 (StatusCode::UNAUTHORIZED, signed_out).into_response()
             }
         },
@@ -196,7 +289,7 @@ impl Page {
         let headers = request.headers();
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         if !text("host").is_some_and(|host| self.is_own(host)) {
-            return Err(Trouble::new(StatusCode::FORBIDDEN, strings::WRONG_HOST));
+            return Err(Trouble::new(StatusCode::FORBIDDEN, WRONG_HOST));
         }
         if [Method::GET, Method::HEAD].contains(request.method()) {
             return Ok(());
@@ -208,7 +301,7 @@ impl Page {
         let from_here = text("origin").is_none_or(own_origin)
             && text("sec-fetch-site").is_none_or(|site| site == "same-origin");
         if headers.contains_key("origin") && text("origin").is_none() || !from_here {
-            return Err(Trouble::new(StatusCode::FORBIDDEN, strings::WRONG_ORIGIN));
+            return Err(Trouble::new(StatusCode::FORBIDDEN, WRONG_ORIGIN));
         }
         Ok(())
     }
@@ -219,7 +312,7 @@ impl FromRequestParts<Page> for Visit {
 
     async fn from_request_parts(parts: &mut Parts, _: &Page) -> Answer<Self> {
         let visit = parts.extensions.get::<Self>().cloned();
-        visit.ok_or_else(|| Trouble::new(StatusCode::UNAUTHORIZED, strings::SIGNED_OUT))
+        visit.ok_or_else(|| Trouble::new(StatusCode::UNAUTHORIZED, SIGNED_OUT))
     }
 }
 
@@ -233,7 +326,7 @@ impl<T: std::str::FromStr> FromRequestParts<Page> for Named<T> {
     async fn from_request_parts(parts: &mut Parts, page: &Page) -> Answer<Self> {
         let path = Path::<String>::from_request_parts(parts, page).await;
         let named = path.ok().and_then(|Path(name)| name.parse().ok());
-        let named = named.ok_or_else(|| Trouble::new(StatusCode::NOT_FOUND, strings::NO_ROOM));
+        let named = named.ok_or_else(|| Trouble::new(StatusCode::NOT_FOUND, NO_ROOM));
         named.map(Self)
     }
 }
@@ -242,7 +335,7 @@ impl<T: std::str::FromStr> FromRequestParts<Page> for Named<T> {
 #[derive(Debug)]
 pub(crate) struct Posted {
     pub(crate) visit: Visit,
-    fields: BTreeMap<String, String>,
+    fields: Vec<(String, String)>,
 }
 
 impl Posted {
@@ -253,13 +346,19 @@ impl Posted {
 
     /// A field, which may be empty.
     pub(crate) fn given(&self, name: &str) -> Option<&str> {
-        self.fields.get(name).map(String::as_str)
+        self.all(name).last()
+    }
+
+    /// Every value of a field that is there several times.
+    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        let named = self.fields.iter().filter(move |(own, _)| own == name);
+        named.map(|(_, value)| value.as_str())
     }
 
     /// A field that names something.
     pub(crate) fn read<T: std::str::FromStr>(&self, name: &str) -> Answer<T> {
         let read = self.get(name).parse();
-        read.map_err(|_| Trouble::invalid(strings::bad_field(name)))
+        read.map_err(|_| Trouble::invalid(bad_field(name)))
     }
 }
 
@@ -269,16 +368,18 @@ impl FromRequest<Page> for Posted {
     async fn from_request(request: Request, page: &Page) -> Answer<Self> {
         let (mut parts, body) = request.into_parts();
         let visit = Visit::from_request_parts(&mut parts, page).await?;
-        if visit.read_only && parts.uri.path() != shell::SIGN_OUT {
-            return Err(Trouble::new(StatusCode::FORBIDDEN, strings::READ_ONLY));
+        let leads_on = [shell::SIGN_OUT, shell::SWITCH].contains(&parts.uri.path());
+        if visit.read_only && !leads_on {
+            return Err(Trouble::new(StatusCode::FORBIDDEN, READ_ONLY));
         }
         let request = Request::from_parts(parts, body);
         let form = Form::<Vec<(String, String)>>::from_request(request, page).await;
-        let Form(fields) = form.map_err(|error| Trouble::invalid(strings::bad_form(&error)))?;
-        let fields: BTreeMap<_, _> = fields.into_iter().collect();
+        let Form(fields) = form.map_err(|error| {
+            Trouble::invalid(format!("The form cannot be read ({error}); send it again."))
+        })?;
         let posted = Self { visit, fields };
         if posted.get(shell::FORM_TOKEN) != posted.visit.form_token {
-            return Err(Trouble::new(StatusCode::FORBIDDEN, strings::WRONG_FORM));
+            return Err(Trouble::new(StatusCode::FORBIDDEN, WRONG_FORM));
         }
         Ok(posted)
     }

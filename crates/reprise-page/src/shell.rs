@@ -1,10 +1,9 @@
-//! What stands around every room: head, navigation, forms, notices.
+//! What stands around every room: head, places, menus, forms, toasts.
 
 use maud::{DOCTYPE, Markup, html};
 
 use crate::assets;
 use crate::door::Visit;
-use crate::strings as s;
 
 /// The field of every form that says which session it belongs to.
 pub(crate) const FORM_TOKEN: &str = "form_token";
@@ -12,60 +11,165 @@ pub(crate) const FORM_TOKEN: &str = "form_token";
 /// Where a session is ended.
 pub(crate) const SIGN_OUT: &str = "/sign-out";
 
-/// The rooms in the navigation.
+/// Where one goes on to another user's memory.
+pub(crate) const SWITCH: &str = "/switch";
+
+/// The five places, each with its rooms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Room {
-    Now,
-    Timeline,
-    Search,
-    Prompts,
-    Knowledge,
-    Learning,
-    Workspace,
-    Global,
-    Care,
+pub(crate) enum Place {
+    Home,
+    Memory,
+    Ask,
+    Agents,
+    Shared,
+    /// Behind the menu.
+    Order,
 }
 
-const ROOMS: [(Room, &str, &str); 9] = [
-    (Room::Now, "/", s::NOW),
-    (Room::Timeline, "/timeline", s::TIMELINE),
-    (Room::Search, "/search", s::SEARCH),
-    (Room::Prompts, "/prompts", s::PROMPTS),
-    (Room::Knowledge, "/knowledge", s::KNOWLEDGE),
-    (Room::Learning, "/learning", s::LEARNING),
-    (Room::Workspace, "/workspace", s::WORKSPACE),
-    (Room::Global, "/global", s::GLOBAL),
-    (Room::Care, "/care", s::CARE),
+type Tabs = &'static [(&'static str, &'static str)];
+
+const PLACES: [(Place, &str, &str, Tabs); 5] = [
+    (Place::Home, "/", "Home", &[]),
+    (
+        Place::Memory,
+        "/timeline",
+        "Memory",
+        &[
+            ("/timeline", "Timeline"),
+            ("/knowledge", "Knowledge"),
+            ("/projects", "Projects"),
+            ("/map", "Map"),
+        ],
+    ),
+    (Place::Ask, "/search", "Ask", &[]),
+    (
+        Place::Agents,
+        "/prompts",
+        "Agents",
+        &[
+            ("/prompts", "Prompts"),
+            ("/activity", "Lately"),
+            ("/learning", "Learning"),
+        ],
+    ),
+    (
+        Place::Shared,
+        "/workspace",
+        "Shared",
+        &[("/workspace", "Workspace"), ("/global", "Published")],
+    ),
 ];
 
-/// A room with everything around it. `room` is the one that the navigation marks.
-pub(crate) fn room(visit: &Visit, room: Option<Room>, title: &str, body: &Markup) -> Markup {
-    document(
-        title,
-        &html! {
-            header {
-                a class="brand" href="/" {
-                    img src=(assets::path("icon.svg")) alt="" width="24" height="24"; "Reprise"
+/// What keeps memory in order.
+const ORDER: [(&str, &str); 5] = [
+    ("/knowledge/review", "Contradictions and duplicates"),
+    ("/knowledge/tidy", "Tidy up"),
+    ("/care/audit", "How memory stands"),
+    ("/care", "File, copies, tokens, settings"),
+    ("/done", "What you changed"),
+];
+
+/// Which room it is: the address of its tab, and its title.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room<'a> {
+    pub(crate) place: Place,
+    pub(crate) tab: &'a str,
+    pub(crate) title: &'a str,
+}
+
+impl<'a> Room<'a> {
+    pub(crate) fn new(place: Place, tab: &'a str, title: &'a str) -> Self {
+        Self { place, tab, title }
+    }
+
+    /// The room with everything around it.
+    pub(crate) fn shows(self, visit: &Visit, body: &Markup) -> Markup {
+        let place = PLACES.iter().find(|one| one.0 == self.place);
+        let tabs = place.map_or(&[][..], |one| one.3);
+        let is_named = !matches!(self.place, Place::Home | Place::Ask);
+        document(
+            self.title,
+            &html! {
+                (head(visit, self.place))
+                main id="main" tabindex="-1" {
+                    @if is_named {
+                        div class="title" {
+                            h1 { (self.title) }
+                            @if !tabs.is_empty() {
+                                nav class="tabs" aria-label="Rooms" {
+                                    @for (path, name) in tabs {
+                                        a href=(path)
+                                            aria-current=[(*path == self.tab).then_some("page")] {
+                                            (name)
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    } @else { h1 class="unseen-text" { (self.title) } }
+                    (body)
                 }
-                nav aria-label=(s::ROOMS) {
-                    @for (one, path, name) in ROOMS {
-                        a href=(path) aria-current=[(room == Some(one)).then_some("page")] {
-                            (name)
+                footer class="foot" {
+                    "Served by the daemon on this machine. Only what you publish leaves it, and, \
+                     where a service of published knowledge is set, the questions to it without \
+                     their secrets."
+                }
+            },
+        )
+    }
+}
+
+fn head(visit: &Visit, place: Place) -> Markup {
+    html! {
+        header class="top" {
+            a class="brand" href="/" {
+                img src=(assets::path("icon.svg")) alt="" width="22" height="22"; "Reprise"
+            }
+            nav class="places" aria-label="Places" { (places(place)) }
+            div class="right" {
+                button type="button" class="quiet palette-button" data-palette hidden {
+                    kbd { "Ctrl K" } span class="unseen-text" { "Everything the page can do" }
+                }
+                details class="menu" name="menu" {
+                    summary { (visit.user) (icon("down")) }
+                    div class="pop" {
+                        p class="says" {
+                            "The memory of " b { (visit.user) }
+                            @if visit.read_only { ", to look only" }
+                        }
+                        @if visit.operator { a href="/users" { "Go to another user's memory" } }
+                        @else {
+                            p class="says" {
+                                "`reprise open --all-users` opens a page that goes from user to \
+                                 user."
+                            }
+                        }
+                        hr;
+                        form method="post" action=(SIGN_OUT) {
+                            (token(visit)) button class="link" { "Sign out" }
                         }
                     }
                 }
-                div class="who" {
-                    span class="user" title=(s::WHOSE) { (visit.user) }
-                    @if visit.read_only { span class="badge" { (s::READ_ONLY_BADGE) } }
-                    (form(visit, SIGN_OUT, &html! {
-                        button class="quiet" { (s::SIGN_OUT) }
-                    }))
+                details class="menu" name="menu" {
+                    summary aria-label="Menu" { (icon("menu")) }
+                    nav class="pop" aria-label="Menu" {
+                        div class="only-narrow" { (places(place)) hr; }
+                        @for (path, name) in ORDER { a href=(path) { (name) } }
+                        hr;
+                        a href="/inventory" { "How this page is made" }
+                    }
                 }
             }
-            main id="main" tabindex="-1" { h1 { (title) } (body) }
-            footer { (s::FOOTER) }
-        },
-    )
+        }
+    }
+}
+
+fn places(place: Place) -> Markup {
+    html! {
+        @for (one, path, name, _) in PLACES {
+            a href=(path) aria-current=[(place == one).then_some("page")] { (name) }
+        }
+    }
 }
 
 /// A page of its own, for whoever is not signed in or went astray.
@@ -76,7 +180,7 @@ pub(crate) fn alone(title: &str, sentence: &str) -> Markup {
             main id="main" class="alone" tabindex="-1" {
                 h1 { (title) }
                 p { (sentence) }
-                p { a href="/" { (s::TO_NOW) } }
+                p { a class="button" href="/" { "Home" } }
             }
         },
     )
@@ -96,23 +200,65 @@ fn document(title: &str, body: &Markup) -> Markup {
                 script type="module" src=(assets::path("page.js")) {}
             }
             body {
-                a class="skip" href="#main" { (s::SKIP) }
+                a class="skip" href="#main" { "Skip to the content" }
                 (body)
-                p id="said" class="unseen-text" role="status" data-copy-says=(s::COPY)
-                    data-copied=(s::COPIED) data-no-answer=(s::NO_ANSWER) {}
+                p id="said" class="unseen-text" role="status" {}
             }
         }
     }
 }
 
-/// A form that changes something; nobody who may only read gets one, but for the way out.
+/// A picture of the sheet of icons, which says nothing to whoever cannot see it.
+pub(crate) fn icon(name: &str) -> Markup {
+    html! {
+        svg class="i" aria-hidden="true" {
+            use href=(format!("{}#{name}", assets::path("icons.svg"))) {}
+        }
+    }
+}
+
+/// What every form of a session carries.
+pub(crate) fn token(visit: &Visit) -> Markup {
+    html! { input type="hidden" name=(FORM_TOKEN) value=(visit.form_token); }
+}
+
+/// A form that changes something; nobody who may only read gets one.
 pub(crate) fn form(visit: &Visit, action: &str, fields: &Markup) -> Markup {
     html! {
-        @if !visit.read_only || action == SIGN_OUT {
-            form method="post" action=(action) {
-                input type="hidden" name=(FORM_TOKEN) value=(visit.form_token);
-                (fields)
+        @if !visit.read_only {
+            form method="post" action=(action) { (token(visit)) (fields) }
+        }
+    }
+}
+
+/// Something that was done, said below the page, with the way to take it back.
+pub(crate) fn toast(says: &Markup) -> Markup {
+    html! { div class="toast" role="status" { span { (says) } } }
+}
+
+/// What is folded until somebody wants it; nothing at all where there is nothing in it.
+pub(crate) fn fold(name: &str, count: usize, body: &Markup) -> Markup {
+    html! {
+        @if count > 0 {
+            details class="fold" {
+                summary { (name) " " small { (count) } }
+                (body)
             }
+        }
+    }
+}
+
+/// Names with their numbers.
+pub(crate) fn figures(rows: &[(&str, String)]) -> Markup {
+    html! { dl class="figures" { @for (name, value) in rows { dt { (name) } dd { (value) } } } }
+}
+
+/// A table with its heads.
+pub(crate) fn table(says: &str, heads: &[&str], rows: impl Iterator<Item = Markup>) -> Markup {
+    html! {
+        table class="wide panel" aria-label=(says) {
+            thead { tr { @for head in heads { th scope="col" { (head) } } } }
+            tbody { @for row in rows { tr { (row) } } }
         }
     }
 }

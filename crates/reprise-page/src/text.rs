@@ -53,7 +53,7 @@ fn one_line(text: &str, chars: usize) -> String {
 }
 
 /// A text in which what has no shape of its own, or changes the order of others, is named.
-fn visible(text: &str) -> Markup {
+pub(crate) fn visible(text: &str) -> Markup {
     let mut parts: Vec<(&str, Option<char>)> = Vec::new();
     let mut from = 0;
     for (at, c) in text.char_indices().filter(|(_, c)| is_unseen(*c)) {

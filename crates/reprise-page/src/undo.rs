@@ -2,8 +2,20 @@
 
 use std::collections::VecDeque;
 
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Redirect;
 use chrono::{DateTime, Utc};
-use reprise_types::{Link, MemoryRecord, RecordId};
+use maud::{Markup, html};
+use reprise_operations::Lesson;
+use reprise_operations::operations::{forgetting, lessons, links, records, shared};
+use reprise_types::{Link, MemoryRecord, RecordId, Visibility};
+use serde_json::{Value, json};
+
+use crate::door::Visit;
+use crate::page::{Answer, Page, Posted, Trouble};
+use crate::shell::{Place, Room, form, toast};
+use crate::{rows, text};
 
 /// Acts that can be taken back; the oldest makes room.
 const HELD_MAX: usize = 32;
@@ -46,16 +58,48 @@ pub(crate) enum Act {
         /// What it was linked with.
         links: Vec<Link>,
     },
+    /// Several, in the order in which they were done.
+    Many(Vec<Self>),
 }
 
 impl Act {
-    /// The record that it is about.
+    /// The record that it is about; of several, of the first.
     pub(crate) fn record(&self) -> RecordId {
         match self {
+            Self::Many(acts) => acts
+                .first()
+                .map_or(RecordId::from_parts(0, 0), Self::record),
             Self::Corrected { new, .. } | Self::Settled { new, .. } => *new,
             Self::Tagged { record, .. } | Self::Published { record, .. } => *record,
             Self::Linked { from, .. } | Self::Unlinked { from, .. } => *from,
             Self::Forgotten { record, .. } => record.id,
+        }
+    }
+
+    fn says(&self) -> String {
+        match self {
+            Self::Corrected { .. } => {
+                "Corrected; the earlier wording is in the history.".to_owned()
+            }
+            Self::Settled { .. } => "Saved as a new version.".to_owned(),
+            Self::Published { .. } => "Published: others can find it now.".to_owned(),
+            Self::Tagged { .. } => "The tags are saved.".to_owned(),
+            Self::Linked { .. } => "Linked.".to_owned(),
+            Self::Unlinked { .. } => "The link is gone.".to_owned(),
+            Self::Forgotten { .. } => "Forgotten.".to_owned(),
+            Self::Many(acts) => {
+                let one = acts.first().map(Self::says).unwrap_or_default();
+                format!("{} records: {one}", acts.len())
+            }
+        }
+    }
+
+    /// The ids of all that was forgotten.
+    pub(crate) fn gone(&self) -> Vec<RecordId> {
+        match self {
+            Self::Forgotten { gone, .. } => gone.clone(),
+            Self::Many(acts) => acts.iter().flat_map(Self::gone).collect(),
+            _ => Vec::new(),
         }
     }
 }
@@ -99,12 +143,255 @@ impl Undo {
 
     /// Texts of forgotten records leave this process too.
     pub(crate) fn drop_forgotten(&mut self) {
-        let forgotten = |done: &Done| matches!(done.act, Act::Forgotten { .. });
-        self.done.retain(|done| !forgotten(done));
+        self.done.retain(|done| done.act.gone().is_empty());
     }
 
     /// Newest first.
     pub(crate) fn all(&self) -> Vec<Done> {
         self.done.iter().rev().cloned().collect()
     }
+}
+
+/// What a redirect told was just done, with the way to take it back.
+pub(crate) fn told(page: &Page, visit: &Visit, number: Option<&str>) -> Markup {
+    let says = match number {
+        None => return html! {},
+        Some("undone") => "Undone.",
+        Some("partly") => "Undone, but for a link that could not be made again.",
+        Some("judged") => "Noted: memory learns from it.",
+        Some("same") => "Nothing was changed.",
+        Some("linked") => "These two were linked already.",
+        Some("tidied") => "Tidied up; the diary below takes it back.",
+        Some("answered") => "Answered.",
+        Some("revoked") => "The token opens nothing any more.",
+        Some(number) => {
+            let number = number.parse().unwrap_or_default();
+            let done = page.door().undo(visit, |undo| undo.get(number)).flatten();
+            return html! { @if let Some(done) = done { (said(visit, &done)) } };
+        }
+    };
+    toast(&html! { (says) })
+}
+
+fn said(visit: &Visit, done: &Done) -> Markup {
+    toast(&html! {
+        (done.act.says())
+        @if let Act::Corrected { taken_out, .. } = &done.act {
+            @if !taken_out.is_empty() { " " (text::line(taken_out, 600)) }
+        }
+        " " (take_back(visit, done))
+    })
+}
+
+/// The button that takes an act back.
+pub(crate) fn take_back(visit: &Visit, done: &Done) -> Markup {
+    form(
+        visit,
+        "/undo",
+        &html! {
+            input type="hidden" name="number" value=(done.number);
+            button data-command="Undo" { "Undo" }
+        },
+    )
+}
+
+/// Notes an act of this session; leads to its record.
+pub(crate) fn did(page: &Page, visit: &Visit, act: Act) -> Redirect {
+    let path = format!("/records/{}", act.record());
+    let number = noted(page, visit, act);
+    Redirect::to(&format!("{path}?done={number}"))
+}
+
+/// Notes an act of this session; answers its number.
+pub(crate) fn noted(page: &Page, visit: &Visit, act: Act) -> u64 {
+    let now = page.now();
+    let number = page.door().undo(visit, |undo| undo.push(act, now));
+    number.unwrap_or_default()
+}
+
+/// Everything that can be taken back, newest first.
+pub(crate) async fn all(State(page): State<Page>, visit: Visit) -> Markup {
+    let all = page.door().undo(&visit, |undo| undo.all());
+    let (all, calendar) = (all.unwrap_or_default(), page.calendar());
+    let body = html! {
+        p class="lead" {
+            "The last 32 changes of this session can be taken back, until it ends or what was \
+             forgotten is erased from the file."
+        }
+        @if all.is_empty() { div class="empty" { h2 { "Nothing was changed yet" } } }
+        @for done in &all {
+            div class="card" {
+                p {
+                    span class="faint" { (calendar.clock_of(done.at)) } " " (done.act.says()) " "
+                    @if done.act.gone().is_empty() {
+                        a href=(format!("/records/{}", done.act.record())) { "the record" }
+                    } @else {
+                        a href=(format!("/forgotten/{}", done.number)) { "what went" }
+                    }
+                    @if let Act::Forgotten { record, .. } = &done.act {
+                        ": " (text::line(rows::title(record), 100))
+                    }
+                }
+                div class="acts" { (take_back(&visit, done)) }
+            }
+        }
+    };
+    Room::new(Place::Order, "/done", "What you changed").shows(&visit, &body)
+}
+
+pub(crate) async fn undo(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
+    let number: u64 = posted.read("number")?;
+    let visit = &posted.visit;
+    let done = page.door().undo(visit, |undo| undo.get(number)).flatten();
+    let done = done.ok_or_else(gone)?;
+    let (mut first, mut is_whole) = (None, true);
+    let acts = match done.act {
+        Act::Many(acts) => acts,
+        act => vec![act],
+    };
+    for act in acts {
+        let (record, whole) = taken_back(&page, visit, act).await?;
+        first = first.or(Some(record));
+        is_whole &= whole;
+    }
+    page.door().undo(visit, |undo| undo.remove(number));
+    let said = if is_whole { "undone" } else { "partly" };
+    Ok(Redirect::to(&match first {
+        Some(record) => format!("/records/{record}?done={said}"),
+        None => format!("/?done={said}"),
+    }))
+}
+
+pub(crate) fn gone() -> Trouble {
+    Trouble::new(
+        StatusCode::GONE,
+        "This can no longer be taken back: the session keeps the last 32 changes, and what was \
+         erased is gone for good.",
+    )
+}
+
+/// Takes an act back; answers its record, and whether all of it came back.
+async fn taken_back(page: &Page, visit: &Visit, act: Act) -> Answer<(RecordId, bool)> {
+    let record = match act {
+        Act::Corrected { old, new, .. } | Act::Settled { old, new } => {
+            let seen = (old.visibility == Visibility::Workspace).then_some(old.visibility);
+            let old = old.body;
+            let changes = json!({
+                "text": old.text,
+                "tags": old.tags,
+                "details": old.details,
+                "metadata": old.metadata,
+                "retention": old.retention,
+                "visibility": seen,
+            });
+            revised(page, visit, new, changes).await?
+        }
+        Act::Published { record, global } => {
+            let asked = shared::UnpublishArguments {
+                id: global.to_string(),
+            };
+            page.ask::<shared::Unpublish>(visit, asked).await?;
+            record
+        }
+        Act::Tagged { record, before } => {
+            tagged(page, visit, record, before).await?;
+            record
+        }
+        Act::Linked { from, to, relation } => {
+            unlinked(page, visit, from, to, &relation).await?;
+            from
+        }
+        Act::Unlinked { from, to, relation } => {
+            linked(page, visit, from, to, &relation).await?;
+            from
+        }
+        Act::Forgotten { record, links, .. } => {
+            let asked = forgetting::UnforgetArguments { record: *record };
+            let again = page.ask::<forgetting::Unforget>(visit, asked).await?.id;
+            let mut is_whole = true;
+            for link in links {
+                let (from, to) = if link.outgoing {
+                    (again, link.record)
+                } else {
+                    (link.record, again)
+                };
+                let made = linked(page, visit, from, to, &link.relation).await;
+                // The other end may be gone by now.
+                is_whole &= made.is_ok_and(|_| true) || {
+                    let id = link.record.to_string();
+                    let asked = records::HistoryArguments { id };
+                    page.ask_if::<records::History>(visit, asked)
+                        .await?
+                        .is_none()
+                };
+            }
+            return Ok((again, is_whole));
+        }
+        Act::Many(_) => return Err(gone()),
+    };
+    Ok((record, true))
+}
+
+/// Writes a version with these fields of the ingest form; answers its id.
+pub(crate) async fn revised(
+    page: &Page,
+    visit: &Visit,
+    id: RecordId,
+    changes: Value,
+) -> Answer<RecordId> {
+    let Value::Object(changes) = changes else {
+        return Err(Trouble::invalid(
+            "Nothing of this record was to be changed.",
+        ));
+    };
+    let id = id.to_string();
+    let asked = records::ReviseArguments { id, changes };
+    Ok(page.ask::<records::Revise>(visit, asked).await?.record.id)
+}
+
+/// Gives a record these tags in place of its own.
+pub(crate) async fn tagged(
+    page: &Page,
+    visit: &Visit,
+    record: RecordId,
+    tags: Vec<String>,
+) -> Answer<()> {
+    let id = record.to_string();
+    let lesson = Lesson {
+        tags: Some(tags),
+        ..Lesson::default()
+    };
+    let asked = lessons::UpdateArguments { id, lesson };
+    page.ask::<lessons::Update>(visit, asked).await.map(drop)
+}
+
+/// Links two records; answers whether the link is new.
+pub(crate) async fn linked(
+    page: &Page,
+    visit: &Visit,
+    from: RecordId,
+    to: RecordId,
+    relation: &str,
+) -> Answer<bool> {
+    let asked = links::LinkArguments {
+        from: from.to_string(),
+        to: to.to_string(),
+        relation: Some(relation.to_owned()),
+    };
+    Ok(page.ask::<links::Link>(visit, asked).await?.linked)
+}
+
+pub(crate) async fn unlinked(
+    page: &Page,
+    visit: &Visit,
+    from: RecordId,
+    to: RecordId,
+    relation: &str,
+) -> Answer<()> {
+    let asked = links::UnlinkArguments {
+        from: from.to_string(),
+        to: to.to_string(),
+        relation: relation.to_owned(),
+    };
+    page.ask::<links::Unlink>(visit, asked).await.map(drop)
 }

@@ -32,6 +32,8 @@ pub const PAGE_DEFAULT: usize = 50;
 pub const UNIT_NORM_TOLERANCE: f32 = 1e-3;
 /// How long a recall may take before late parts are dropped, in milliseconds.
 pub const RECALL_BUDGET_MS: u64 = 500;
+/// Runs below which learning moves no score.
+pub const LEARNING_RUNS_MIN: u32 = 15;
 /// Most records in one file: ordinals are `u32` and the highest value means "none".
 pub const RECORDS_MAX: u32 = u32::MAX - 1;
 

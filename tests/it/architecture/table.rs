@@ -27,8 +27,6 @@ pub(super) const ROOMS: &[(&str, &str)] = &[
     ("agent", "types redact engine embed"),
     // Memory meets it through events and records, in the host and the binary.
     ("workspace", "types files"),
-    // What it asks of memory is lent to it.
-    ("page", "types engine"),
     // What its model's endpoint is sent passes the gate of `reprise-redact`.
     ("sandbox", "types redact agent workspace"),
     // What other rooms know and memory does not, they offer as operations here (ADR 0013).
@@ -36,6 +34,8 @@ pub(super) const ROOMS: &[(&str, &str)] = &[
         "operations",
         "types redact engine knowledge global agent workspace",
     ),
+    // A face like the others: it runs operations (ADR 0040).
+    ("page", "types engine operations"),
     ("server", "types files redact global agent operations page"),
     // The composition root chooses the disk, the model and, for the demo, the host: ADR 0003.
     (
@@ -64,7 +64,7 @@ pub(super) const FENCES: &[(&str, &str, &str)] = &[
     ("ractor", "agent workspace sandbox", ""),
     (
         "tokio",
-        "agent global workspace sandbox operations server reprise",
+        "agent global workspace sandbox operations page server reprise",
         "",
     ),
     ("rusqlite", "sandbox knowledge", "index reprise"),

@@ -1,102 +1,96 @@
-//! The file and its copies, who may come in, and what is set.
+//! What keeps memory in order: the file and its copies, who may come in, what is set, and how well
+//! memory stands.
 
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
+use reprise_operations::Operation;
+use reprise_operations::operations::audit::{Audit, AuditArguments, Audited};
+use reprise_operations::operations::care::{Stats, StatsArguments};
 use reprise_types::Calendar;
 
-use super::now::number;
-use super::timeline::Pairs;
-use crate::care::{Backup, Neighbour, Setting, Token};
+use crate::chart::{self, Line};
 use crate::door::Visit;
-use crate::memory::Overview;
-use crate::page::{Answer, Page, Posted};
-use crate::shell::{self, Room, form};
-use crate::strings::{self as s, words};
-use crate::text;
-use crate::together::both;
+use crate::host::{Backup, Token};
+use crate::page::{Answer, Page, Posted, found};
+use crate::pairs::{Pairs, encoded};
+use crate::shell::{Place, Room, figures, fold, form, table};
+use crate::{text, undo, words};
 
-pub(crate) async fn show(
-    State(page): State<Page>,
-    visit: Visit,
-    axum::extract::Query(pairs): axum::extract::Query<Pairs>,
-) -> Answer<Markup> {
-    let memory = page.memory();
-    let user = &visit.user;
-    let of_memory = both(memory.overview(user), memory.backups(user));
-    let of_machine = both(memory.tokens(user), memory.users());
-    let ((overview, backups), (tokens, users)) = both(of_memory, of_machine).await;
-    let (overview, backups, tokens, users) = (overview?, backups?, tokens?, users?);
-    let calendar = memory.calendar();
+/// Records named for one trouble.
+const NAMED: usize = 20;
+
+pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -> Answer<Markup> {
+    let (memory, user) = (page.memory(&visit), &visit.user);
+    let (stats, backups, tokens) = tokio::join!(
+        Stats::run(&memory, StatsArguments {}),
+        page.host().backups(user),
+        page.host().tokens(user)
+    );
+    let (stats, backups, tokens) = (found(stats.map_err(Into::into))?, backups?, tokens?);
+    let calendar = page.calendar();
     let body = html! {
-        @if pairs.get("done") == Some("revoked") {
-            div class="notice" role="status" { (s::DID_REVOKE) }
-        }
-        @if let Some(overview) = &overview {
-            p { a href="/care/audit" { (s::TO_AUDIT) } }
-            (file(&visit, overview))
-            (copies(&backups, &calendar))
-        }
-        (admitted(&visit, &tokens, &calendar))
-        (neighbours(&users))
-        (settings(&memory.settings()))
-        section {
-            h2 { (s::CARE_COMMANDS) }
-            dl class="commands" {
-                @for (command, says) in s::CARE_LIST { dt { code { (command) } } dd { (says) } }
+        (undo::told(&page, &visit, pairs.get("done")))
+        div class="split" {
+            div {
+                @if stats.is_some() { (copies(&backups, &calendar)) }
+                (admitted(&visit, &tokens, &calendar))
+                section {
+                    h2 { "Settings" }
+                    @let settings = page.host().settings();
+                    (table("Settings", &["Setting", "Value", "From"],
+                        settings.iter().map(|one| html! {
+                        td { (one.name) } td { (text::line(&one.value, 300)) }
+                        td class="faint" { (one.from) }
+                    })))
+                }
+            }
+            div class="aside" {
+                @if let Some(stats) = &stats {
+                    section class="card" {
+                        h2 { "The file" }
+                        (figures(&[
+                            ("size", words::size(stats.file_bytes)),
+                            ("to be had back", words::size(stats.reclaimable_bytes)),
+                            ("records", words::count(stats.live.into())),
+                            ("forgotten", words::count(stats.forgotten.into())),
+                            ("earlier versions", words::count(stats.superseded.into())),
+                        ]))
+                        div class="acts" {
+                            (form(&visit, "/erase", &html! {
+                                button data-command="Compact the file" { "Compact now" }
+                            }))
+                            a class="button" href="/care/backup" download { "Save a copy" }
+                        }
+                    }
+                }
             }
         }
     };
-    Ok(shell::room(&visit, Some(Room::Care), s::CARE, &body))
-}
-
-fn file(visit: &Visit, overview: &Overview) -> Markup {
-    html! {
-        section {
-            h2 { (s::SPACE) }
-            dl class="numbers" {
-                (number(s::FILE, &words::size(overview.file_bytes), None))
-                (number(s::RECLAIMABLE, &words::size(overview.reclaimable_bytes), None))
-                (number(s::RECORDS, &words::count(overview.live.into()), None))
-                (number(s::FORGOTTEN_TITLE, &words::count(overview.forgotten.into()), None))
-                (number(s::VERSIONS, &words::count(overview.superseded.into()), None))
-            }
-            (form(visit, "/erase", &html! { button { (s::COMPACT) } }))
-        }
-    }
+    Ok(Room::new(Place::Order, "/care", "File, copies, tokens, settings").shows(&visit, &body))
 }
 
 fn copies(backups: &[Backup], calendar: &Calendar) -> Markup {
     html! {
         section {
-            h2 { (s::BACKUPS) }
-            p { (s::BACKUPS_SAY) }
-            p { a href="/care/backup" download { (s::TAKE_BACKUP) } }
-            @if backups.is_empty() { p class="faint" { (s::NO_BACKUPS) } }
-            @else {
-                div class="scroll" tabindex="0" role="group" aria-label=(s::BACKUPS) {
-                    table {
-                        thead { tr {
-                            th scope="col" { (s::WHEN) }
-                            th scope="col" class="number" { (s::SIZE) }
-                            th scope="col" { (s::FILE) }
-                        } }
-                        tbody { @for one in backups {
-                            tr {
-                                @match one.there {
-                                    Some((at, bytes)) => {
-                                        td { (words::at(at, calendar)) }
-                                        td class="number" { (words::size(bytes)) }
-                                    }
-                                    None => { td class="faint" { (s::GONE) } td {} }
-                                }
-                                th scope="row" { code { (text::line(&one.file, 300)) } }
-                            }
-                        } }
-                    }
+            h2 { "Copies" }
+            @if backups.is_empty() {
+                p class="why" {
+                    "None was made here; " code { "reprise backup FILE" } " makes one, checked."
                 }
+            } @else {
+                (table("Copies", &["When", "Size", "File"], backups.iter().map(|one| html! {
+                    @match one.there {
+                        Some((at, bytes)) => {
+                            td { (words::at(at, calendar)) }
+                            td class="number" { (words::size(bytes)) }
+                        }
+                        None => { td class="faint" { "gone" } td {} }
+                    }
+                    td { code { (text::line(&one.file, 300)) } }
+                })))
             }
         }
     }
@@ -105,70 +99,37 @@ fn copies(backups: &[Backup], calendar: &Calendar) -> Markup {
 fn admitted(visit: &Visit, tokens: &[Token], calendar: &Calendar) -> Markup {
     html! {
         section {
-            h2 { (s::TOKENS) }
-            p class="faint" { (s::TOKENS_SAY) }
-            @if tokens.is_empty() { p class="faint" { (s::NO_TOKENS) } }
-            ul class="review" {
-                @for token in tokens {
-                    li {
-                        code { (text::line(&token.name, 64)) }
-                        span class="faint" { (words::at(token.made, calendar)) }
-                        @if token.is_for_all { span { (s::FOR_ALL) } }
-                        @else {
+            h2 { "Tokens" }
+            p class="why" {
+                "Each opens this memory to programs over TCP, where the daemon listens there."
+            }
+            @if !tokens.is_empty() {
+                (table("Tokens", &["Name", "Made", "Opens", ""], tokens.iter().map(|token| html! {
+                    td { code { (text::line(&token.name, 64)) } }
+                    td { (words::at(token.made, calendar)) }
+                    td { (if token.is_for_all { "every user's memory" } else { "this memory" }) }
+                    td {
+                        @if !token.is_for_all {
                             (form(visit, "/care/tokens/revoke", &html! {
                                 input type="hidden" name="name" value=(token.name);
-                                button class="quiet" aria-label=(s::revoke(&token.name)) {
-                                    (s::REVOKE)
+                                button class="danger"
+                                    aria-label=(format!("Withdraw {}", token.name)) {
+                                    "Withdraw"
                                 }
                             }))
                         }
                     }
-                }
+                })))
             }
-            (form(visit, "/care/tokens", &html! {
-                label class="short" {
-                    span { (s::TOKEN_NAME) }
-                    input name="name" required maxlength="64" autocomplete="off"
-                        spellcheck="false";
-                }
-                button { (s::ADD_TOKEN) }
-            }))
-        }
-    }
-}
-
-fn neighbours(users: &[Neighbour]) -> Markup {
-    html! {
-        section {
-            h2 { (s::USERS) }
-            p class="faint" { (s::USERS_SAY) }
-            dl class="facts" {
-                @for one in users {
-                    dt { (text::line(&one.user, 80)) } dd { (words::size(one.bytes)) }
-                }
-            }
-        }
-    }
-}
-
-fn settings(all: &[Setting]) -> Markup {
-    html! {
-        section {
-            h2 { (s::SETTINGS) }
-            div class="scroll" tabindex="0" role="group" aria-label=(s::SETTINGS) {
-                table {
-                    thead { tr {
-                        th scope="col" { (s::SETTING) } th scope="col" { (s::VALUE) }
-                        th scope="col" { (s::COMES_FROM) }
-                    } }
-                    tbody { @for one in all {
-                        tr {
-                            th scope="row" { (one.name) }
-                            td { (text::line(&one.value, 300)) }
-                            td class="faint" { (one.from) }
-                        }
-                    } }
-                }
+            div class="fields" {
+                (form(visit, "/care/tokens", &html! {
+                    label {
+                        "Name of a new one"
+                        input name="name" required maxlength="64" autocomplete="off"
+                            spellcheck="false";
+                    }
+                    button data-command="Make a token" { "Make a token" }
+                }))
             }
         }
     }
@@ -176,9 +137,8 @@ fn settings(all: &[Setting]) -> Markup {
 
 /// The file as it is now, to be kept where its owner wants it.
 pub(crate) async fn backup(State(page): State<Page>, visit: Visit) -> Answer<Response> {
-    let memory = page.memory();
-    let bytes = memory.backup(&visit.user).await?;
-    let day = memory.calendar().day_of(memory.now());
+    let bytes = page.host().backup(&visit.user).await?;
+    let day = page.calendar().day_of(page.now());
     let name = format!("attachment; filename=\"reprise-{}-{day}.rvf\"", visit.user);
     let headers = [
         (CONTENT_TYPE, "application/octet-stream".to_owned()),
@@ -190,19 +150,113 @@ pub(crate) async fn backup(State(page): State<Page>, visit: Visit) -> Answer<Res
 /// The token is shown in the answer to its form, and nowhere else.
 pub(crate) async fn add_token(State(page): State<Page>, posted: Posted) -> Answer<Markup> {
     let (visit, name) = (&posted.visit, posted.get("name").trim());
-    let token = page.memory().add_token(&visit.user, name).await?;
+    let token = page.host().add_token(&visit.user, name).await?;
     let body = html! {
-        p role="status" { (s::TOKEN_ONCE) }
-        div class="scroll" tabindex="0" role="group" aria-label=(s::TOKENS) {
-            pre data-copy { (token) }
+        div class="card" {
+            p role="status" { "This is shown once; keep it where its program finds it." }
+            pre class="block" data-copy { (token) }
+            p { a class="button" href="/care" { "Done" } }
         }
-        p { a href="/care" { (s::BACK_TO_CARE) } }
     };
-    Ok(shell::room(visit, Some(Room::Care), s::NEW_TOKEN, &body))
+    Ok(Room::new(Place::Order, "/care", "A new token").shows(visit, &body))
 }
 
 pub(crate) async fn revoke_token(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
     let user = &posted.visit.user;
-    page.memory().revoke_token(user, posted.get("name")).await?;
+    page.host().revoke_token(user, posted.get("name")).await?;
     Ok(Redirect::to("/care?done=revoked"))
+}
+
+/// How well memory stands, and how well it stood.
+pub(crate) async fn audit(State(page): State<Page>, visit: Visit) -> Answer<Markup> {
+    let audited = page.ask_if::<Audit>(&visit, AuditArguments {}).await?;
+    let body = match &audited {
+        None => html! { div class="empty" { h2 { "Nothing is remembered yet" } } },
+        Some(audited) => html! {
+            p class="lead" {
+                (format!("{:.1}", 100.0 * audited.score)) " % of the records are without trouble: \
+                 none is said twice, contradicted, over its time, left alone, or holds what looks \
+                 like a secret."
+            }
+            div class="split" {
+                div { (over_time(audited)) (troubles(audited)) }
+                div class="aside" { section class="card" {
+                    h2 { "In numbers" }
+                    (figures(&numbers(audited)))
+                    div class="acts" {
+                        a class="button" href="/knowledge/review" { "Answer what is in doubt" }
+                        a class="button" href="/knowledge/tidy" { "Tidy up" }
+                    }
+                } }
+            }
+        },
+    };
+    Ok(Room::new(Place::Order, "/care/audit", "How memory stands").shows(&visit, &body))
+}
+
+fn numbers(audited: &Audited) -> Vec<(&'static str, String)> {
+    let count = |number: usize| words::count(number as u64);
+    let contradictions = audited.contradictions.len() + audited.contradictions_more;
+    vec![
+        ("records", count(audited.records)),
+        ("said twice", count(audited.duplicates)),
+        ("contradictions", count(contradictions)),
+        ("pairs in doubt", count(audited.review)),
+        ("over their time", count(audited.stale.len())),
+        ("possible secrets", count(audited.possible_secrets.len())),
+        ("never used", count(audited.never_used)),
+        ("without a vector", words::count(audited.unembedded.into())),
+    ]
+}
+
+fn over_time(audited: &Audited) -> Markup {
+    let [first, .., last] = audited.history.as_slice() else {
+        return html! {};
+    };
+    let values = |of: &dyn Fn(&reprise_operations::operations::audit::Day) -> f64| {
+        audited.history.iter().map(of).collect::<Vec<_>>()
+    };
+    let score = Line {
+        name: "score",
+        values: values(&|day| day.score),
+    };
+    let records = Line {
+        name: "records",
+        values: values(&|day| day.records as f64),
+    };
+    let ends = [first.day.as_str(), last.day.as_str()];
+    html! {
+        section class="card" {
+            h2 { "Without trouble, by day" }
+            (chart::lines("The share of records without trouble", &[score], ends, Some(1.0)))
+        }
+        section class="card" {
+            h2 { "Records, by day" }
+            (chart::lines("Records kept", &[records], ends, None))
+        }
+    }
+}
+
+fn troubles(audited: &Audited) -> Markup {
+    let all = [
+        ("Over their time", &audited.stale),
+        ("Possible secrets", &audited.possible_secrets),
+        ("Left alone: what they came from is gone", &audited.orphans),
+    ];
+    html! {
+        @for (title, names) in all {
+            (fold(title, names.len(), &html! {
+                div class="chips" {
+                    @for name in names.iter().take(NAMED) {
+                        a class="chip" href=(format!("/records/{}", encoded(name))) {
+                            (text::line(name, 60))
+                        }
+                    }
+                    @if names.len() > NAMED {
+                        span class="faint" { "and " (names.len() - NAMED) " more" }
+                    }
+                }
+            }))
+        }
+    }
 }

@@ -1,14 +1,27 @@
-//! The way in by a one-time link, and the way out.
+//! The way in by a one-time link, the way out, from one user's memory to another's, and what
+//! changes while somebody looks.
+
+use std::convert::Infallible;
 
 use axum::extract::{Path, State};
 use axum::http::header::SET_COOKIE;
 use axum::http::{HeaderMap, Method, StatusCode};
+use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Redirect, Response};
-use maud::{DOCTYPE, html};
+use maud::{DOCTYPE, Markup, html};
+use reprise_types::UserId;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::mpsc;
+use tokio_stream::Stream;
+use tokio_stream::wrappers::ReceiverStream;
 
-use crate::page::{Answer, Page, Posted};
-use crate::shell;
-use crate::strings as s;
+use crate::door::Visit;
+use crate::page::{Answer, Page, Posted, Trouble};
+use crate::shell::{self, Place, Room, table};
+use crate::{text, words};
+
+/// Changes that wait for one tab to take them.
+const CHANGES_WAITING: usize = 64;
 
 /// Follows a link. What only looks ahead (a prefetch, a HEAD) does not use it up.
 pub(crate) async fn enter(
@@ -24,9 +37,9 @@ pub(crate) async fn enter(
     if method == Method::HEAD || looks_ahead {
         return StatusCode::NO_CONTENT.into_response();
     }
-    let now = page.memory().now();
-    let Some(session) = page.door().enter(&secret, now) else {
-        let expired = shell::alone(s::EXPIRED_TITLE, s::EXPIRED);
+    let Some(session) = page.door().enter(&secret, page.now()) else {
+        let said = "A link lets in once, within two minutes. Run `reprise open` for a new one.";
+        let expired = shell::alone("This link has expired", said);
         return (StatusCode::GONE, expired).into_response();
     };
     let cookie = [(SET_COOKIE, page.cookie(Some(&session)))];
@@ -40,10 +53,10 @@ pub(crate) async fn enter(
         html lang="en" {
             head {
                 meta charset="utf-8";
-                title { (s::ENTERING) }
+                title { "Signed in" }
                 meta http-equiv="refresh" content="0; url=/";
             }
-            body { p { (s::ENTER) " " a href="/" { (s::TO_NOW) } } }
+            body { p { "The page opens in a moment. " a href="/" { "Home" } } }
         }
     };
     (cookie, moved).into_response()
@@ -52,5 +65,83 @@ pub(crate) async fn enter(
 pub(crate) async fn leave(State(page): State<Page>, posted: Posted) -> Answer<Response> {
     page.door().leave(&posted.visit);
     let cookie = [(SET_COOKIE, page.cookie(None))];
-    Ok((cookie, shell::alone(s::LEFT_TITLE, s::LEFT)).into_response())
+    let said = "Run `reprise open` on this machine to sign in again.";
+    Ok((cookie, shell::alone("Signed out", said)).into_response())
+}
+
+/// Whose memories there are, for whoever owns the machine.
+pub(crate) async fn users(State(page): State<Page>, visit: Visit) -> Answer<Markup> {
+    if !visit.operator {
+        return Err(Trouble::new(
+            StatusCode::FORBIDDEN,
+            "This session is for one memory; `reprise open --all-users` begins one that goes from \
+             user to user.",
+        ));
+    }
+    let users = page.host().users().await?;
+    // Going on to another memory changes nothing in any: a session that may only read can, too.
+    let go = |user: &str| {
+        html! {
+            form method="post" action=(shell::SWITCH) {
+                (shell::token(&visit))
+                input type="hidden" name="user" value=(user);
+                button aria-label=(format!("Go to the memory of {user}")) { "Go" }
+            }
+        }
+    };
+    let body = html! {
+        (table("Users", &["User", "File", ""], users.iter().map(|one| html! {
+            td { b { (text::line(&one.user, 80)) } }
+            td class="number" { (words::size(one.bytes)) }
+            td { @if one.user == visit.user.as_str() { "here" } @else { (go(&one.user)) } }
+        })))
+    };
+    Ok(Room::new(Place::Order, "/users", "Users").shows(&visit, &body))
+}
+
+pub(crate) async fn switch(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
+    let user: UserId = posted.read("user")?;
+    let known = page.host().users().await?;
+    if !posted.visit.operator || !known.iter().any(|one| one.user == user.as_str()) {
+        return Err(Trouble::new(
+            StatusCode::FORBIDDEN,
+            "This session may not go to that memory, or there is none; the list of users has those \
+             there are.",
+        ));
+    }
+    let switched = page.door().switch(&posted.visit, user);
+    switched
+        .map_err(|error| Trouble::invalid(format!("The system gave no random bytes ({error}).")))?;
+    Ok(Redirect::to("/"))
+}
+
+/// Server-sent events that say that something changed, and not what.
+pub(crate) async fn live(
+    State(page): State<Page>,
+    visit: Visit,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let (sender, told) = mpsc::channel(CHANGES_WAITING);
+    let mut changes = page.memories().listen();
+    let mut recalls = page.memories().listen_to_recalls();
+    tokio::spawn(async move {
+        loop {
+            let change = tokio::select! {
+                change = changes.recv() => change.map(|change| (change.user, change.what)),
+                asked = recalls.recv() => asked.map(|whose| (whose, "recalled")),
+                () = page.host().ending() => return,
+                () = sender.closed() => return,
+            };
+            let what = match change {
+                Ok((whose, _)) if whose != visit.user => continue,
+                Ok((_, what)) => what,
+                Err(RecvError::Lagged(_)) => "missed",
+                Err(RecvError::Closed) => return,
+            };
+            let event = Event::default().event("change").data(what);
+            if sender.send(Ok(event)).await.is_err() {
+                return;
+            }
+        }
+    });
+    Sse::new(ReceiverStream::new(told)).keep_alive(KeepAlive::default())
 }

@@ -1,171 +1,221 @@
-//! What learning did: its gates, how runs went, and its switch.
+//! What learning did: in a sentence, in a picture, and what it moved; with its switch.
 
 use axum::extract::State;
 use axum::response::Redirect;
+use chrono::TimeDelta;
 use maud::{Markup, html};
+use reprise_operations::Operation;
+use reprise_operations::operations::learning::{
+    Learning, LearningAction, LearningArguments, LearningReport, LearningReportArguments, Report,
+    Run, Runs, RunsArguments, RunsFound,
+};
+use reprise_types::Calendar;
+use reprise_types::limits::LEARNING_RUNS_MIN;
 
-use super::now::number;
-use super::runs;
 use crate::chart::{self, Line};
 use crate::door::Visit;
-use crate::memory::Learning;
-use crate::page::{Answer, Page, Posted};
-use crate::shell::{self, Room, form};
-use crate::strings::{self as s, words};
-use crate::text;
-use crate::together::both;
+use crate::page::{Answer, Page, Posted, found};
+use crate::pairs::Pairs;
+use crate::shell::{Place, Room, fold, form, table};
+use crate::{text, undo, words};
 
 /// Runs of the running mean.
 const WINDOW: usize = 25;
-const ROWS: usize = 25;
+/// Runs that a list shows.
+const SHOWN: usize = 25;
+/// Records named for a run.
+const USED: usize = 3;
 
-pub(crate) async fn show(State(page): State<Page>, visit: Visit) -> Answer<Markup> {
-    let (memory, user) = (page.memory(), &visit.user);
-    let (learning, runs) = both(memory.learning(user), memory.runs(user, None)).await;
-    let (learning, runs) = (learning?, runs?);
-    let calendar = memory.calendar();
-    let on = if learning.on {
-        s::LEARNING_ON
+pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -> Answer<Markup> {
+    let memory = page.memory(&visit);
+    let asked = RunsArguments {
+        record: None,
+        limit: Some(SHOWN),
+    };
+    let (report, runs) = tokio::join!(
+        LearningReport::run(&memory, LearningReportArguments {}),
+        Runs::run(&memory, asked)
+    );
+    let (report, runs) = (
+        found(report.map_err(Into::into))?,
+        found(runs.map_err(Into::into))?,
+    );
+    let calendar = page.calendar();
+    let body = if let (Some(report), Some(runs)) = (&report, &runs) {
+        html! {
+            (undo::told(&page, &visit, pairs.get("done")))
+            p class="lead" { (sentence(report)) }
+            (curve(report))
+            (moved(runs))
+            (this_week(&page, runs, &calendar))
+            (governed(&visit, report))
+            (inside(report))
+        }
     } else {
-        s::LEARNING_OFF
+        html! { div class="empty" { h2 { "Nothing is remembered yet" } } }
     };
-    let body = html! {
-        p { (on) }
-        (form(&visit, "/learning", &html! {
-            @if learning.on { button name="on" value="no" { (s::SWITCH_OFF) } }
-            @else { button name="on" value="yes" { (s::SWITCH_ON) } }
-        }))
-        dl class="numbers" {
-            (number(s::RUNS, &words::count(learning.runs), Some(&s::under_way(learning.open_runs))))
-            (number(s::USED, &words::count(learning.records as u64), None))
-            (number(s::CAP, &format!("{:.3}", learning.cap), None))
-        }
-        (gates(&learning))
-        (gates_so_far(&learning))
-        (curve(&learning))
-        (runs::moved(&runs))
-        @if !runs.newest.is_empty() {
-            section { h2 { (s::NEWEST_RUNS) } (runs::table(&runs, &calendar)) }
-        }
-        (patterns(&learning))
-    };
-    Ok(shell::room(
-        &visit,
-        Some(Room::Learning),
-        s::LEARNING,
-        &body,
-    ))
+    Ok(Room::new(Place::Agents, "/learning", "Learning").shows(&visit, &body))
 }
 
-fn gates(learning: &Learning) -> Markup {
-    html! {
-        section {
-            h2 { (s::GATES) }
-            p class="faint" { (s::GATES_SAY) }
-            div class="scroll" tabindex="0" role="group" aria-label=(s::GATES) {
-                table {
-                    thead { tr {
-                        th scope="col" { (s::GATE) } td {}
-                        th scope="col" class="number" { (s::BELIEVED) }
-                        th scope="col" class="number" { (s::T_VALUE) }
-                    } }
-                    tbody { @for (name, believed, t) in &learning.gates {
-                        tr {
-                            th scope="row" { (name) }
-                            td { (chart::meter(*believed)) }
-                            td class="number" { (format!("{believed:.2}")) }
-                            td class="number" { (format!("{t:.1}")) }
-                        }
-                    } }
-                }
-            }
-        }
+/// All of it in one or two sentences.
+pub(super) fn sentence(report: &Report) -> String {
+    let runs = words::of(report.runs as usize, "run", "runs");
+    if !report.on {
+        return format!("Learning is off: {runs} are kept, and nothing moves a score.");
+    }
+    if report.runs == 0 {
+        return "No run has said yet whether memory helped; an agent's outcomes, and the word \
+                helpful or not, teach it."
+            .to_owned();
+    }
+    if report.cap > 0.0005 {
+        let records = words::of(report.records, "record", "records");
+        return format!(
+            "After {runs}, what helped rises by up to {:.2} of 1, and what did not sinks as far; \
+             they speak about {records}.",
+            report.cap
+        );
+    }
+    match u64::from(LEARNING_RUNS_MIN).saturating_sub(report.runs) {
+        0 => format!(
+            "After {runs} nothing moves a score: what they used went no better or worse than \
+             expected."
+        ),
+        more => format!("After {runs}: too little to move a score; about {more} more."),
     }
 }
 
-fn curve(learning: &Learning) -> Markup {
-    let runs = &learning.curve;
-    if runs.is_empty() {
-        return html! { section { h2 { (s::CURVE) } p class="faint" { (s::NO_RUNS) } } };
+fn curve(report: &Report) -> Markup {
+    if report.curve.len() < 2 {
+        return html! {};
     }
-    let quality: Vec<f64> = runs.iter().map(|run| run.0.into()).collect();
-    let expected: Vec<f64> = runs.iter().map(|run| run.1.into()).collect();
-    let lines = [(s::QUALITY, quality), (s::EXPECTED, expected)];
+    let quality: Vec<f64> = report.curve.iter().map(|run| run.0.into()).collect();
+    let expected: Vec<f64> = report.curve.iter().map(|run| run.1.into()).collect();
+    let lines = [
+        ("how they went", quality),
+        ("how they were expected to", expected),
+    ];
     let lines = lines.map(|(name, values)| Line {
         name,
         values: running_mean(&values),
     });
-    let last = runs.len().to_string();
+    let last = format!("run {}", report.curve.len());
     html! {
-        section {
-            h2 { (s::CURVE) }
-            (chart::lines(s::CURVE_SAYS, &lines, ["1", &last], Some(1.0)))
-            details {
-                summary { (s::AS_TABLE) }
-                div class="scroll" tabindex="0" role="group" aria-label=(s::CURVE) {
-                    table {
-                        thead {
-                            tr {
-                                @for name in [s::RUN, s::QUALITY, s::EXPECTED] {
-                                    th scope="col" class="number" { (name) }
-                                }
+        section class="card" {
+            h2 { "How runs went" }
+            (chart::lines("A mean of 25 runs, 0 to 1", &lines, ["run 1", &last], Some(1.0)))
+        }
+    }
+}
+
+/// The records that runs say most about.
+fn moved(runs: &RunsFound) -> Markup {
+    html! {
+        @if !runs.moved.is_empty() {
+            section {
+                h2 { "What moved" }
+                (table("What runs say most about", &["Record", "Runs", "Better than expected"],
+                    runs.moved.iter().map(|one| html! {
+                        td {
+                            a href=(format!("/records/{}", one.id)) {
+                                (text::line(&one.title, 120))
                             }
                         }
-                        @let latest = runs.iter().enumerate().rev().take(ROWS);
-                        tbody { @for (place, (quality, expected)) in latest {
-                            tr {
-                                th scope="row" class="number" { (place + 1) }
-                                td class="number" { (format!("{quality:.2}")) }
-                                td class="number" { (format!("{expected:.2}")) }
-                            }
-                        } }
+                        td class="number" { (words::count(one.runs as u64)) }
+                        td class="number" { (format!("{:+.2}", one.better)) }
+                    })
+                ))
+            }
+        }
+    }
+}
+
+fn this_week(page: &Page, runs: &RunsFound, calendar: &Calendar) -> Markup {
+    let week = page.now() - TimeDelta::days(7);
+    let of_week = runs.runs.iter().filter(|run| run.at >= week).count();
+    html! {
+        @if !runs.runs.is_empty() {
+            section {
+                h2 { "Runs " small { (of_week) " of the newest " (runs.runs.len()) " this week" } }
+                (runs_table(&runs.runs, calendar))
+            }
+        }
+    }
+}
+
+/// Finished runs: when, how they went, what they used.
+pub(super) fn runs_table(runs: &[Run], calendar: &Calendar) -> Markup {
+    table(
+        "Runs",
+        &["When", "Run", "Went", "Expected", "Used"],
+        runs.iter().map(|run| {
+            html! {
+                td { time datetime=(run.at.to_rfc3339()) { (words::at(run.at, calendar)) } }
+                td { (text::line(&run.run_id, 60)) }
+                td class="number" { (format!("{:.2}", run.quality)) }
+                td class="number" { (format!("{:.2}", run.expected)) }
+                td {
+                    @for (place, used) in run.used.iter().take(USED).enumerate() {
+                        a href=(format!("/records/{used}")) { "record " (place + 1) } " "
                     }
+                    @if run.used.len() > USED { "and " (run.used.len() - USED) " more" }
+                }
+            }
+        }),
+    )
+}
+
+/// The switch, and the way to begin anew.
+fn governed(visit: &Visit, report: &Report) -> Markup {
+    html! {
+        div class="acts" {
+            (form(visit, "/learning", &html! {
+                @if report.on {
+                    button name="on" value="no" data-command="Switch learning off" { "Switch off" }
+                } @else {
+                    button class="first" name="on" value="yes" data-command="Switch learning on" {
+                        "Switch on"
+                    }
+                }
+            }))
+            @if !visit.read_only && report.runs > 0 {
+                details class="act" {
+                    summary class="button danger" { "Forget what was learned\u{2026}" }
+                    p class="why" {
+                        "Every adjustment is thrown away; what happened stays in the log. There is \
+                         no way back but new runs."
+                    }
+                    (form(visit, "/learning", &html! {
+                        button class="danger first" name="on" value="reset" { "Forget it" }
+                    }))
                 }
             }
         }
     }
 }
 
-/// What the gates made of each run.
-fn gates_so_far(learning: &Learning) -> Markup {
-    let values = &learning.gate_curve;
-    if values.len() < 2 {
-        return html! {};
-    }
-    let names = learning.gates.iter().map(|gate| gate.0.as_str());
-    let ts = [
-        values.iter().map(|run| run.0).collect(),
-        values.iter().map(|run| run.1).collect(),
-    ];
-    let lines = names.zip(ts).map(|(name, values)| Line { name, values });
-    let lines: Vec<Line<'_>> = lines.collect();
-    let last = values.len().to_string();
+/// For whoever wants to know how it decides.
+fn inside(report: &Report) -> Markup {
     html! {
-        section {
-            h2 { (s::GATES_SO_FAR) }
-            (chart::lines(s::GATES_SO_FAR_SAY, &lines, ["1", &last], None))
-            details {
-                summary { (s::AS_TABLE) }
-                div class="scroll" tabindex="0" role="group" aria-label=(s::GATES_SO_FAR) {
-                    table {
-                        thead { tr {
-                            th scope="col" class="number" { (s::RUN) }
-                            @for line in &lines { th scope="col" class="number" { (line.name) } }
-                        } }
-                        tbody {
-                            @for (place, (one, other)) in values.iter().enumerate().rev().take(ROWS)
-                            {
-                                tr {
-                                    th scope="row" class="number" { (place + 1) }
-                                    td class="number" { (format!("{one:.1}")) }
-                                    td class="number" { (format!("{other:.1}")) }
-                                }
-                            }
-                        }
-                    }
-                }
+        (fold("How it decides", report.gates.len(), &html! {
+            p class="faint" {
+                "A gate opens as far as runs went otherwise than by chance (its t value): what it \
+                 predicts counts for so much."
             }
-        }
+            (table("Gates", &["Gate", "Believed", "t value"], report.gates.iter().map(|gate| html! {
+                td { (gate.name) }
+                td class="number" { (format!("{:.2}", gate.believed)) }
+                td class="number" { (format!("{:.1}", gate.t)) }
+            })))
+        }))
+        (fold("Groups of like runs", report.patterns.len(), &table(
+            "Groups of like runs", &["Runs", "Went", "For example"],
+            report.patterns.iter().map(|one| html! {
+                td class="number" { (words::count(one.runs)) }
+                td class="number" { (format!("{:.2}", one.quality)) }
+                td { (text::line(&one.example_run, 120)) }
+            })
+        )))
     }
 }
 
@@ -181,37 +231,14 @@ fn running_mean(values: &[f64]) -> Vec<f64> {
     means.collect()
 }
 
-fn patterns(learning: &Learning) -> Markup {
-    html! {
-        @if !learning.patterns.is_empty() {
-            section {
-                h2 { (s::PATTERNS) }
-                div class="scroll" tabindex="0" role="group" aria-label=(s::PATTERNS) {
-                    table {
-                        thead { tr {
-                            th scope="col" class="number" { (s::RUNS) }
-                            th scope="col" class="number" { (s::QUALITY) }
-                            th scope="col" { (s::EXAMPLE) }
-                        } }
-                        tbody { @for (runs, quality, example) in &learning.patterns {
-                            tr {
-                                td class="number" { (words::count(*runs)) }
-                                td class="number" { (format!("{quality:.2}")) }
-                                td { (text::line(example, 120)) }
-                            }
-                        } }
-                    }
-                }
-            }
-        }
-    }
-}
-
 pub(crate) async fn switch(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
-    let is_on = posted.get("on") == "yes";
-    page.memory()
-        .switch_learning(&posted.visit.user, is_on)
-        .await?;
+    let action = match posted.get("on") {
+        "yes" => LearningAction::On,
+        "reset" => LearningAction::Reset,
+        _ => LearningAction::Off,
+    };
+    let asked = LearningArguments { action };
+    page.ask::<Learning>(&posted.visit, asked).await?;
     Ok(Redirect::to("/learning"))
 }
 
@@ -227,5 +254,44 @@ mod tests {
         assert_eq!(means.len(), values.len());
         assert!((means[WINDOW - 1]).abs() < 1e-12);
         assert!((means[2 * WINDOW - 1] - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn learning_says_how_far_it_is() {
+        let report = |runs, cap| Report {
+            on: true,
+            runs,
+            open_runs: 0,
+            records: 4,
+            cap,
+            gates: Vec::new(),
+            curve: Vec::new(),
+            gate_curve: Vec::new(),
+            patterns: Vec::new(),
+        };
+        for (runs, cap, said) in [
+            (0, 0.0, "No run has said"),
+            (
+                11,
+                0.0,
+                "After 11 runs: too little to move a score; about 4 more.",
+            ),
+            (40, 0.0, "no better or worse than expected"),
+            (
+                31,
+                0.06,
+                "After 31 runs, what helped rises by up to 0.06 of 1",
+            ),
+        ] {
+            let sentence = sentence(&report(runs, cap));
+            assert!(sentence.contains(said), "{sentence}");
+        }
+        assert!(
+            sentence(&Report {
+                on: false,
+                ..report(3, 0.1)
+            })
+            .contains("off")
+        );
     }
 }

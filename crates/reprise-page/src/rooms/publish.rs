@@ -1,109 +1,148 @@
-//! Publishing a record: what would leave, byte by byte, and the yes to just that.
+//! Published knowledge: what of this memory others can find, what left it and when; and publishing
+//! a record, byte by byte, with the yes to just that.
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::response::Redirect;
 use maud::{Markup, html};
-use reprise_types::RecordId;
+use reprise_operations::operations::care::StatsArguments;
+use reprise_operations::operations::records::ShowArguments;
+use reprise_operations::operations::shared::{
+    Leaving, Publish, PublishArguments, PublishPreview, PublishPreviewArguments, PublishedList,
+    PublishedRow, PublishedThing, PublishedThingArguments, ReceiptRow, ReceiptsOf, Unpublish,
+    UnpublishArguments,
+};
+use reprise_operations::{PageAsked, operations::records::Show};
+use reprise_types::limits::PAGE_MAX;
+use reprise_types::{Calendar, RecordId};
+use serde_json::{Value, json};
 
-use super::timeline::{self, Pairs};
-use super::{list, undo};
 use crate::door::Visit;
-use crate::global::{Leaving, Terms};
-use crate::page::{Answer, Named, Page, Posted};
-use crate::shell::{self, form};
-use crate::strings::{self as s, words};
-use crate::text;
-use crate::undo::Act;
+use crate::markdown;
+use crate::page::{Answer, Named, Page, Posted, Trouble};
+use crate::pairs::Pairs;
+use crate::shell::{Place, Room, form, icon, table, toast};
+use crate::undo::{self, Act};
+use crate::{rows, text, words};
 
-const POLICIES: [&str; 3] = ["public", "org", "paid"];
+const POLICIES: [(&str, &str); 3] = [
+    ("public", "everybody"),
+    ("org", "your organisation"),
+    ("paid", "whoever pays"),
+];
 
-/// What is said, and what is not.
-fn terms<'a>(given: impl Fn(&str) -> Option<&'a str>) -> Terms {
-    let said = |name: &str| given(name).map(str::to_owned);
-    Terms {
-        title: said("title"),
-        policy: said("policy"),
-        licence: said("licence"),
+/// A word of the store's own, such as a policy.
+fn word(value: &impl serde::Serialize) -> String {
+    match json!(value) {
+        Value::String(word) => word,
+        other => other.to_string(),
     }
+}
+
+/// What is said of how it is published; what is not said stays as it is.
+fn terms<'a>(
+    record: RecordId,
+    given: impl Fn(&str) -> Option<&'a str>,
+) -> Answer<PublishPreviewArguments> {
+    let policy = serde_json::from_value(json!(given("policy")));
+    let policy =
+        policy.map_err(|_| Trouble::invalid("There is no such policy; choose one of the list."))?;
+    let said = |name: &str| given(name).map(|text| text.trim().to_owned());
+    Ok(PublishPreviewArguments {
+        ids: vec![record.to_string()],
+        title: said("title"),
+        policy,
+        licence: said("licence"),
+        ..PublishPreviewArguments::default()
+    })
 }
 
 pub(crate) async fn ask(
     State(page): State<Page>,
     visit: Visit,
     Named(id): Named<RecordId>,
-    Query(pairs): Query<Pairs>,
+    pairs: Pairs,
 ) -> Answer<Markup> {
-    let (memory, user) = (page.memory(), &visit.user);
-    let record = memory.story(user, &id.to_string()).await?.record;
-    let terms = terms(|name| pairs.given(name));
+    let asked = ShowArguments { id: id.to_string() };
+    let record = page.ask::<Show>(&visit, asked).await?;
+    let asked = terms(record.id, |name| pairs.given(name))?;
     // What may not leave says so here, in place of what would.
-    let leaving = memory.leaving(user, record.id, &terms).await;
-    let path = list::path(&record);
-    let given = || {
-        Some((
-            pairs.given("title")?,
-            pairs.text("policy"),
-            pairs.text("licence"),
-        ))
-    };
-    // Where neither says what stands, empty fields would take it away.
-    let fields = match &leaving {
-        Ok(leaving) => Some((&*leaving.title, &*leaving.policy, &*leaving.licence)),
-        Err(_) => given(),
-    };
+    let leaving = page.ask::<PublishPreview>(&visit, asked).await;
+    let leaving = leaving.map(|shown| shown.leaving.into_iter().next());
+    let path = rows::path(&record);
     let body = html! {
-        p { (s::PUBLISH_SAYS) }
-        @if let Some((title, policy, licence)) = fields {
-            form class="filters" action=(format!("{path}/publish")) {
-                (timeline::field(s::NEW_TITLE, "title", "text", title))
+        p class="lead" {
+            "These bytes leave this memory, and no others: no session, no vector, nothing private. \
+             You can take them back; who has read them has read them."
+        }
+        @match &leaving {
+            Ok(Some(leaving)) => {
+                (terms_form(&path, &leaving.title, &word(&leaving.policy), &leaving.licence))
+                (preview(&visit, &path, &pairs, leaving))
+            }
+            Ok(None) => { p class="notice" { "Nothing would leave; there is no such record." } }
+            Err(trouble) => {
+                // Where neither says what stands, empty fields would take it away.
+                @if let Some(title) = pairs.given("title") {
+                    (terms_form(&path, title, pairs.text("policy"), pairs.text("licence")))
+                }
+                p class="notice" role="status" { (text::line(&trouble.sentence, 600)) }
+                p { a class="button" href=(path) { "Back to the record" } }
+            }
+        }
+    };
+    Ok(Room::new(Place::Shared, "/global", "Publish this?").shows(&visit, &body))
+}
+
+fn terms_form(path: &str, title: &str, policy: &str, licence: &str) -> Markup {
+    html! {
+        form class="stack" action=(format!("{path}/publish")) {
+            div class="fields card" {
+                label { "Title" input name="title" value=(title); }
                 label {
-                    span { (s::FOR_WHOM) }
+                    "For whom"
                     select name="policy" {
-                        @for one in POLICIES {
-                            option value=(one) selected[policy == one] { (s::policy(one)) }
+                        @for (one, says) in POLICIES {
+                            option value=(one) selected[policy == one] { (says) }
                         }
                     }
                 }
-                (timeline::field(s::LICENCE, "licence", "text", licence))
-                div class="actions" { button { (s::SHOW_LEAVING) } }
+                label { "Licence, such as MIT" input name="licence" value=(licence); }
+                button { "Show what would leave" }
             }
         }
-        section {
-            h2 { (s::LEAVES) }
-            @match &leaving {
-                Ok(leaving) => { (preview(&visit, &path, &terms, leaving)) }
-                Err(refusal) => {
-                    p class="notice warn" role="status" { (text::line(&refusal.sentence, 600)) }
-                    p { a href=(path) { (s::KEEP) } }
-                }
-            }
-        }
-    };
-    Ok(shell::room(&visit, None, s::PUBLISH_TITLE, &body))
+    }
 }
 
-fn preview(visit: &Visit, path: &str, terms: &Terms, leaving: &Leaving) -> Markup {
+fn preview(visit: &Visit, path: &str, pairs: &Pairs, leaving: &Leaving) -> Markup {
     html! {
-        p {
-            (s::leaves(&words::size(leaving.bytes as u64), leaving.redacted))
-            @if let Some(version) = &leaving.version { " " (s::next_of(version)) }
-        }
-        div class="scroll prompt" tabindex="0" role="group" aria-label=(s::LEAVES) {
-            (text::whole(&leaving.exact))
-        }
-        p class="faint" { "SHA-256 " code { (leaving.sha256) } }
-        (form(visit, &format!("{path}/publish"), &html! {
-            @for (name, said) in [
-                ("title", &terms.title), ("policy", &terms.policy), ("licence", &terms.licence),
-            ] {
-                @if let Some(said) = said { input type="hidden" name=(name) value=(said); }
+        section class="card" {
+            h2 {
+                "What would leave "
+                small {
+                    (words::size(leaving.bytes as u64))
+                    @if leaving.redacted > 0 {
+                        ", without " (words::of(leaving.redacted as usize, "secret", "secrets"))
+                    }
+                    @if let Some(version) = &leaving.version { ", in place of version " (version) }
+                }
             }
-            input type="hidden" name="agreed" value=(leaving.sha256);
-            div class="actions" {
-                button class="danger" { (s::PUBLISH_NOW) }
-                a href=(path) { (s::KEEP_PRIVATE) }
+            pre class="block leaving" { (text::whole(&leaving.exact)) }
+            p class="faint" { "SHA-256 " code { (leaving.sha256) } }
+            div class="acts" {
+                (form(visit, &format!("{path}/publish"), &html! {
+                    @for name in ["title", "policy", "licence"] {
+                        @if let Some(said) = pairs.given(name) {
+                            input type="hidden" name=(name) value=(said);
+                        }
+                    }
+                    input type="hidden" name="agreed" value=(leaving.sha256);
+                    button class="first" data-command="Publish these bytes" {
+                        "Publish these bytes"
+                    }
+                }))
+                a class="button" href=(path) { "Keep it to yourself" }
             }
-        }))
+        }
     }
 }
 
@@ -112,10 +151,175 @@ pub(crate) async fn publish(
     Named(id): Named<RecordId>,
     posted: Posted,
 ) -> Answer<Redirect> {
-    let terms = terms(|name| posted.given(name));
-    let (user, agreed) = (&posted.visit.user, posted.get("agreed"));
-    let memory = page.memory();
-    let global = memory.publish(user, id, &terms, agreed).await?;
+    let asked = PublishArguments {
+        branch: None,
+        what: terms(id, |name| posted.given(name))?,
+        agreed: vec![posted.get("agreed").to_owned()],
+    };
+    let done = page.ask::<Publish>(&posted.visit, asked).await?;
+    let global = done.published.first().map(|done| done.id);
+    let global = global.ok_or_else(|| Trouble::invalid("Nothing was published; try again."))?;
     let act = Act::Published { record: id, global };
     Ok(undo::did(&page, &posted.visit, act))
+}
+
+pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -> Answer<Markup> {
+    let whole = PageAsked {
+        limit: Some(PAGE_MAX),
+        ..PageAsked::default()
+    };
+    let (published, receipts) = tokio::join!(
+        page.ask_if::<PublishedList>(&visit, whole),
+        page.ask_if::<ReceiptsOf>(&visit, StatsArguments {})
+    );
+    let published = published?
+        .map(|listed| listed.published)
+        .unwrap_or_default();
+    let receipts = receipts?.map(|kept| kept.receipts).unwrap_or_default();
+    let calendar = page.calendar();
+    let body = html! {
+        (undo::told(&page, &visit, pairs.get("done")))
+        @if let Some(versions) = pairs.read::<usize>("taken")? {
+            (toast(&html! {
+                "Taken back, in " (words::of(versions, "version", "versions")) ". "
+                @if pairs.get("verified") == Some("true") {
+                    "The store was asked for it again, and has nothing."
+                }
+            }))
+        }
+        section {
+            h2 { "What others can find of yours " small { (published.len()) } }
+            @if published.is_empty() {
+                p class="why" {
+                    "Nothing: this memory is yours alone. A record's page publishes it."
+                }
+            } @else {
+                ol class="rows" {
+                    @for row in &published { (one(&visit, row, &calendar)) }
+                }
+            }
+        }
+        section {
+            h2 { "What left, and when" }
+            @if receipts.is_empty() { p class="why" { "Nothing ever left." } }
+            @else { (log(&receipts)) }
+        }
+        section {
+            h2 { "What others published" }
+            form class="stack" role="search" action="/search" {
+                input type="hidden" name="scope" value="global";
+                label class="question" {
+                    (icon("search")) span class="unseen-text" { "Question" }
+                    input type="search" name="q" autocomplete="off"
+                        placeholder="Ask what others published \u{2026}";
+                }
+            }
+        }
+    };
+    Ok(Room::new(Place::Shared, "/global", "Published").shows(&visit, &body))
+}
+
+fn one(visit: &Visit, row: &PublishedRow, calendar: &Calendar) -> Markup {
+    let uses = row.quality.usage_count;
+    html! {
+        li class="grouping" aria-label=(row.title) {
+            h3 { a href=(format!("/global/{}", row.id)) { (text::line(&row.title, 120)) } }
+            small {
+                "version " (row.version) " \u{b7} " (word(&row.policy)) " \u{b7} "
+                (calendar.ago(row.published_at)) " \u{b7} "
+                @if uses > 0 {
+                    (words::of(uses as usize, "use", "uses")) ", "
+                    (format!("{:.2}", row.quality.quality())) " of 1"
+                } @else { "nobody used it yet" }
+            }
+            (form(visit, "/global/unpublish", &html! {
+                input type="hidden" name="id" value=(row.id);
+                button class="quiet danger" data-command="Take back what is published"
+                    aria-label=(format!("Take back {}", row.title)) { "Take it back" }
+            }))
+        }
+    }
+}
+
+fn log(receipts: &[ReceiptRow]) -> Markup {
+    table(
+        "What left, and when",
+        &["What", "Record", "Version", "For whom", "Size"],
+        receipts.iter().map(|row| {
+            let line = &row.line;
+            html! {
+                td {
+                    a href=(format!("/records/{}", row.receipt)) {
+                        @match &line.branch {
+                            Some(branch) if line.act == "drafted" => { "on branch " (branch) }
+                            _ => (line.act),
+                        }
+                    }
+                }
+                td {
+                    @match line.record {
+                        Some(of) => { a href=(format!("/records/{of}")) { "the record" } }
+                        None => {
+                            a href=(format!("/global/{}", line.global_id)) { "what was published" }
+                        }
+                    }
+                }
+                td { (line.version.as_deref().unwrap_or_default()) }
+                td { (line.policy.as_deref().unwrap_or_default()) }
+                td class="number" {
+                    @if let Some(bytes) = line.bytes { (words::size(bytes as u64)) }
+                }
+            }
+        }),
+    )
+}
+
+/// A published thing, whole.
+pub(crate) async fn thing(
+    State(page): State<Page>,
+    visit: Visit,
+    Named(id): Named<RecordId>,
+) -> Answer<Markup> {
+    let asked = PublishedThingArguments { id, version: None };
+    let found = page.ask::<PublishedThing>(&visit, asked).await?;
+    let (publication, calendar) = (&found.publication, page.calendar());
+    let quality = &found.quality_metrics;
+    let body = html! {
+        article class="card" {
+            div class="meta" {
+                span class="chip good" { "published" }
+                "by " (found.author_id) ", version " (found.version) ", "
+                (calendar.ago(found.published_at)) ", for " (word(&publication.access_policy))
+                @if !publication.licence.is_empty() { ", " (text::line(&publication.licence, 60)) }
+            }
+            h2 { (text::line(&publication.title, 200)) }
+            @if !publication.summary.is_empty() {
+                p class="why" { (text::whole(&publication.summary)) }
+            }
+            div class="said" { (markdown::shown(&publication.content)) }
+            p class="faint" {
+                (words::of(quality.usage_count as usize, "use", "uses")) ", "
+                (format!("{:.2}", quality.quality())) " of 1"
+            }
+            @if found.author_id == visit.user {
+                div class="acts" {
+                    (form(&visit, "/global/unpublish", &html! {
+                        input type="hidden" name="id" value=(found.id);
+                        button class="danger" { "Take it back" }
+                    }))
+                }
+            }
+        }
+    };
+    Ok(Room::new(Place::Shared, "/global", "Published").shows(&visit, &body))
+}
+
+pub(crate) async fn unpublish(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
+    let id: RecordId = posted.read("id")?;
+    let asked = UnpublishArguments { id: id.to_string() };
+    let done = page.ask::<Unpublish>(&posted.visit, asked).await?;
+    let (versions, verified) = (done.versions, done.verified);
+    Ok(Redirect::to(&format!(
+        "/global?taken={versions}&verified={verified}"
+    )))
 }

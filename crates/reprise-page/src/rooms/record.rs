@@ -1,210 +1,548 @@
-//! One record: its text and versions, where it comes from, what it is linked with, and the ways to
-//! put it right.
+//! One record at the side of its list: its text, the ways to put it right, and, folded, where it
+//! comes from, what it is linked with, where it went into prompts and what it earned.
 
-use axum::extract::{Query, State};
-use axum::response::Redirect;
+use axum::extract::State;
 use maud::{Markup, html};
-use reprise_types::limits::TEXT_BYTES_MAX;
-use reprise_types::{Calendar, MemoryRecord, RecordId};
+use reprise_operations::operations::learning::{Runs, RunsArguments, RunsFound};
+use reprise_operations::operations::links::{Neighbours, Related, RelatedArguments};
+use reprise_operations::operations::records::{History, HistoryArguments, ShowArguments, Versions};
+use reprise_operations::operations::sessions::{Prompts, PromptsArguments};
+use reprise_operations::operations::{list, shared};
+use reprise_operations::{Operation, Prompt};
+use reprise_types::{
+    About, Calendar, ListRequest, MemoryFilter, MemoryRecord, Retention, Visibility, WayOut,
+    Withheld,
+};
+use similar::{ChangeTag, TextDiff};
 
-use super::timeline::Pairs;
-use super::{list, runs, standing, undo, versions};
+use super::learning::runs_table;
 use crate::door::Visit;
-use crate::memory::{Runs, Story, Wording};
-use crate::page::{Answer, Named, Page, Posted, Trouble};
-use crate::shell::{self, form};
-use crate::strings::{self as s, words};
-use crate::together::both;
-use crate::undo::Act;
-use crate::{chart, text};
+use crate::page::{Answer, Named, Page};
+use crate::pairs::{Pairs, encoded};
+use crate::rows::{self, When};
+use crate::shell::{Place, Room, fold, form, icon};
+use crate::{markdown, text, undo, words};
+
+/// Steps over links, and records at most.
+const DEPTH: usize = 2;
+const RELATED_MAX: usize = 60;
+const RUNS_SHOWN: usize = 25;
+/// Prompts that are looked through for it.
+const PROMPTS: usize = 100;
+/// Records beside it.
+const BESIDE: usize = 40;
+
+/// What a person can rewrite of a record: of a lesson its title and what was learned, of any other
+/// its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wording {
+    /// A lesson's title.
+    pub(super) title: Option<String>,
+    pub(super) text: String,
+}
+
+impl Wording {
+    pub(super) fn of(record: &MemoryRecord) -> Self {
+        let details = record.details.as_ref();
+        let part = |name| Some(details?.get(name)?.as_str()?.to_owned());
+        let plain = Self {
+            title: None,
+            text: record.text.clone(),
+        };
+        if part("type").as_deref() != Some("lesson") {
+            return plain;
+        }
+        let title = Some(part("title").unwrap_or_default());
+        let text = part("content").unwrap_or_default();
+        Self { title, text }
+    }
+}
+
+/// How long a record stays, and how far it may travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Standing {
+    /// No clean-up takes it.
+    pub(super) is_pinned: bool,
+    pub(super) seen: Seen,
+}
+
+/// How far a record may travel, as its owner says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// By its owner, until he publishes it.
+    Owner,
+    /// By its owner; it cannot be published.
+    Private,
+    /// By whoever reads the project's workspace, too.
+    Workspace,
+}
+
+pub(super) const SEEN: [(Seen, &str, &str); 3] = [
+    (Seen::Owner, "owner", "You alone, until you publish it"),
+    (
+        Seen::Private,
+        "private",
+        "You alone; it cannot be published",
+    ),
+    (
+        Seen::Workspace,
+        "workspace",
+        "Whoever reads the project's workspace, too",
+    ),
+];
+
+impl Standing {
+    pub(super) fn of(record: &MemoryRecord) -> Self {
+        let seen = if record.visibility == Visibility::Workspace {
+            Seen::Workspace
+        } else if record.may_leave(WayOut::Publication) == Err(Withheld::Private) {
+            Seen::Private
+        } else {
+            Seen::Owner
+        };
+        let is_pinned = record.retention == Retention::Pinned;
+        Self { is_pinned, seen }
+    }
+
+    fn says(self) -> String {
+        let seen = SEEN.iter().find(|one| one.0 == self.seen);
+        let pinned = if self.is_pinned {
+            "Pinned: no clean-up takes it"
+        } else {
+            "Not pinned"
+        };
+        format!("{}. {pinned}.", seen.map_or("", |one| one.2))
+    }
+}
+
+/// A record with all that is known of it.
+struct Story {
+    versions: Versions,
+    around: Neighbours,
+    runs: RunsFound,
+    seen: shared::Answer,
+    prompts: Vec<Prompt>,
+}
+
+async fn story(page: &Page, visit: &Visit, name: &str) -> Answer<Story> {
+    let asked = HistoryArguments {
+        id: name.to_owned(),
+    };
+    let versions = page.ask::<History>(visit, asked).await?;
+    let id = versions.present.id.to_string();
+    let around = RelatedArguments {
+        id: id.clone(),
+        depth: Some(DEPTH),
+        limit: Some(RELATED_MAX),
+        ..RelatedArguments::default()
+    };
+    let runs = RunsArguments {
+        record: Some(id.clone()),
+        limit: Some(RUNS_SHOWN),
+    };
+    let prompts = PromptsArguments {
+        limit: Some(PROMPTS),
+        ..PromptsArguments::default()
+    };
+    let memory = page.memory(visit);
+    let (around, runs, seen, prompts) = tokio::join!(
+        Related::run(&memory, around),
+        Runs::run(&memory, runs),
+        page.ask::<shared::Visibility>(visit, ShowArguments { id }),
+        Prompts::run(&memory, prompts),
+    );
+    Ok(Story {
+        versions,
+        around: around?,
+        runs: runs?,
+        seen: seen?,
+        prompts: prompts?.prompts,
+    })
+}
 
 pub(crate) async fn show(
     State(page): State<Page>,
     visit: Visit,
     Named(name): Named<String>,
-    Query(pairs): Query<Pairs>,
+    pairs: Pairs,
 ) -> Answer<Markup> {
-    let (memory, user) = (page.memory(), &visit.user);
-    let story = memory.story(user, &name).await?;
-    let record = &story.record;
-    let with = memory.runs(user, Some(record.id));
-    let (with, abroad) = both(with, memory.published_of(user, record.id)).await;
-    let (with, abroad) = (with?, abroad?);
-    let calendar = memory.calendar();
-    let path = list::path(record);
-    let body = html! {
-        (undo::notice(&page, &visit, pairs.get("done")))
-        article class="whole" {
-            (list::head(record, &calendar))
-            div class="said" { (text::whole(&record.text)) }
-            (list::tags(record))
-            @if record.is_prompt() {
-                p { a href=(format!("/prompts/{}", record.id)) { (s::GIVEN_THEN) } }
+    let story = story(&page, &visit, &name).await?;
+    let (record, calendar) = (&story.versions.present, page.calendar());
+    let article = article(&visit, &story, &calendar);
+    if pairs.get("part").is_some() {
+        return Ok(article);
+    }
+    let beside = beside(&page, &visit, record).await?;
+    let rows = html! {
+        ol class="rows" {
+            @for group in rows::groups(&beside, &calendar, false) {
+                (rows::head(&group, group.name(), &rows::day(group.day, &calendar), &html! {}))
+                @for record in &group.records { (rows::row(record, When::Clock, &calendar)) }
             }
         }
-        (corrections(&visit, record, &path))
-        @if !visit.read_only {
-            p { a class="danger" href=(format!("{path}/forget")) { (s::FORGET) } }
-        }
-        (doubt(record))
-        (links(&visit, &story, &path))
-        (standing::section(&visit, record, abroad.as_ref(), &path))
-        (versions::section(&story, &calendar))
-        (outcomes(&with, &calendar))
-        (provenance(record, &calendar))
     };
-    Ok(shell::room(&visit, None, s::RECORD, &body))
+    let body = html! {
+        (undo::told(&page, &visit, pairs.get("done")))
+        div class="split" data-opens=(record.id) {
+            div { (rows::list(&visit, &rows)) }
+            div class="side" id="side" { (article) }
+        }
+    };
+    Ok(Room::new(Place::Memory, "/timeline", "Record").shows(&visit, &body))
 }
 
-/// Whether a question brings it, and why where it does not.
-fn doubt(record: &MemoryRecord) -> Markup {
+/// What happened with it: its session, else what came before it.
+async fn beside(page: &Page, visit: &Visit, record: &MemoryRecord) -> Answer<Vec<MemoryRecord>> {
+    let session = Some(record.session_id.clone()).filter(|session| !session.is_empty());
+    let asked = |until| ListRequest {
+        filter: MemoryFilter {
+            session_id: session.clone(),
+            until,
+            ..MemoryFilter::default()
+        },
+        limit: BESIDE,
+        after: None,
+    };
+    let memory = page.memory(visit);
+    let first = session.is_none().then_some(record.timestamp);
+    let found = list::records(&memory, asked(first)).await?.records;
+    if found.iter().any(|one| one.id == record.id) {
+        return Ok(found);
+    }
+    Ok(list::records(&memory, asked(Some(record.timestamp)))
+        .await?
+        .records)
+}
+
+fn article(visit: &Visit, story: &Story, calendar: &Calendar) -> Markup {
+    let record = &story.versions.present;
+    let path = rows::path(record);
     html! {
-        details class="panel" {
-            summary { (s::WHY_NOT_HERE) }
-            form action="/search" {
-                input type="hidden" name="expected" value=(record.id);
-                label { span { (s::QUESTION_ASKED) } input name="q" required autocomplete="off"; }
-                button { (s::WHY_NOT_ASK) }
+        article class="card" data-open=(record.id) aria-label="Record" {
+            div class="meta" {
+                (rows::kind_icon(record))
+                span class="k" { (About::of(record)) }
+                span title=(words::at(record.timestamp, calendar)) {
+                    (calendar.ago(record.timestamp))
+                }
+                @if record.retention == Retention::Pinned { span class="chip" { "pinned" } }
+                @if story.seen.published.is_some() { span class="chip good" { "published" } }
+                @if let Some(at) = record.corrected_at() {
+                    span class="chip" { "corrected " (calendar.day_of(at)) }
+                }
+            }
+            div class="said" { (markdown::shown(&record.text)) }
+            @if !record.tags.is_empty() {
+                div class="chips" {
+                    @for tag in &record.tags {
+                        a class="chip" href=(format!("/timeline?tag={}", encoded(tag))) {
+                            (text::line(tag, 60))
+                        }
+                    }
+                }
+            }
+            (actions(visit, story, &path))
+            (facts(story, calendar))
+            (used(story, calendar))
+            (links(visit, story, &path))
+            (versions(&story.versions, calendar))
+            (provenance(record))
+        }
+    }
+}
+
+/// What can be done, the destructive last.
+fn actions(visit: &Visit, story: &Story, path: &str) -> Markup {
+    let record = &story.versions.present;
+    let may_leave = record.may_leave(WayOut::Publication) != Err(Withheld::Sensitive);
+    html! {
+        div class="acts" {
+            @if !visit.read_only {
+                (edit(visit, record, path))
+                (tags(visit, record, path))
+                (link(visit, path))
+                (standing(visit, record, path))
+            }
+            a class="button" href=(format!("/map?around={}", record.id))
+                data-command="Walk its links" {
+                "Map"
+            }
+            details class="act" id="asked" {
+                summary class="button" data-command="Does a question bring this record?" {
+                    "Why not found?"
+                }
+                form class="stack" action="/search" {
+                    input type="hidden" name="expected" value=(record.id);
+                    label {
+                        "The question that should bring it"
+                        input name="q" required autocomplete="off";
+                    }
+                    button { "Ask" }
+                }
+            }
+            @if !visit.read_only {
+                @if may_leave {
+                    a class="button" href=(format!("{path}/publish"))
+                        data-command="Publish this record" { "Publish\u{2026}" }
+                }
+                a class="button danger" href=(format!("{path}/forget"))
+                    data-command="Forget this record" { "Forget\u{2026}" }
             }
         }
     }
 }
 
-fn corrections(visit: &Visit, record: &MemoryRecord, path: &str) -> Markup {
+fn edit(visit: &Visit, record: &MemoryRecord, path: &str) -> Markup {
     let Wording { title, text } = Wording::of(record);
     html! {
-        @if !visit.read_only {
-            details class="panel" {
-                summary { (s::CORRECT) }
-                p class="faint" { (s::CORRECT_SAYS) }
-                (form(visit, &format!("{path}/correct"), &html! {
-                    // The first line break after the tag is not part of a text.
-                    @if let Some(title) = &title {
-                        label { span { (s::NEW_TITLE) } input name="title" value=(title); }
-                    }
-                    label {
-                        span { (s::NEW_TEXT) } textarea name="text" rows="8" required {
-                            "\n" (text)
+        details class="act" id="edit" {
+            summary class="button" data-command="Edit this record" { "Edit" }
+            div class="stack" { (form(visit, &format!("{path}/correct"), &html! {
+                p class="faint" { "A new version takes its place; this one stays in the history." }
+                @if let Some(title) = &title {
+                    label { "Title" input name="title" value=(title); }
+                }
+                // The first line break after the tag is not part of a text.
+                label { "Text" textarea name="text" rows="8" required { "\n" (text) } }
+                button class="first" { "Save" }
+            })) }
+        }
+    }
+}
+
+fn tags(visit: &Visit, record: &MemoryRecord, path: &str) -> Markup {
+    html! {
+        details class="act" id="tag" {
+            summary class="button" data-command="Tag this record" { "Tag" }
+            div class="stack" { (form(visit, &format!("{path}/tags"), &html! {
+                label {
+                    "Tags, with commas between" input name="tags" value=(record.tags.join(", "));
+                }
+                button class="first" { "Save the tags" }
+            })) }
+        }
+    }
+}
+
+fn link(visit: &Visit, path: &str) -> Markup {
+    html! {
+        details class="act" id="link" {
+            summary class="button" data-command="Link this record" { "Link" }
+            div class="stack" { (form(visit, &format!("{path}/link"), &html! {
+                label {
+                    "To the record with this id"
+                    input name="other" required autocomplete="off" spellcheck="false";
+                }
+                label { "How" input name="relation" value="related_to"; }
+                button class="first" { "Save the link" }
+            })) }
+        }
+    }
+}
+
+fn standing(visit: &Visit, record: &MemoryRecord, path: &str) -> Markup {
+    let standing = Standing::of(record);
+    html! {
+        details class="act" id="standing" {
+            summary class="button" data-command="Pin this record, or say who sees it" {
+                "Pin, share"
+            }
+            div class="stack" { (form(visit, &format!("{path}/standing"), &html! {
+                fieldset {
+                    legend class="unseen-text" { "Who can see it" }
+                    @for (one, word, says) in SEEN {
+                        label class="choice" {
+                            input type="radio" name="seen" value=(word)
+                                checked[one == standing.seen];
+                            (says)
                         }
                     }
-                    button { (s::SAVE) }
-                }))
-                (form(visit, &format!("{path}/tags"), &html! {
-                    label {
-                        span { (s::TAGS) }
-                        input name="tags" value=(record.tags.join(", "))
-                            aria-describedby="tags-hint";
+                }
+                label class="choice" {
+                    input type="checkbox" name="pinned" value="yes" checked[standing.is_pinned];
+                    "Pinned: no clean-up takes it"
+                }
+                button class="first" { "Save" }
+            })) }
+        }
+    }
+}
+
+/// When it happened and when it was kept, and who can see it.
+fn facts(story: &Story, calendar: &Calendar) -> Markup {
+    let record = &story.versions.present;
+    let standing = Standing::of(record);
+    let is_former = story.seen.is_former;
+    html! {
+        dl class="facts" {
+            dt { "Happened" } dd { (words::at(record.timestamp, calendar)) }
+            dt { "Kept" } dd { (words::at(record.known_at, calendar)) }
+            @if !record.session_id.is_empty() {
+                dt { "Session" }
+                dd {
+                    a href=(format!("/timeline?session={}", encoded(&record.session_id))) {
+                        (text::line(&record.session_id, 80))
                     }
-                    p id="tags-hint" class="faint" { (s::TAGS_HINT) }
-                    button { (s::SAVE_TAGS) }
-                }))
+                }
+            }
+            dt { "Seen by" }
+            dd {
+                @match (story.seen.published, story.seen.version.as_deref()) {
+                    (Some(id), Some(version)) => {
+                        "Everybody: others can find "
+                        a href=(format!("/global/{id}")) { "version " (version) }
+                        @if is_former { ", which says what it said before it was corrected" }
+                        "."
+                    }
+                    _ if record.may_leave(WayOut::Publication) == Err(Withheld::Sensitive) => {
+                        "You alone: it is marked sensitive and cannot be published."
+                    }
+                    _ => (standing.says()),
+                }
             }
         }
+    }
+}
+
+/// Where it went into prompts, and how runs went that used it.
+fn used(story: &Story, calendar: &Calendar) -> Markup {
+    let id = story.versions.present.id;
+    let is_in = |prompt: &&Prompt| {
+        let given = prompt.given.iter().flat_map(|given| &given.found);
+        given
+            .into_iter()
+            .any(|one| one.id == id && one.left_out.is_none())
+    };
+    let prompts: Vec<&Prompt> = story.prompts.iter().filter(is_in).collect();
+    let runs = &story.runs;
+    let better: f32 = runs.runs.iter().map(|run| run.quality - run.expected).sum();
+    html! {
+        @if story.versions.present.is_prompt() {
+            p class="why" {
+                a href=(format!("/prompts/{id}")) { "What memory put into this prompt" }
+            }
+        }
+        (fold("Into prompts", prompts.len(), &html! {
+            ol class="rows" {
+                @for prompt in &prompts {
+                    li class="row" {
+                        span {} span class="prompt" { (icon("prompt")) }
+                        span class="k" { (calendar.ago(prompt.at)) }
+                        a class="x" href=(format!("/prompts/{}", prompt.id)) {
+                            (text::line(&prompt.text, 120))
+                        }
+                        span class="w" {}
+                    }
+                }
+            }
+            p class="faint" { "Of the newest " (PROMPTS) " prompts." }
+        }))
+        (fold("What it earned", runs.all, &html! {
+            p class="why" {
+                @let better = better / runs.runs.len().max(1) as f32;
+                "Runs that used it went " (format!("{better:+.2}"))
+                " otherwise than expected."
+            }
+            (runs_table(&runs.runs, calendar))
+        }))
     }
 }
 
 fn links(visit: &Visit, story: &Story, path: &str) -> Markup {
-    let related = &story.related;
+    let related = &story.around.related;
     html! {
-        section {
-            h2 { (s::RELATED) }
-            @if related.is_empty() { p class="faint" { (s::NOT_RELATED) } }
-            @else {
-                div class="beside" {
-                    ol class="related" {
-                        @for (one, title) in related {
-                            @let way = if one.link.outgoing { s::LEADS_TO } else { s::COMES_TO_IT };
-                            li {
-                                span class="badge" {
-                                    (text::line(&one.link.relation, 40))
-                                    " " (way)
-                                }
-                                " " a href=(format!("/records/{}", one.link.record)) {
-                                    (text::line(title, 100))
-                                }
-                                @if one.depth == 1 {
-                                    (form(visit, &format!("{path}/unlink"), &html! {
-                                        input type="hidden" name="other" value=(one.link.record);
-                                        input type="hidden" name="relation"
-                                            value=(one.link.relation);
-                                        input type="hidden" name="outgoing"
-                                            value=(one.link.outgoing);
-                                        button class="quiet" { (s::UNLINK) }
-                                    }))
-                                }
+        (fold("Linked", related.len(), &html! {
+            ul class="linked" {
+                @for one in related {
+                    li class="put" {
+                        span {
+                            span class="faint" {
+                                (text::line(&one.relation.replace('_', " "), 40))
+                                (if one.outgoing { " \u{2192} " } else { " \u{2190} " })
+                            }
+                            a href=(format!("/records/{}", one.id)) {
+                                (text::line(&one.title, 100))
                             }
                         }
-                    }
-                    figure class="neighbours" {
-                        (chart::neighbourhood(story.record.id, related))
-                        figcaption { (s::NEIGHBOURS) }
+                        @if one.depth == 1 {
+                            (form(visit, &format!("{path}/unlink"), &html! {
+                                input type="hidden" name="other" value=(one.id);
+                                input type="hidden" name="relation" value=(one.relation);
+                                input type="hidden" name="outgoing" value=(one.outgoing);
+                                button class="quiet" { "Unlink" }
+                            }))
+                        } @else { small { "over another" } }
                     }
                 }
             }
-            (form(visit, &format!("{path}/link"), &html! {
-                div class="filters" {
-                    label {
-                        span { (s::LINK_TO) }
-                        input name="other" required autocomplete="off" spellcheck="false";
+        }))
+    }
+}
+
+fn versions(story: &Versions, calendar: &Calendar) -> Markup {
+    let all: Vec<&MemoryRecord> = [&story.present].into_iter().chain(&story.earlier).collect();
+    html! {
+        (fold("Versions", if story.earlier.is_empty() { 0 } else { all.len() }, &html! {
+            ol class="versions" {
+                @for (place, version) in all.iter().enumerate() {
+                    li {
+                        p class="faint" {
+                            (words::at(version.known_at, calendar))
+                            @if place == 0 { ", now" }
+                        }
+                        @match all.get(place + 1) {
+                            Some(before) => { (changed(before, version)) }
+                            None => { div class="said" { (text::whole(&version.text)) } }
+                        }
                     }
-                    label { span { (s::RELATION) } input name="relation" value="related_to"; }
                 }
-                button { (s::LINK) }
-            }))
-        }
+            }
+        }))
     }
 }
 
-fn outcomes(with: &Runs, calendar: &Calendar) -> Markup {
+fn changed(before: &MemoryRecord, after: &MemoryRecord) -> Markup {
+    let (was, is) = (Standing::of(before), Standing::of(after));
     html! {
-        section {
-            h2 { (s::OUTCOMES) }
-            @if with.newest.is_empty() { p class="faint" { (s::NO_OUTCOMES) } }
-            @else { (runs::table(with, calendar)) }
+        @if before.text == after.text { p class="faint" { "The text is the same." } }
+        @else { (diff(&before.text, &after.text)) }
+        @if was != is { p { del { (was.says()) } " " ins { (is.says()) } } }
+    }
+}
+
+fn diff(before: &str, after: &str) -> Markup {
+    let diff = TextDiff::from_words(before, after);
+    html! {
+        div class="said diff" {
+            @for change in diff.iter_all_changes() {
+                @match change.tag() {
+                    ChangeTag::Equal => { (text::whole(change.value())) }
+                    ChangeTag::Delete => { del { (text::whole(change.value())) } }
+                    ChangeTag::Insert => { ins { (text::whole(change.value())) } }
+                }
+            }
         }
     }
 }
 
-fn provenance(record: &MemoryRecord, calendar: &Calendar) -> Markup {
+fn provenance(record: &MemoryRecord) -> Markup {
     let provenance = &record.provenance;
-    let mut facts: Vec<(&str, String)> = vec![
-        (s::ID, record.id.to_string()),
-        (s::HAPPENED, words::at(record.timestamp, calendar)),
-        (s::KEPT, words::at(record.known_at, calendar)),
-    ];
+    let mut facts: Vec<(&str, String)> = vec![("id", record.id.to_string())];
     let optional = [
-        (
-            s::IN_SESSION,
-            Some(record.session_id.clone()).filter(|it| !it.is_empty()),
-        ),
-        (s::OF_RUN, provenance.run_id.clone()),
-        (s::BY_ACTOR, provenance.actor_id.clone()),
-        (s::EVIDENCE, record.evidence.map(|it| it.to_string())),
-        (
-            s::CONFIDENCE,
-            record.confidence.map(|it| format!("{it:.2}")),
-        ),
-        (
-            s::HAS_QUALITY,
-            record.quality_score.map(|it| format!("{it:.2}")),
-        ),
+        ("run", provenance.run_id.clone()),
+        ("agent", provenance.actor_id.clone()),
+        ("evidence", record.evidence.map(|it| it.to_string())),
+        ("confidence", record.confidence.map(|it| format!("{it:.2}"))),
+        ("quality", record.quality_score.map(|it| format!("{it:.2}"))),
     ];
-    facts.extend(
-        optional
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value?))),
-    );
+    let given = optional.into_iter();
+    facts.extend(given.filter_map(|(name, value)| Some((name, value?))));
     let external = record.external_ids.iter();
-    facts.extend(external.map(|it| (s::KNOWN_AS, format!("{} {}", it.namespace, it.id))));
-    facts.extend(
-        provenance
-            .source_refs
-            .iter()
-            .map(|it| (s::RESTS_ON, it.clone())),
-    );
+    facts.extend(external.map(|it| ("known as", format!("{} {}", it.namespace, it.id))));
+    let rests = provenance.source_refs.iter();
+    facts.extend(rests.map(|it| ("rests on", it.clone())));
     html! {
-        section {
-            h2 { (s::PROVENANCE) }
+        (fold("Where it comes from", facts.len() + record.metadata.len(), &html! {
             dl class="facts" {
                 @for (name, value) in &facts { dt { (name) } dd { (text::line(value, 200)) } }
                 @for (name, value) in &record.metadata {
@@ -212,106 +550,11 @@ fn provenance(record: &MemoryRecord, calendar: &Calendar) -> Markup {
                     dd { (text::line(&plain(value), 200)) }
                 }
             }
-        }
+        }))
     }
 }
 
 fn plain(value: &serde_json::Value) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned)
-}
-
-pub(crate) async fn correct(
-    State(page): State<Page>,
-    Named(id): Named<RecordId>,
-    posted: Posted,
-) -> Answer<Redirect> {
-    let (memory, user) = (page.memory(), &posted.visit.user);
-    let old = memory.story(user, &id.to_string()).await?.record;
-    let before = Wording::of(&old);
-    // A browser sends every line break of a text field as two characters.
-    let wording = Wording {
-        title: before
-            .title
-            .as_ref()
-            .map(|_| posted.get("title").to_owned()),
-        text: posted.get("text").replace("\r\n", "\n"),
-    };
-    let bytes = wording.text.len();
-    if bytes > TEXT_BYTES_MAX {
-        return Err(Trouble::invalid(s::too_long(bytes, TEXT_BYTES_MAX)));
-    }
-    let text = before.text.replace("\r\n", "\n");
-    if wording == (Wording { text, ..before }) {
-        return Ok(Redirect::to(&format!("/records/{id}?done=same")));
-    }
-    let (new, taken_out) = memory.correct(user, old.id, wording).await?;
-    let act = Act::Corrected {
-        old: Box::new(old),
-        new,
-        taken_out,
-    };
-    Ok(undo::did(&page, &posted.visit, act))
-}
-
-pub(crate) async fn tag(
-    State(page): State<Page>,
-    Named(id): Named<RecordId>,
-    posted: Posted,
-) -> Answer<Redirect> {
-    let (memory, user) = (page.memory(), &posted.visit.user);
-    let record = memory.story(user, &id.to_string()).await?.record;
-    let tags = posted.get("tags").split(',').map(str::trim);
-    let tags: Vec<String> = tags
-        .filter(|tag| !tag.is_empty())
-        .map(str::to_owned)
-        .collect();
-    memory.tag(user, record.id, tags).await?;
-    let act = Act::Tagged {
-        record: record.id,
-        before: record.body.tags,
-    };
-    Ok(undo::did(&page, &posted.visit, act))
-}
-
-pub(crate) async fn link(
-    State(page): State<Page>,
-    Named(id): Named<RecordId>,
-    posted: Posted,
-) -> Answer<Redirect> {
-    let relation = posted.get("relation").trim().to_owned();
-    let other = posted.get("other").trim();
-    let linked = page
-        .memory()
-        .link(&posted.visit.user, id, other, &relation)
-        .await?;
-    let Some(to) = linked else {
-        return Ok(Redirect::to(&format!("/records/{id}?done=linked")));
-    };
-    let act = Act::Linked {
-        from: id,
-        to,
-        relation,
-    };
-    Ok(undo::did(&page, &posted.visit, act))
-}
-
-pub(crate) async fn unlink(
-    State(page): State<Page>,
-    Named(id): Named<RecordId>,
-    posted: Posted,
-) -> Answer<Redirect> {
-    let (relation, other) = (posted.get("relation").to_owned(), posted.read("other")?);
-    let (from, to) = if posted.get("outgoing") == "true" {
-        (id, other)
-    } else {
-        (other, id)
-    };
-    page.memory()
-        .unlink(&posted.visit.user, from, to, &relation)
-        .await?;
-    let act = Act::Unlinked { from, to, relation };
-    let number = undo::noted(&page, &posted.visit, act);
-    Ok(undo::done_at(&format!("/records/{id}"), number))
+    let text = value.as_str().map(str::to_owned);
+    text.unwrap_or_else(|| value.to_string())
 }

@@ -1,150 +1,352 @@
-//! Pairs in doubt side by side, each answered with one button or key; and tidying up.
+//! What has to be decided by a person, side by side; tidying up, which lists what it would do; and
+//! the diary of both, with undo.
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::response::Redirect;
 use maud::{Markup, html};
+use reprise_operations::Doubted;
+use reprise_operations::operations::audit::{Acted, Diary, DiaryArguments};
+use reprise_operations::operations::records::{History, HistoryArguments};
+use reprise_operations::operations::tending::{
+    Consolidate, ConsolidateArguments, Consolidated, Review, ReviewArguments, Undo, UndoArguments,
+};
+use reprise_types::Calendar;
+use serde_json::json;
 
-use super::list::encoded;
-use super::timeline::Pairs;
 use crate::door::Visit;
-use crate::page::{Answer, Page, Posted};
-use crate::shell::{self, Room, form};
-use crate::tending::{Consolidation, Pair};
-use crate::together::both;
-use crate::{strings as s, text};
+use crate::page::{Answer, Page, Posted, Trouble};
+use crate::pairs::{Pairs, encoded};
+use crate::shell::{Place, Room, form, toast};
+use crate::{text, undo, words};
 
 /// Pairs of each sort that wait on the page at once.
-const SHOWN: usize = 20;
+const SHOWN: usize = 12;
+/// Records named for one action.
+const NAMED: usize = 12;
+/// Actions of the diary.
+const ACTIONS: usize = 20;
 /// The answers, each with its key.
 const ANSWERS: [(&str, &str, &str); 4] = [
-    ("newer", "n", s::ANSWER_NEWER),
-    ("older", "o", s::ANSWER_OLDER),
-    ("same", "s", s::ANSWER_SAME),
-    ("different", "d", s::ANSWER_DIFFERENT),
+    ("newer", "n", "The newer holds"),
+    ("older", "o", "The older holds"),
+    ("same", "s", "They say the same"),
+    ("different", "d", "Both hold"),
 ];
 
-pub(crate) async fn show(
-    State(page): State<Page>,
-    visit: Visit,
-    Query(pairs): Query<Pairs>,
-) -> Answer<Markup> {
-    let (memory, user) = (page.memory(), &visit.user);
-    let (doubt, would) = both(memory.in_doubt(user), memory.consolidate(user, true)).await;
-    let (doubt, would) = (doubt?, would?);
-    let not_shown = |pairs: &[Pair]| pairs.len().saturating_sub(SHOWN);
-    let more = doubt.more + not_shown(&doubt.contradictions) + not_shown(&doubt.alike);
+/// Two records that may say the same, or cannot both hold: the older first.
+pub(super) struct Pair<'a> {
+    names: &'a [String; 2],
+    texts: [&'a str; 2],
+    why: &'a str,
+}
+
+impl<'a> Pair<'a> {
+    pub(super) fn of(pair: &'a Doubted) -> Self {
+        let text = |side: usize| pair.texts.as_ref().map_or("", |texts| texts[side].as_str());
+        Self {
+            names: &pair.pair,
+            texts: [text(0), text(1)],
+            why: &pair.why,
+        }
+    }
+}
+
+/// A pair among the things that need a person, with its answers.
+pub(super) fn need(visit: &Visit, pair: &Pair<'_>, question: &str) -> Markup {
+    html! {
+        div class="need" data-pair {
+            b { (question) }
+            p {
+                "\u{201c}" (text::line(pair.texts[0], 110)) "\u{201d} and \u{201c}"
+                (text::line(pair.texts[1], 110)) "\u{201d}"
+            }
+            (answers(visit, pair, false))
+        }
+    }
+}
+
+fn answers(visit: &Visit, pair: &Pair<'_>, is_next: bool) -> Markup {
+    form(
+        visit,
+        "/knowledge/answer",
+        &html! {
+            input type="hidden" name="one" value=(pair.names[0]);
+            input type="hidden" name="other" value=(pair.names[1]);
+            div class="acts" {
+                @for (place, (answer, key, says)) in ANSWERS.into_iter().enumerate() {
+                    button name="answer" value=(answer) data-answer=(key) data-command=(says)
+                        autofocus[is_next && place == 0] { (says) " " kbd { (key) } }
+                }
+            }
+        },
+    )
+}
+
+pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -> Answer<Markup> {
+    let doubt = page
+        .ask_if::<Review>(&visit, ReviewArguments::default())
+        .await?;
+    let calendar = page.calendar();
     // After an answer the next pair is under the hands.
     let is_next = pairs.get("answered").is_some();
+    let mut sorts = Vec::new();
+    let mut is_first = is_next;
+    if let Some(doubt) = &doubt {
+        for (name, none, of, more) in [
+            (
+                "Which holds now?",
+                "Nothing contradicts itself.",
+                &doubt.contradictions,
+                doubt.contradictions_more,
+            ),
+            (
+                "Do these say the same?",
+                "Nothing seems to be said twice.",
+                &doubt.review,
+                doubt.review_more,
+            ),
+        ] {
+            let mut cards = Vec::new();
+            for pair in of.iter().take(SHOWN) {
+                let pair = Pair::of(pair);
+                cards.push(side_by_side(&page, &visit, &pair, is_first, &calendar).await?);
+                is_first = false;
+            }
+            let more = more + of.len().saturating_sub(SHOWN);
+            sorts.push((name, none, cards, more));
+        }
+    }
     let body = html! {
         (answered(&visit, &pairs))
-        section {
-            h2 { (s::CONTRADICTIONS) }
-            @if doubt.contradictions.is_empty() { p class="faint" { (s::NO_CONTRADICTIONS) } }
-            @for (place, pair) in doubt.contradictions.iter().take(SHOWN).enumerate() {
-                (side_by_side(&visit, pair, is_next && place == 0))
+        @for (name, none, cards, more) in &sorts {
+            section {
+                h2 { (name) " " small { (cards.len() + more) } }
+                @if cards.is_empty() { p class="faint" { (none) } }
+                @for card in cards { (card) }
+                @if *more > 0 { p class="faint" { "and " (more) " more, once these are answered" } }
             }
         }
-        section {
-            h2 { (s::ALIKE) }
-            @if doubt.alike.is_empty() { p class="faint" { (s::NONE_ALIKE) } }
-            @let first = is_next && doubt.contradictions.is_empty();
-            @for (place, pair) in doubt.alike.iter().take(SHOWN).enumerate() {
-                (side_by_side(&visit, pair, first && place == 0))
-            }
-            @if more > 0 { p class="faint" { (s::more_pairs(more)) } }
-        }
-        (tidying(&visit, &would))
+        @if doubt.is_none() { div class="empty" { h2 { "Nothing is remembered yet" } } }
     };
-    Ok(shell::room(&visit, Some(Room::Knowledge), s::REVIEW, &body))
+    Ok(Room::new(
+        Place::Order,
+        "/knowledge/review",
+        "Contradictions and duplicates",
+    )
+    .shows(&visit, &body))
 }
 
 fn answered(visit: &Visit, pairs: &Pairs) -> Markup {
     html! {
-        @if let Some(action) = pairs.get("answered") {
-            div class="notice" role="status" {
-                @if action == "apart" { (s::DID_SET_APART) }
-                @else { (s::DID_ANSWER) (undo(visit, action)) }
-            }
+        @match pairs.get("answered") {
+            None => {}
+            Some("apart") => { (toast(&html! { "Noted: both hold." })) }
+            Some(action) => { (toast(&html! { "Answered. " (taken_back(visit, action)) })) }
         }
     }
 }
 
 /// The button that takes an action of tending back.
-pub(super) fn undo(visit: &Visit, action: &str) -> Markup {
+fn taken_back(visit: &Visit, action: &str) -> Markup {
     form(
         visit,
         "/knowledge/undo",
-        &html! {
-            input type="hidden" name="action" value=(action);
-            button { (s::TAKE_BACK) }
-        },
+        &html! { input type="hidden" name="action" value=(action); button { "Undo" } },
     )
 }
 
-fn side_by_side(visit: &Visit, pair: &Pair, is_next: bool) -> Markup {
-    let sides = [(s::OLDER_ONE, 0), (s::NEWER_ONE, 1)];
-    html! {
-        article class="record pair" data-pair {
-            p class="reason" { (text::line(&pair.why, 300)) }
+async fn side_by_side(
+    page: &Page,
+    visit: &Visit,
+    pair: &Pair<'_>,
+    is_next: bool,
+    calendar: &Calendar,
+) -> Answer<Markup> {
+    let mut when = Vec::new();
+    for name in pair.names {
+        let asked = HistoryArguments { id: name.clone() };
+        let found = page.ask_if::<History>(visit, asked).await?;
+        when.push(found.map(|found| found.present.timestamp));
+    }
+    let sides = ["The older", "The newer"].into_iter().zip(when).enumerate();
+    Ok(html! {
+        article class="card pair" data-pair {
+            p class="why" { (text::line(pair.why, 300)) }
             div class="sides" {
-                @for (name, side) in sides {
+                @for (side, (name, at)) in sides {
                     section {
                         h3 {
                             (name) " "
                             a href=(format!("/records/{}", encoded(&pair.names[side]))) {
-                                (text::line(&pair.names[side], 60))
+                                @match at {
+                                    Some(at) => (words::at(at, calendar)),
+                                    None => "the record",
+                                }
                             }
                         }
-                        div class="scroll said" tabindex="0" role="group" aria-label=(name) {
-                            (text::whole(&pair.texts[side]))
-                        }
+                        div class="said" { (text::whole(pair.texts[side])) }
                     }
                 }
             }
-            (form(visit, "/knowledge/answer", &html! {
-                input type="hidden" name="one" value=(pair.names[0]);
-                input type="hidden" name="other" value=(pair.names[1]);
-                div class="actions" {
-                    @for (place, (answer, key, says)) in ANSWERS.into_iter().enumerate() {
-                        button class="quiet" name="answer" value=(answer) data-answer=(key)
-                            autofocus[is_next && place == 0] {
-                            (says) " " kbd { (key) }
-                        }
-                    }
-                }
-            }))
+            (answers(visit, pair, is_next))
         }
-    }
-}
-
-fn tidying(visit: &Visit, would: &Consolidation) -> Markup {
-    html! {
-        section {
-            h2 { (s::TIDY) }
-            p { (s::would(would.merged, would.purged, would.distilled)) }
-            @if would.merged + would.purged + would.distilled > 0 {
-                (form(visit, "/knowledge/consolidate", &html! { button { (s::TIDY_NOW) } }))
-            }
-        }
-    }
+    })
 }
 
 pub(crate) async fn answer(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
     let pair = ["one", "other"].map(|name| posted.get(name).to_owned());
-    let (user, answer) = (&posted.visit.user, posted.get("answer"));
-    let action = page.memory().answer(user, pair, answer).await?;
+    let answer = serde_json::from_value(json!(posted.get("answer")))
+        .map_err(|_| Trouble::invalid("There is no such answer; choose one of the four."))?;
+    let asked = ReviewArguments {
+        pair: Some(pair),
+        answer: Some(answer),
+    };
+    let action = page.ask::<Review>(&posted.visit, asked).await?.action;
     let action = action.unwrap_or_else(|| "apart".to_owned());
     let path = format!("/knowledge/review?answered={}", encoded(&action));
     Ok(Redirect::to(&path))
 }
 
+/// What tidying up would do, before it does it; and what was done.
+pub(crate) async fn tidying(
+    State(page): State<Page>,
+    visit: Visit,
+    pairs: Pairs,
+) -> Answer<Markup> {
+    let would = page.ask_if::<Consolidate>(&visit, ConsolidateArguments { dry_run: true });
+    let asked = DiaryArguments {
+        limit: Some(ACTIONS),
+    };
+    let (would, diary) = tokio::join!(would, page.ask_if::<Diary>(&visit, asked));
+    let (would, diary) = (would?, diary?);
+    let body = html! {
+        (undo::told(&page, &visit, pairs.get("done")))
+        @if let Some(again) = pairs.read::<usize>("again")? {
+            (toast(&html! {
+                "Undone: " (words::of(again, "record answers", "records answer")) " again."
+            }))
+        }
+        @if let Some(would) = &would { (plan(&visit, would)) }
+        section {
+            h2 { "Done before" }
+            @let actions = diary.map(|told| told.actions).unwrap_or_default();
+            @if actions.is_empty() { p class="faint" { "Nothing was tidied up yet." } }
+            @for acted in &actions { (told(&visit, acted)) }
+        }
+    };
+    Ok(Room::new(Place::Order, "/knowledge/tidy", "Tidy up").shows(&visit, &body))
+}
+
+fn plan(visit: &Visit, would: &Consolidated) -> Markup {
+    let gone: usize = would.merged.iter().map(|merge| merge.gone.len()).sum();
+    let is_nothing = gone + would.purged.len() + would.distilled.len() == 0;
+    html! {
+        section class="card" {
+            h2 { "What tidying up would do" }
+            @if is_nothing { p class="why" { "Nothing: there is nothing to tidy up." } }
+            @if gone > 0 {
+                p { "Said more than once: one answers for the others." }
+                ul {
+                    @for merge in would.merged.iter().take(NAMED) {
+                        li class="put" {
+                            span {
+                                @match merge.texts.first() {
+                                    Some(text) => (text::line(text, 140)),
+                                    None => (text::line(&merge.kept, 60)),
+                                }
+                                " " (link(&merge.kept, "kept")) " "
+                                @for gone in merge.gone.iter().take(3) {
+                                    (link(gone, "merged")) " "
+                                }
+                            }
+                            small { (words::of(merge.gone.len(), "copy", "copies")) }
+                        }
+                    }
+                    @if would.merged.len() > NAMED {
+                        li class="faint" { "and " (would.merged.len() - NAMED) " more" }
+                    }
+                }
+            }
+            @if !would.purged.is_empty() {
+                p { "Over: their time was set, and has passed. They are put away." }
+                (named(&would.purged))
+            }
+            @if !would.distilled.is_empty() {
+                p { "Made of several: a lesson that stands in all of them." }
+                (named(&would.distilled))
+            }
+            @if !is_nothing {
+                div class="acts" {
+                    (form(visit, "/knowledge/consolidate", &html! {
+                        button class="first" data-command="Tidy up now" { "Do this" }
+                    }))
+                }
+                p class="faint" { "All of it can be undone below." }
+            }
+        }
+    }
+}
+
+fn told(visit: &Visit, acted: &Acted) -> Markup {
+    html! {
+        div class="card" {
+            div class="meta" {
+                (acted.at.get(..16).unwrap_or(&acted.at).replace('T', " "))
+                @if acted.undone { span class="chip" { "undone" } }
+            }
+            @for merge in &acted.merged {
+                p {
+                    (link(&merge.kept, "This one")) " answers for "
+                    @for gone in merge.gone.iter().take(3) { (link(gone, "this")) " " }
+                    @if merge.gone.len() > 3 { "and " (merge.gone.len() - 3) " more" }
+                    @if let Some(text) = merge.texts.first() {
+                        ": " span class="faint" { (text::line(text, 120)) }
+                    }
+                }
+            }
+            @if !acted.purged.is_empty() {
+                p { "Put away, their time being over:" } (named(&acted.purged))
+            }
+            @if !acted.distilled.is_empty() { p { "Made of several:" } (named(&acted.distilled)) }
+            @for [older, newer] in acted.contradictions.iter().take(NAMED) {
+                p { (link(newer, "The newer")) " stands above " (link(older, "the older")) }
+            }
+            @if acted.contradictions.len() > NAMED {
+                p class="faint" { "and " (acted.contradictions.len() - NAMED) " more" }
+            }
+            @if !acted.undone { div class="acts" { (taken_back(visit, &acted.action)) } }
+        }
+    }
+}
+
+fn link(name: &str, says: &str) -> Markup {
+    html! { a href=(format!("/records/{}", encoded(name))) title=(name) { (says) } }
+}
+
+fn named(names: &[String]) -> Markup {
+    html! {
+        p class="chips" {
+            @for name in names.iter().take(NAMED) {
+                a class="chip" href=(format!("/records/{}", encoded(name))) {
+                    (text::line(name, 40))
+                }
+            }
+            @if names.len() > NAMED { span class="faint" { "and " (names.len() - NAMED) " more" } }
+        }
+    }
+}
+
 pub(crate) async fn consolidate(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
-    page.memory().consolidate(&posted.visit.user, false).await?;
-    Ok(Redirect::to("/knowledge?done=tidied"))
+    let asked = ConsolidateArguments { dry_run: false };
+    page.ask::<Consolidate>(&posted.visit, asked).await?;
+    Ok(Redirect::to("/knowledge/tidy?done=tidied"))
 }
 
 pub(crate) async fn undo_action(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
-    let (user, action) = (&posted.visit.user, posted.get("action"));
-    let again = page.memory().undo_tending(user, action).await?;
-    Ok(Redirect::to(&format!("/knowledge?again={again}")))
+    let action = posted.get("action").to_owned();
+    let done = page
+        .ask::<Undo>(&posted.visit, UndoArguments { action })
+        .await?;
+    let again = done.restored.len();
+    Ok(Redirect::to(&format!("/knowledge/tidy?again={again}")))
 }

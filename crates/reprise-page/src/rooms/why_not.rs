@@ -1,14 +1,16 @@
 //! Why a record is not among the results: for any record, by asking memory for just that one.
 
 use maud::{Markup, html};
+use reprise_operations::operations::records::{History, HistoryArguments};
 use reprise_types::{
-    MemoryFilter, MemoryRecord, RankSignal, RecallRequest, RecallScope, RecordId, RetrievedMemory,
+    MemoryFilter, MemoryRecord, Recall, RecallRequest, RecallScope, RecordId, RetrievedMemory,
 };
 
+use super::ask::recalled;
 use crate::door::Visit;
-use crate::memory::Recalled;
 use crate::page::{Answer, Page};
-use crate::{chart, strings as s, text};
+use crate::pairs::Pairs;
+use crate::{chart, text, words};
 
 /// Tokens of a prompt that nobody looks at.
 const LEAST: usize = 50;
@@ -36,11 +38,11 @@ impl Place {
         page: &Page,
         visit: &Visit,
         asked: &RecallRequest,
-        found: &Recalled,
+        found: &Recall,
         expected: RecordId,
         shown: usize,
     ) -> Answer<Self> {
-        let results = &found.recall.results;
+        let results = &found.results;
         if let Some(place) = results.iter().position(|hit| hit.record.id == expected) {
             return Ok(if place < shown {
                 Self::Shown(place)
@@ -48,15 +50,12 @@ impl Place {
                 Self::Later(place)
             });
         }
-        let story = page
-            .memory()
-            .story(&visit.user, &expected.to_string())
-            .await;
-        let record = match story {
-            Ok(story) => story.record,
-            Err(refusal) if refusal.status == 404 => return Ok(Self::Unknown),
-            Err(refusal) => return Err(refusal.into()),
+        let id = expected.to_string();
+        let asked_for = HistoryArguments { id };
+        let Some(versions) = page.ask_if::<History>(visit, asked_for).await? else {
+            return Ok(Self::Unknown);
         };
+        let record = versions.present;
         if record.id != expected {
             return Ok(Self::Corrected(record.id));
         }
@@ -73,10 +72,7 @@ impl Place {
             },
             ..asked.clone()
         };
-        let alone = page
-            .memory()
-            .recall(&visit.user, alone, RecallScope::Local, LEAST)
-            .await?;
+        let alone = recalled(page, visit, &alone, RecallScope::Local, LEAST).await?;
         let mut hits = alone.recall.results.into_iter();
         let hit = hits.find(|hit| hit.record.id == expected);
         Ok(Self::Far(hit.map(Box::new)))
@@ -86,7 +82,7 @@ impl Place {
 /// The part of a question that leaves a record out, as far as the record says.
 fn left_out_by(asked: &RecallRequest, record: &MemoryRecord) -> Option<&'static str> {
     if asked.as_of.is_some_and(|day| record.known_at > day) {
-        return Some(s::BACK);
+        return Some("days back");
     }
     let filter = &asked.filter;
     let says = |filter: MemoryFilter| {
@@ -101,84 +97,116 @@ fn left_out_by(asked: &RecallRequest, record: &MemoryRecord) -> Option<&'static 
     [
         (
             types.is_some_and(|types| !types.contains(&record.record_type())),
-            s::TYPE,
+            "kind",
         ),
         (
             with(MemoryFilter {
                 kinds: filter.kinds.clone(),
                 ..own()
             }),
-            s::KIND,
+            "sort",
         ),
         (
             with(MemoryFilter {
                 sources: filter.sources.clone(),
                 ..own()
             }),
-            s::SOURCE,
+            "source",
         ),
         (
             with(MemoryFilter {
                 since: filter.since,
                 ..own()
             }),
-            s::SINCE,
+            "since",
         ),
         (
             with(MemoryFilter {
                 until: filter.until,
                 ..own()
             }),
-            s::UNTIL,
+            "until",
         ),
         (
             with(MemoryFilter {
                 session_id: filter.session_id.clone(),
                 ..own()
             }),
-            s::SESSION,
+            "session",
         ),
-        (tags.next().is_some(), s::TAG),
+        (tags.next().is_some(), "tag"),
     ]
     .into_iter()
     .find_map(|(leaves_out, part)| leaves_out.then_some(part))
 }
 
-/// What is said of it; `last` is the last result shown.
-pub(super) fn answer(place: &Place, found: &Recalled, shown: usize) -> Markup {
-    let results = &found.recall.results;
-    let looked = results.len();
-    let last = shown.checked_sub(1).and_then(|last| results.get(last));
-    let last = last.map_or(0.0, |hit| hit.sona_score);
+/// The question for any record, and what is said of one.
+pub(super) fn section(
+    pairs: &Pairs,
+    expected: Option<RecordId>,
+    place: Option<&Place>,
+    found: &Recall,
+    shown: usize,
+) -> Markup {
     html! {
-        @match place {
-            Place::Shown(place) => { p role="status" { (s::why_not_shown(place + 1)) } }
-            Place::Later(place) => {
-                @if let Some(hit) = results.get(*place) {
-                    p role="status" { (s::why_not_found(place + 1, hit.sona_score, last)) }
-                    (reasons(&hit.why.reason, &hit.why.signals))
+        details class="fold" open[place.is_some()] {
+            summary { "Why not this one?" }
+            form class="stack" action="/search" {
+                @for (name, value) in pairs.but(&["expected"]) {
+                    input type="hidden" name=(name) value=(value);
+                }
+                div class="fields" {
+                    label {
+                        "A record's id"
+                        input name="expected" value=[expected] autocomplete="off" spellcheck="false"
+                            required;
+                    }
+                    button { "Why not?" }
                 }
             }
-            Place::Unknown => { p role="status" { (s::WHY_NOT_UNKNOWN) } }
-            Place::Corrected(present) => {
-                p role="status" {
-                    (s::WHY_NOT_CORRECTED) " "
-                    a href=(format!("/records/{present}")) { (present) }
-                }
-            }
-            Place::LeftOut(part) => { p role="status" { (s::why_not_left_out(part)) } }
-            Place::Far(None) => { p role="status" { (s::why_not_missing(looked)) } }
-            Place::Far(Some(hit)) => {
-                p role="status" { (s::why_not_far(looked, hit.sona_score, last)) }
-                (reasons(&hit.why.reason, &hit.why.signals))
-            }
+            @if let Some(place) = place { div class="said" { (answer(place, found, shown)) } }
         }
     }
 }
 
-fn reasons(reason: &str, signals: &[RankSignal]) -> Markup {
+fn answer(place: &Place, found: &Recall, shown: usize) -> Markup {
+    let results = &found.results;
+    let last = shown.checked_sub(1).and_then(|last| results.get(last));
+    let last = last.map_or(0.0, |hit| hit.sona_score);
+    let records = words::of(results.len(), "record", "records");
+    let says = match place {
+        Place::Shown(place) => format!("It is result {}.", place + 1),
+        Place::Later(place) => {
+            let score = results.get(*place).map_or(0.0, |hit| hit.sona_score);
+            format!(
+                "It is result {}: {score:.2}, where the last one shown has {last:.2}.",
+                place + 1
+            )
+        }
+        Place::Unknown => "There is no such record in this memory.".to_owned(),
+        Place::Corrected(_) => "It was corrected; its newest version answers for it.".to_owned(),
+        Place::LeftOut(part) => format!("The filter leaves it out: {part}."),
+        Place::Far(None) => {
+            format!("{records} come before it; nothing of the question points to it.")
+        }
+        Place::Far(Some(hit)) => format!(
+            "{records} come before it: it scores {:.2}, the last one shown {last:.2}.",
+            hit.sona_score
+        ),
+    };
+    let hit = match place {
+        Place::Later(place) => results.get(*place),
+        Place::Far(Some(hit)) => Some(&**hit),
+        _ => None,
+    };
     html! {
-        p { (text::line(reason, 400)) }
-        (chart::signals(signals))
+        p role="status" { (says) }
+        @if let Place::Corrected(present) = place {
+            p { a href=(format!("/records/{present}")) { "The newest version" } }
+        }
+        @if let Some(hit) = hit {
+            p class="why" { (text::line(&hit.why.reason, 400)) }
+            (chart::signals(&hit.why.signals))
+        }
     }
 }

@@ -1,278 +1,383 @@
 //! A governed workspace: what waits for a person, what was done, and who did it under which rule.
+//! Whoever signed in acts as the person of that name.
 
-use axum::extract::{Query, State};
+use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::Redirect;
 use maud::{Markup, html};
-use reprise_types::Calendar;
+use reprise_operations::operations::workspace::{
+    Approve, ApproveArguments, Audit, AuditArguments, Decline, DeclineArguments, Diff,
+    DiffArguments, Log, LogArguments, Merge, MergeArguments, Recover, RecoverArguments, Review,
+    ReviewArguments, Status, StatusArguments,
+};
+use serde_json::{Value, json};
 
-use super::list::encoded;
-use super::now::number;
-use super::timeline::Pairs;
 use crate::door::Visit;
 use crate::page::{Answer, Page, Posted, Trouble};
-use crate::shell::{self, Room, form};
-use crate::strings::{self as s, words};
-use crate::text;
-use crate::workspace::{Between, Patch, TrailLine, TrailQuery, Transaction, Tree, Waiting};
+use crate::pairs::{Pairs, encoded};
+use crate::shell::{Place, Room, form, table};
+use crate::{text, words};
 
-/// Lines of the audit trail that one page shows where it is not asked for more.
+/// Commits that the room lists.
+const COMMITS: usize = 30;
+/// Lines of the audit trail that one page shows where it is not asked for more, and at most.
 const LINES: usize = 50;
-/// And most of them.
 const LINES_MAX: usize = 2_000;
 /// Digits of a hash that are shown.
 const HASH: usize = 10;
+const ACTIONS: [&str; 11] = [
+    "init",
+    "write",
+    "merge",
+    "rollback",
+    "approve",
+    "decline",
+    "violation",
+    "git",
+    "snapshot",
+    "prune",
+    "rewritten",
+];
 
-pub(crate) async fn show(
-    State(page): State<Page>,
-    visit: Visit,
-    Query(pairs): Query<Pairs>,
-) -> Answer<Markup> {
-    let names = page.memory().workspaces(&visit.user);
+/// A word of the workspace's own, such as a class of paths.
+fn word(value: &impl serde::Serialize) -> String {
+    json!(value).as_str().unwrap_or_default().to_owned()
+}
+
+pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -> Answer<Markup> {
+    let names = page.memory(&visit).workspaces();
     let Some(name) = pairs.get("tree").or(names.first().map(String::as_str)) else {
         let body = html! {
-            p { (s::NO_WORKSPACE) }
-            pre { code { (s::REGISTER_WORKSPACE) } }
+            div class="panel empty" {
+                h2 { "No governed workspace is registered for you" }
+                p { "Whoever owns the machine registers one in the daemon's configuration:" }
+                pre class="block" {
+                    "[workspaces.app]\npath = \"/path/to/tree\"\nusers = { " (visit.user)
+                    " = [\"human\"] }"
+                }
+            }
         };
-        return Ok(shell::room(
-            &visit,
-            Some(Room::Workspace),
-            s::WORKSPACE,
-            &body,
-        ));
+        return Ok(Room::new(Place::Shared, "/workspace", "Workspace").shows(&visit, &body));
     };
     let name = own(&names, name)?;
-    let calendar = page.memory().calendar();
-    let tree = page.memory().tree(&visit.user, name).await?;
-    let query = TrailQuery {
-        actor: pairs.get("actor").map(str::to_owned),
-        path: pairs.get("path").map(str::to_owned),
-        action: pairs.get("action").map(str::to_owned),
-        limit: pairs.read("limit")?.unwrap_or(LINES).min(LINES_MAX),
-    };
-    let limit = query.limit;
-    let trail = page.memory().trail(&visit.user, name, query).await?;
-    let between = pairs.get("of").map(|of| Between::Of(of.to_owned()));
-    let branch = || pairs.get("branch").map(|b| Between::Branch(b.to_owned()));
-    let patches = match between.or_else(branch) {
-        Some(between) => Some(page.memory().patches(&visit.user, name, between).await?),
-        None => None,
-    };
     let body = html! {
-        @if names.len() > 1 { (choice(&names, name)) }
-        @if let Some(patches) = &patches {
-            (difference(patches, pairs.get("of").or(pairs.get("branch"))))
+        @if names.len() > 1 {
+            nav class="tabs" aria-label="Workspaces" {
+                @for one in &names {
+                    a href=(format!("/workspace?tree={}", encoded(one)))
+                        aria-current=[(one == name).then_some("page")] { (one) }
+                }
+            }
         }
-        (waiting(&visit, name, &tree))
-        (state(&visit, name, &tree))
-        (transactions(name, &tree.transactions, &calendar))
-        (audit(name, &pairs, &trail, limit, &calendar))
+        (difference(&page, &visit, name, &pairs).await?)
+        (waiting(&page, &visit, name).await?)
+        (state(&page, &visit, name).await?)
+        (transactions(&page, &visit, name).await?)
+        (audit(&page, &visit, name, &pairs).await?)
     };
-    Ok(shell::room(
-        &visit,
-        Some(Room::Workspace),
-        s::WORKSPACE,
-        &body,
-    ))
+    Ok(Room::new(Place::Shared, "/workspace", "Workspace").shows(&visit, &body))
 }
 
 /// One of those that the user may see.
 fn own<'a>(names: &'a [String], name: &str) -> Answer<&'a str> {
     let found = names.iter().find(|own| *own == name);
-    let found = found.ok_or_else(|| Trouble::new(axum::http::StatusCode::NOT_FOUND, s::NO_TREE));
-    found.map(String::as_str)
+    let said = "There is no such workspace for you; the room lists those there are.";
+    found
+        .map(String::as_str)
+        .ok_or_else(|| Trouble::new(StatusCode::NOT_FOUND, said))
 }
 
-fn choice(names: &[String], name: &str) -> Markup {
-    html! {
-        nav class="pages" aria-label=(s::WORKSPACES) {
-            @for one in names {
-                a href=(format!("/workspace?tree={}", encoded(one)))
-                    aria-current=[(one == name).then_some("page")] { (one) }
-            }
-        }
-    }
-}
-
-fn waiting(visit: &Visit, name: &str, tree: &Tree) -> Markup {
-    html! {
-        section {
-            h2 { (s::WAITING) }
-            @if tree.waiting.is_empty() { p class="faint" { (s::NOTHING_WAITS) } }
-            @for one in &tree.waiting { (review(visit, name, tree, one)) }
-        }
-    }
-}
-
-fn review(visit: &Visit, name: &str, tree: &Tree, one: &Waiting) -> Markup {
-    let is_shared = one.branch == tree.main;
-    let is_approved = one.word.as_ref().is_some_and(|word| word.is_approved);
-    let hidden = html! {
-        input type="hidden" name="tree" value=(name);
-        input type="hidden" name="branch" value=(one.branch);
-        input type="hidden" name="commit" value=(one.commit);
+async fn status(
+    page: &Page,
+    visit: &Visit,
+    name: &str,
+) -> Answer<<Status as reprise_operations::Operation>::Answer> {
+    let asked = StatusArguments {
+        workspace: Some(name.to_owned()),
+        ..StatusArguments::default()
     };
-    html! {
-        article class="record" aria-label=(one.branch) {
-            h3 { (text::line(&one.branch, 120)) }
-            p class="facts" {
-                code { (short(&one.commit)) } " "
-                @if is_shared { (s::RULES_WAIT) } @else { (s::ahead(one.ahead, one.behind)) }
-            }
-            @if let Some(word) = &one.word {
-                p class="notice" {
-                    (s::word(&word.human, word.is_approved)) " " (text::line(&word.message, 300))
-                }
-            }
-            ul { @for path in &one.paths { li { code { (text::line(path, 200)) } } } }
-            @if !is_shared {
-                p { a href=(to(name, "branch", &one.branch)) { (s::SHOW_CHANGES) } }
-            }
-            div class="actions" {
-                @if !is_approved {
-                    (form(visit, "/workspace/approve", &html! {
-                        (hidden) button { (s::APPROVE) }
-                    }))
-                }
-                @if is_approved && !is_shared {
-                    (form(visit, "/workspace/merge", &html! { (hidden) button { (s::MERGE) } }))
-                }
-                (form(visit, "/workspace/decline", &html! {
-                    (hidden)
-                    label { (s::WHY_DECLINED) " " input name="message" maxlength="2000"; }
-                    " " button class="danger" { (s::DECLINE) }
-                }))
-            }
-        }
-    }
+    page.ask::<Status>(visit, asked).await
 }
 
-fn state(visit: &Visit, name: &str, tree: &Tree) -> Markup {
-    let at = tree.commit.as_deref().map_or(s::NOTHING, short);
-    html! {
+async fn waiting(page: &Page, visit: &Visit, name: &str) -> Answer<Markup> {
+    let asked = ReviewArguments {
+        workspace: Some(name.to_owned()),
+        ..ReviewArguments::default()
+    };
+    let reviews = page.ask::<Review>(visit, asked).await?.reviews;
+    let main = status(page, visit, name).await?.main;
+    Ok(html! {
         section {
+            h2 { "Waits for you " small { (reviews.len()) } }
+            @if reviews.is_empty() { p class="why" { "Nothing waits for a person's word." } }
+            @for one in &reviews {
+                @let is_shared = one.branch == main;
+                @let is_approved = one.word.as_ref().is_some_and(|word| word.is_approved);
+                @let hidden = html! {
+                    input type="hidden" name="tree" value=(name);
+                    input type="hidden" name="branch" value=(one.branch);
+                    input type="hidden" name="commit" value=(one.commit);
+                };
+                article class="card" aria-label=(one.branch) {
+                    h3 { (text::line(&one.branch, 120)) }
+                    p class="why" {
+                        code { (short(&one.commit)) } " "
+                        @if is_shared { "its rules are in force once a person says so" }
+                        @else {
+                            (words::of(one.ahead, "commit", "commits")) " ahead, "
+                            (one.behind) " behind"
+                        }
+                    }
+                    @if let Some(word) = &one.word {
+                        p class="notice" {
+                            (if word.is_approved { "Approved" } else { "Declined" }) " by "
+                            (text::line(&word.human, 60)) ". " (text::line(&word.message, 300))
+                        }
+                    }
+                    ul {
+                        @for (path, _) in &one.paths {
+                            li { code { (text::line(&path.to_string(), 200)) } }
+                        }
+                    }
+                    div class="acts" {
+                        @if !is_approved {
+                            (form(visit, "/workspace/approve", &html! {
+                                (hidden)
+                                button class="first" data-command="Approve what waits" {
+                                    "Approve this commit"
+                                }
+                            }))
+                        }
+                        @if is_approved && !is_shared {
+                            (form(visit, "/workspace/merge", &html! {
+                                (hidden)
+                                button class="first" data-command="Merge what is approved" {
+                                    "Merge"
+                                }
+                            }))
+                        }
+                        @if !is_shared {
+                            a class="button" href=(to(name, "branch", &one.branch)) {
+                                "Show what it would bring"
+                            }
+                        }
+                        @if !visit.read_only {
+                            details class="act" {
+                                summary class="button danger" { "Decline\u{2026}" }
+                                div class="stack" { (form(visit, "/workspace/decline", &html! {
+                                    (hidden)
+                                    label { "Why" input name="message" maxlength="2000"; }
+                                    button class="danger first" { "Decline" }
+                                })) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    })
+}
+
+async fn state(page: &Page, visit: &Visit, name: &str) -> Answer<Markup> {
+    let tree = status(page, visit, name).await?;
+    let at = tree.commit.as_deref().map_or("nothing", short);
+    Ok(html! {
+        section class="card" {
             h2 { (text::line(name, 120)) }
-            p { (s::stands(tree.branch.as_deref(), at, &tree.main)) }
-            dl class="numbers" {
+            p class="why" {
+                @match &tree.branch {
+                    Some(branch) => { "On " code { (text::line(branch, 80)) } }
+                    None => "On no branch",
+                }
+                " at " code { (at) } "; shared is " code { (text::line(&tree.main, 80)) } "."
+            }
+            p class="chips" {
                 @for (class, count) in &tree.artifacts {
-                    (number(class, &words::count(*count as u64), None))
+                    span class="chip" { (word(class)) "\u{a0}" (words::count(*count as u64)) }
                 }
             }
             @if !tree.loose_ends.is_empty() {
-                p { (s::loose_ends(tree.loose_ends.len())) }
-                (form(visit, "/workspace/recover", &html! {
+                p {
+                    (words::of(tree.loose_ends.len(), "transaction", "transactions"))
+                    " was not ended by a process that is gone."
+                }
+                div class="acts" { (form(visit, "/workspace/recover", &html! {
                     input type="hidden" name="tree" value=(name);
-                    button { (s::RECOVER) }
-                }))
+                    button { "Finish what was begun" }
+                })) }
             }
             @if let Some(first) = tree.trail_missing.first() {
-                p role="alert" { (s::trail_missing(tree.trail_missing.len())) " " code { (first) } }
+                p role="alert" {
+                    (words::of(tree.trail_missing.len(), "line", "lines"))
+                    " of the trail are missing, such as " code { (first) }
+                }
             }
             @if !tree.edited.is_empty() {
-                h3 { (s::UNCOMMITTED) }
-                ul { @for (how, path) in &tree.edited {
-                    li { (how) " " code { (text::line(path, 200)) } }
+                h3 { "Not committed" }
+                ul { @for one in &tree.edited {
+                    li { (one.how) " " code { (text::line(&one.path, 200)) } }
                 } }
             }
         }
-    }
+    })
 }
 
-fn transactions(name: &str, transactions: &[Transaction], calendar: &Calendar) -> Markup {
-    let row = |one: &Transaction| {
+async fn transactions(page: &Page, visit: &Visit, name: &str) -> Answer<Markup> {
+    let asked = LogArguments {
+        workspace: Some(name.to_owned()),
+        limit: Some(COMMITS),
+        ..LogArguments::default()
+    };
+    let commits = page.ask::<Log>(visit, asked).await?.commits;
+    let calendar = page.calendar();
+    let rows = commits.iter().map(|one| {
         html! {
-            tr {
-                td { (words::at(one.at, calendar)) }
-                td { (text::line(&one.actor, 64)) }
-                td { (text::line(&one.subject, 120)) }
-                td {
-                    a href=(to(name, "of", &one.commit)) { (short(&one.commit)) }
-                    @if one.tx.is_none() { " " span class="badge" { (s::PLAIN_GIT) } }
+            td { (words::at(one.ts, &calendar)) }
+            td { (text::line(&one.actor, 64)) }
+            td { (text::line(&one.subject, 120)) }
+            td {
+                a href=(to(name, "of", &one.commit)) { code { (short(&one.commit)) } }
+                @if one.tx.is_none() { " " span class="chip" { "plain git" } }
+            }
+        }
+    });
+    Ok(html! {
+        section {
+            h2 { "Transactions" }
+            (table("Transactions", &["When", "Who", "What", "Commit"], rows))
+        }
+    })
+}
+
+async fn audit(page: &Page, visit: &Visit, name: &str, pairs: &Pairs) -> Answer<Markup> {
+    let limit = pairs.read("limit")?.unwrap_or(LINES).min(LINES_MAX);
+    let (shown, trail) = trail(page, visit, name, pairs, limit).await?;
+    let more = pairs.with(&[("limit", &(limit * 4).to_string())]);
+    Ok(html! {
+        section {
+            h2 { "Audit trail" }
+            form class="stack" role="search" aria-label="Audit trail" action="/workspace" {
+                input type="hidden" name="tree" value=(name);
+                div class="fields" {
+                    label { "Who" input name="actor" value=(pairs.text("actor")); }
+                    label { "Where" input name="path" value=(pairs.text("path")); }
+                    label { "Action" select name="action" {
+                        option value="" { "any" }
+                        @for action in ACTIONS {
+                            option value=(action) selected[pairs.get("action") == Some(action)] {
+                                (action)
+                            }
+                        }
+                    } }
+                    button { "Filter" }
+                    a class="button quiet" href=(format!("/workspace?tree={}", encoded(name))) {
+                        "Clear"
+                    }
+                }
+            }
+            @if shown == 0 { p class="why" { "No line fits." } } @else { (trail) }
+            @if shown == limit && limit < LINES_MAX {
+                nav class="pages" aria-label="More lines" {
+                    a rel="next" href=(format!("/workspace?{more}")) { "More lines" }
                 }
             }
         }
-    };
-    table(
-        s::TRANSACTIONS,
-        &[s::WHEN, s::WHO, s::WHAT, s::COMMIT],
-        transactions.iter().map(row),
-    )
+    })
 }
 
-fn audit(
+/// How many lines of the trail fit, and those.
+async fn trail(
+    page: &Page,
+    visit: &Visit,
     name: &str,
     pairs: &Pairs,
-    trail: &[TrailLine],
     limit: usize,
-    calendar: &Calendar,
-) -> Markup {
-    let row = |line: &TrailLine| {
-        html! {
-            tr {
-                td { (words::at(line.at, calendar)) }
-                td {
-                    (text::line(&line.actor, 64))
-                    @if let Some(identity) = &line.identity {
-                        br; span class="faint" { (text::line(identity, 120)) }
-                    }
-                }
-                td { (line.action) }
-                td {
-                    @for place in &line.places { code { (text::line(place, 200)) } br; }
-                    (text::line(&line.message, 300))
-                }
-                td { @for rule in &line.rules { code { (text::line(rule, 64)) } " " } }
-                td { a href=(to(name, "of", &line.of)) { (s::SHOW) } }
-            }
-        }
+) -> Answer<(usize, Markup)> {
+    let action = pairs
+        .get("action")
+        .map(|action| serde_json::from_value(json!(action)));
+    let asked = AuditArguments {
+        workspace: Some(name.to_owned()),
+        actor: pairs.get("actor").map(str::to_owned),
+        path: pairs.get("path").map(str::to_owned),
+        action: action
+            .transpose()
+            .map_err(|_| Trouble::invalid("There is no such action; choose one of the list."))?,
+        limit: Some(limit),
+        ..AuditArguments::default()
     };
-    let fields = [("actor", s::WHO), ("path", s::WHERE)];
-    let heads = [s::WHEN, s::WHO, s::ACTION, s::WHERE, s::RULES, s::CHANGES];
-    html! {
-        section {
-            h2 { (s::AUDIT) }
-            form class="filters" role="search" aria-label=(s::AUDIT) action="/workspace" {
-                input type="hidden" name="tree" value=(name);
-                @for (field, label) in fields {
-                    label { (label) input name=(field) value=(pairs.text(field)); }
-                }
-                label { (s::ACTION) select name="action" {
-                    option value="" { (s::ANY) }
-                    @for action in s::ACTIONS {
-                        option value=(action) selected[pairs.get("action") == Some(action)] {
-                            (action)
-                        }
-                    }
-                } }
-                div class="actions" {
-                    button { (s::FILTER) }
-                    a href=(format!("/workspace?tree={}", encoded(name))) { (s::NO_FILTER) }
+    let lines = page.ask::<Audit>(visit, asked).await?.lines;
+    let calendar = page.calendar();
+    let rows = lines.iter().rev().map(|line| {
+        let detail = |field: &str| line.details.get(field).and_then(Value::as_str);
+        let named = detail("ref").or(detail("snapshot")).map(str::to_owned);
+        let action = word(&line.action);
+        // A commit by plain git has no transaction of its own.
+        let of = detail("commit").filter(|_| action == "git");
+        let places = match line.paths.as_slice() {
+            [] => named.into_iter().collect(),
+            paths => paths.to_vec(),
+        };
+        html! {
+            td { (words::at(line.ts, &calendar)) }
+            td {
+                (text::line(&line.actor, 64))
+                @if let Some(identity) = &line.identity {
+                    br; span class="faint" { (text::line(identity, 120)) }
                 }
             }
-            @if trail.is_empty() { p class="faint" { (s::NO_LINES) } }
-            @else { (rows(s::AUDIT, &heads, trail.iter().rev().map(row))) }
-            @if trail.len() == limit && limit < LINES_MAX {
-                nav class="pages" aria-label=(s::MORE_LINES) {
-                    @let more = pairs.with("limit", &(limit * 4).to_string());
-                    a rel="next" href=(format!("/workspace?{more}")) { (s::MORE_LINES) }
-                }
+            td { (action) }
+            td {
+                @for place in &places { code { (text::line(place, 200)) } br; }
+                (text::line(detail("why").unwrap_or(&line.message), 300))
             }
+            td { @for rule in &line.rules { code { (text::line(rule, 64)) } " " } }
+            td { a href=(to(name, "of", of.unwrap_or(&line.event_id))) { "Show" } }
         }
-    }
+    });
+    let heads = ["When", "Who", "Action", "Where", "Rules", "Changes"];
+    Ok((lines.len(), table("Audit trail", &heads, rows)))
 }
 
-fn difference(patches: &[Patch], of: Option<&str>) -> Markup {
-    html! {
-        section {
-            h2 { (s::CHANGES) " " code { (text::line(of.unwrap_or_default(), 80)) } }
-            @if patches.is_empty() { p class="faint" { (s::NO_CHANGES) } }
-            @for patch in patches {
-                details open {
+/// What a transaction changed, or what a branch would bring.
+async fn difference(page: &Page, visit: &Visit, name: &str, pairs: &Pairs) -> Answer<Markup> {
+    let workspace = Some(name.to_owned());
+    let mut asked = DiffArguments {
+        workspace: workspace.clone(),
+        ..DiffArguments::default()
+    };
+    let mut own = None;
+    let Some(of) = pairs.get("of").or(pairs.get("branch")) else {
+        return Ok(html! {});
+    };
+    if pairs.get("of").is_some() {
+        asked.of = Some(of.to_owned());
+    } else {
+        let branch = ReviewArguments {
+            workspace,
+            branch: Some(of.to_owned()),
+        };
+        let reviews = page.ask::<Review>(visit, branch).await?.reviews;
+        // What has changed on the shared branch meanwhile is no part of it.
+        let paths = reviews.iter().flat_map(|one| &one.paths);
+        own = Some(paths.map(|(path, _)| path.clone()).collect::<Vec<_>>());
+        asked.from = Some(status(page, visit, name).await?.main);
+        asked.to = Some(of.to_owned());
+    }
+    let mut files = page.ask::<Diff>(visit, asked).await?.files;
+    files.retain(|file| own.as_ref().is_none_or(|own| own.contains(&file.path)));
+    Ok(html! {
+        section class="card" {
+            h2 { "Changes " code { (text::line(of, 80)) } }
+            @if files.is_empty() { p class="why" { "Nothing changed." } }
+            @for file in &files {
+                details class="fold" open {
                     summary {
-                        (patch.how) " " code { (text::line(&patch.path, 200)) }
-                        (format!(" +{} -{}", patch.added, patch.removed))
+                        (file.how) " " code { (text::line(&file.path.to_string(), 200)) }
+                        " " small { "+" (file.lines_added) " -" (file.lines_removed) }
                     }
-                    pre class="scroll" tabindex="0" { code {
-                        @for line in patch.text.lines().skip_while(|line| !line.starts_with("@@")) {
+                    pre class="block" {
+                        @for line in file.patch.lines().skip_while(|line| !line.starts_with("@@")) {
                             @let shown = text::whole(line);
                             @match line.as_bytes().first() {
                                 Some(b'+') => ins { (shown) },
@@ -281,26 +386,11 @@ fn difference(patches: &[Patch], of: Option<&str>) -> Markup {
                             }
                             "\n"
                         }
-                    } }
+                    }
                 }
             }
         }
-    }
-}
-
-fn table(title: &str, heads: &[&str], rows_of: impl Iterator<Item = Markup>) -> Markup {
-    html! { section { h2 { (title) } (rows(title, heads, rows_of)) } }
-}
-
-fn rows(title: &str, heads: &[&str], rows: impl Iterator<Item = Markup>) -> Markup {
-    html! {
-        div class="scroll trail" tabindex="0" role="group" aria-label=(title) {
-            table {
-                thead { tr { @for head in heads { th scope="col" { (head) } } } }
-                tbody { @for row in rows { (row) } }
-            }
-        }
-    }
+    })
 }
 
 /// The room with one difference shown.
@@ -318,41 +408,53 @@ fn short(commit: &str) -> &str {
 
 /// The workspace that a form names, and the way back to it.
 fn posted_tree(page: &Page, posted: &Posted) -> Answer<(String, Redirect)> {
-    let names = page.memory().workspaces(&posted.visit.user);
+    let names = page.memory(&posted.visit).workspaces();
     let name = own(&names, posted.get("tree"))?;
     let back = Redirect::to(&format!("/workspace?tree={}", encoded(name)));
     Ok((name.to_owned(), back))
 }
 
-async fn say(page: &Page, posted: &Posted, is_approved: bool) -> Answer<Redirect> {
-    let (name, back) = posted_tree(page, posted)?;
-    let (commit, message) = (posted.get("commit"), posted.get("message"));
-    let memory = page.memory();
-    memory
-        .say(&posted.visit.user, &name, commit, is_approved, message)
-        .await?;
+pub(crate) async fn approve(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
+    let (name, back) = posted_tree(&page, &posted)?;
+    let asked = ApproveArguments {
+        workspace: Some(name),
+        human: posted.visit.user.to_string(),
+        reference: posted.get("commit").to_owned(),
+    };
+    page.ask::<Approve>(&posted.visit, asked).await?;
     Ok(back)
 }
 
-pub(crate) async fn approve(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
-    say(&page, &posted, true).await
-}
-
 pub(crate) async fn decline(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
-    say(&page, &posted, false).await
+    let (name, back) = posted_tree(&page, &posted)?;
+    let asked = DeclineArguments {
+        workspace: Some(name),
+        human: posted.visit.user.to_string(),
+        reference: posted.get("commit").to_owned(),
+        message: Some(posted.get("message").to_owned()),
+    };
+    page.ask::<Decline>(&posted.visit, asked).await?;
+    Ok(back)
 }
 
 pub(crate) async fn merge(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
     let (name, back) = posted_tree(&page, &posted)?;
-    let branch = posted.get("branch");
-    page.memory()
-        .merge(&posted.visit.user, &name, branch)
-        .await?;
+    let asked = MergeArguments {
+        workspace: Some(name),
+        actor: format!("human:{}", posted.visit.user),
+        from: posted.get("branch").to_owned(),
+        ..MergeArguments::default()
+    };
+    page.ask::<Merge>(&posted.visit, asked).await?;
     Ok(back)
 }
 
 pub(crate) async fn recover(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
     let (name, back) = posted_tree(&page, &posted)?;
-    page.memory().recover(&posted.visit.user, &name).await?;
+    let asked = RecoverArguments {
+        workspace: Some(name),
+        ..RecoverArguments::default()
+    };
+    page.ask::<Recover>(&posted.visit, asked).await?;
     Ok(back)
 }

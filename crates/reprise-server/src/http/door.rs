@@ -66,13 +66,14 @@ impl PageDoor {
             Problem::new(ProblemKind::Unavailable, said)
         })?;
         let address = listener.local_addr().map_err(Problem::invalid)?;
-        let memory = Paged {
+        let host = Paged {
             memories: memories.clone(),
             clock: Arc::clone(&self.clock),
             life: Arc::clone(life),
             tokens: Arc::new(TokenFile::new(life.place.tokens())),
         };
-        let page = Page::new(Arc::new(memory), address);
+        let clock = Arc::clone(&self.clock);
+        let page = Page::new(memories.clone(), Arc::new(host), clock, address);
         let admitted = middleware::from_fn_with_state(Arc::clone(life), admit);
         let router = page.router().layer(middleware::from_fn(super::answer));
         let router = router.layer(admitted);

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::{Extension, Request, State};
 use reprise_operations::{Bounds, Problem, ProblemKind};
+use reprise_page::Grant;
 use reprise_types::UserId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,9 @@ pub(super) struct Opening {
     user: UserId,
     #[serde(default)]
     read_only: bool,
+    /// Whether it may go on to the memories of other users.
+    #[serde(default)]
+    operator: bool,
 }
 
 /// Where a browser signs in, once.
@@ -41,9 +45,18 @@ pub(super) async fn open(
         .into());
     }
     let room = Bounds::of::<Opening>().room();
-    let Opening { user, read_only } = object(request, &app, room).await?;
+    let Opening {
+        user,
+        read_only,
+        operator,
+    } = object(request, &app, room).await?;
     let (address, page) = app.page.opened(&app.memories, &app.life).await?;
-    let link = page.link(user, read_only).map_err(|error| {
+    let grant = Grant {
+        user,
+        read_only,
+        operator,
+    };
+    let link = page.link(grant).map_err(|error| {
         let why = format!("the system gave no random bytes for a link ({error}); try again");
         Problem::new(ProblemKind::Internal, why)
     })?;

@@ -117,6 +117,9 @@ pub(crate) struct OpenArguments {
     /// Sign in to look only: nothing can be changed
     #[arg(long)]
     pub(crate) read_only: bool,
+    /// Let this session go on to the memory of every user here
+    #[arg(long)]
+    pub(crate) all_users: bool,
 }
 
 #[derive(Debug, Args)]

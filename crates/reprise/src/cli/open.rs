@@ -15,7 +15,11 @@ const OPENERS: [&str; 3] = ["xdg-open", "open", "wslview"];
 
 pub(super) fn run(context: &Context, arguments: &OpenArguments) -> anyhow::Result<Exit> {
     let client = daemon::client(context)?;
-    let wanted = json!({ "user": arguments.whose.user, "read_only": arguments.read_only });
+    let wanted = json!({
+        "user": arguments.whose.user,
+        "read_only": arguments.read_only,
+        "operator": arguments.all_users,
+    });
     let asked = Call::post("/v1/page", &wanted);
     let opened: Value = runtime::asking()?.block_on(client.ask(&asked))?;
     let url = opened["url"].as_str().unwrap_or_default();

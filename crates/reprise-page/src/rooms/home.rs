@@ -1,0 +1,404 @@
+//! Home: the question, what happened lately by day and session, and what needs a person.
+//!
+//! What it asks of memory it asks at once; what has to compare records comes after the page.
+
+use std::collections::HashMap;
+
+use axum::extract::State;
+use chrono::{DateTime, TimeDelta, Utc};
+use maud::{Markup, html};
+use reprise_engine::EngineStats;
+use reprise_operations::operations::{care, learning, list, sessions, tending, workspace};
+use reprise_operations::{Memory, Operation, Prompt};
+use reprise_types::{Calendar, ListRequest, MemoryFilter, MemoryRecord, RecordType};
+
+use super::learning as learned;
+use super::review::{self, Pair};
+use crate::chart::{self, Bar};
+use crate::door::Visit;
+use crate::page::{Answer, Page, found};
+use crate::pairs::{Pairs, encoded};
+use crate::rows::{self, Group, When};
+use crate::shell::{Place, Room, figures, icon};
+use crate::{text, undo, words};
+
+/// Records that the digest is made of.
+const LOOKED: usize = 160;
+/// Prompts that are counted.
+const PROMPTS: usize = 200;
+/// Groups that it shows, rows of a session, and rows of what has none.
+const GROUPS: usize = 10;
+const ROWS: usize = 7;
+const ROWS_ALONE: usize = 24;
+/// Live records up to which pairs in doubt are looked for by themselves: each is compared with those
+/// like it, which takes seconds where there are many.
+const COMPARED: u32 = 5_000;
+/// Things that need a person, of each sort.
+const NEEDS: usize = 3;
+const DAYS: i64 = 7;
+
+const BEGIN: [(&str, &str); 3] = [
+    (
+        "reprise learn \"the build needs libfoo 2\"",
+        "keeps a lesson",
+    ),
+    (
+        "reprise recall \"what does the build need\"",
+        "finds it again, and says why",
+    ),
+    (
+        "reprise connect claude-code",
+        "lets an agent do both by itself",
+    ),
+];
+
+pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -> Answer<Markup> {
+    let memory = page.memory(&visit);
+    let latest = ListRequest {
+        filter: MemoryFilter::default(),
+        limit: LOOKED,
+        after: None,
+    };
+    let asked = sessions::PromptsArguments {
+        limit: Some(PROMPTS),
+        ..sessions::PromptsArguments::default()
+    };
+    let (stats, records, prompts, report) = tokio::join!(
+        care::Stats::run(&memory, care::StatsArguments {}),
+        list::records(&memory, latest),
+        sessions::Prompts::run(&memory, asked),
+        learning::LearningReport::run(&memory, learning::LearningReportArguments {}),
+    );
+    let Some(stats) = found(stats.map_err(Into::into))? else {
+        return Ok(Room::new(Place::Home, "", "Home").shows(&visit, &empty()));
+    };
+    let (records, prompts) = (records?.records, prompts?.prompts);
+    let calendar = page.calendar();
+    let is_small = stats.live <= COMPARED;
+    let body = html! {
+        (undo::told(&page, &visit, pairs.get("done")))
+        (question(""))
+        div class="split" {
+            div data-live="digest" { (rows::list(&visit, &digest(&records, &prompts, &calendar))) }
+            div class="aside" {
+                section {
+                    h2 { "Needs you" }
+                    @for trouble in troubles(&stats, &memory) {
+                        div class="need" { b { "Not well" } p { (trouble) } }
+                    }
+                    div id="needs" data-load=[is_small.then_some("/needs?part=1")] {
+                        p class="faint" {
+                            a href="/needs" { "Look for contradictions, duplicates and approvals" }
+                        }
+                    }
+                }
+                (into_prompts(&prompts, page.now(), &calendar))
+                section {
+                    h2 { a href="/learning" { "Learning" } }
+                    p class="why" { (learned::sentence(&report?)) }
+                }
+                (numbers(&stats, &page, &calendar))
+            }
+        }
+    };
+    Ok(Room::new(Place::Home, "", "Home").shows(&visit, &body))
+}
+
+/// The question that Home begins with.
+pub(super) fn question(asked: &str) -> Markup {
+    html! {
+        form class="stack" role="search" action="/search" {
+            label class="question" {
+                (icon("search"))
+                span class="unseen-text" { "Question" }
+                input type="search" name="q" value=(asked) autocomplete="off" data-key="/"
+                    placeholder="What does my agent know about \u{2026}";
+                kbd { "/" }
+            }
+        }
+    }
+}
+
+fn digest(records: &[MemoryRecord], prompts: &[Prompt], calendar: &Calendar) -> Markup {
+    // The oldest prompt of each session that was looked at is its title.
+    let titles: HashMap<&str, &str> = prompts
+        .iter()
+        .filter(|prompt| !prompt.session.is_empty())
+        .map(|prompt| (prompt.session.as_str(), prompt.text.as_str()))
+        .collect();
+    let groups = rows::groups(records, calendar, false);
+    let shown = groups.get(..GROUPS.min(groups.len())).unwrap_or_default();
+    html! {
+        @for (place, group) in shown.iter().enumerate() {
+            @let before = place.checked_sub(1).and_then(|place| shown.get(place));
+            @if before.is_none_or(|before| before.day != group.day) {
+                h2 {
+                    (rows::day(group.day, calendar)) " "
+                    small { (of_day(&groups, group)) }
+                }
+            }
+            ol class="rows" { (session(group, titles.get(group.session).copied(), calendar)) }
+        }
+        p class="pages" { a href="/timeline" { "Everything, by day and session" } }
+    }
+}
+
+/// What a day holds, as far as it was looked at.
+fn of_day(groups: &[Group<'_>], of: &Group<'_>) -> String {
+    let day = groups.iter().filter(|group| group.day == of.day);
+    let named = day.clone().filter(|group| !group.session.is_empty());
+    let (sessions, records) = (named.count(), day.map(|group| group.records.len()).sum());
+    let sessions = words::of(sessions, "session", "sessions");
+    format!("{sessions}, {}", words::of(records, "record", "records"))
+}
+
+fn session(group: &Group<'_>, title: Option<&str>, calendar: &Calendar) -> Markup {
+    let is_alone = group.session.is_empty();
+    let name = title.unwrap_or(group.name());
+    // A first prompt that is the title need not stand below it once more.
+    let is_title = |record: &MemoryRecord| !is_alone && rows::title(record) == name;
+    let mut chosen: Vec<&MemoryRecord> = group.records.clone();
+    if chosen.len() > 1 {
+        chosen.retain(|record| !is_title(record));
+    }
+    let (most, all) = (if is_alone { ROWS_ALONE } else { ROWS }, chosen.len());
+    if !is_alone && all > most {
+        chosen.sort_by_key(|record| weight(record));
+        chosen.truncate(most);
+        chosen.sort_by_key(|record| std::cmp::Reverse((record.timestamp, record.id)));
+    }
+    chosen.truncate(most);
+    let more = all - chosen.len();
+    html! {
+        (rows::head(group, name, &span(group, calendar), &how_it_went(group)))
+        @for record in &chosen { (rows::row(record, When::Clock, calendar)) }
+        @if more > 0 && !is_alone {
+            li class="grouping" {
+                small {
+                    a href=(format!("/timeline?session={}", encoded(group.session))) {
+                        (words::of(more, "more record", "more records"))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What says most about a session comes first.
+fn weight(record: &MemoryRecord) -> u8 {
+    match record.record_type() {
+        RecordType::Decision | RecordType::Lesson => 0,
+        RecordType::Test if rows::test_passed(record) == Some(false) => 1,
+        RecordType::Commit | RecordType::Note => 1,
+        RecordType::Test => 2,
+        RecordType::Document | RecordType::Run => 3,
+        RecordType::Prompt => 4,
+        RecordType::Answer => 5,
+        RecordType::Command => 6,
+    }
+}
+
+/// In which project, by whom, from when to when.
+fn span(group: &Group<'_>, calendar: &Calendar) -> String {
+    let about = group
+        .records
+        .iter()
+        .map(|record| reprise_types::About::of(record));
+    let (mut project, mut by) = (None, None);
+    for one in about {
+        project = project.or(one.project);
+        by = by.or(one.by);
+    }
+    let [newest, .., oldest] = group.records.as_slice() else {
+        let at = group.records.first();
+        let at = at.map(|record| calendar.clock_of(record.timestamp));
+        return [project, by, at]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(" \u{b7} ");
+    };
+    let [from, to] = [oldest, newest].map(|record| calendar.clock_of(record.timestamp));
+    let when = (from != to)
+        .then(|| format!("{from}\u{2013}{to}"))
+        .or(Some(from));
+    [project, by, when]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" \u{b7} ")
+}
+
+/// How its last tests ended, and that something failed before.
+fn how_it_went(group: &Group<'_>) -> Markup {
+    let mut tests = group
+        .records
+        .iter()
+        .filter_map(|record| rows::test_passed(record));
+    html! {
+        @match tests.next() {
+            Some(true) => { span class="chip good" { "tests pass" } }
+            Some(false) => { span class="chip bad" { "tests fail" } }
+            None => {}
+        }
+    }
+}
+
+/// What is not as it should be, in sentences.
+fn troubles(stats: &EngineStats, memory: &Memory) -> Vec<String> {
+    let failed = memory.all().service_stats().pool.failed;
+    let by_words = stats.unembedded.saturating_sub(stats.foreign_vectors);
+    let mut troubles = Vec::new();
+    if by_words > 0 {
+        troubles.push(format!(
+            "{by_words} of {} records have no vector and are found by words alone; `reprise \
+             doctor` says why.",
+            stats.live
+        ));
+    }
+    if let Some(percent) = stats.re_embedded_percent() {
+        troubles.push(format!(
+            "Vectors are made anew by another model: {percent} % are done, the others are searched \
+             in the space they have."
+        ));
+    }
+    if failed > 0 {
+        troubles.push(format!(
+            "{failed} texts could not be embedded since the daemon began; `reprise models pull` \
+             fetches the model."
+        ));
+    }
+    troubles
+}
+
+fn into_prompts(prompts: &[Prompt], now: DateTime<Utc>, calendar: &Calendar) -> Markup {
+    let since = now - TimeDelta::days(DAYS);
+    let week: Vec<&Prompt> = prompts.iter().filter(|prompt| prompt.at >= since).collect();
+    let put = |prompt: &Prompt| -> usize {
+        let given = prompt.given.iter().flat_map(|given| &given.found);
+        given.filter(|one| one.left_out.is_none()).count()
+    };
+    let helped = week.iter().filter(|prompt| put(prompt) > 0).count();
+    let total: usize = week.iter().map(|prompt| put(prompt)).sum();
+    let used = week.iter().filter_map(|prompt| {
+        let outcome = prompt.outcome.as_ref()?;
+        let given = prompt.given.as_ref()?.found.iter();
+        Some(given.filter(|one| outcome.used.contains(&one.id)).count())
+    });
+    let used: usize = used.sum();
+    let bars = (0..DAYS).rev().map(|back| {
+        let day = calendar.day_of(now - TimeDelta::days(back));
+        let of_day = week
+            .iter()
+            .filter(|prompt| calendar.day_of(prompt.at) == day);
+        Bar {
+            name: day.to_string(),
+            count: of_day.count(),
+            path: None,
+        }
+    });
+    let bars: Vec<Bar> = bars.collect();
+    html! {
+        section {
+            h2 { a href="/prompts" { "Into prompts" } " " small { "last 7 days" } }
+            @if week.is_empty() {
+                p class="why" { "No connected agent was given a prompt." }
+            } @else {
+                (chart::bars("Prompts by day", &bars))
+                (figures(&[
+                    ("prompts", words::count(week.len() as u64)),
+                    ("got something", words::count(helped as u64)),
+                    ("records put in", words::count(total as u64)),
+                    ("of them used", words::count(used as u64)),
+                ]))
+            }
+        }
+    }
+}
+
+fn numbers(stats: &EngineStats, page: &Page, calendar: &Calendar) -> Markup {
+    let recall = page.memories().service_stats().recall;
+    let mut rows = vec![
+        ("records", words::count(stats.live.into())),
+        ("sessions", words::count(stats.sessions.into())),
+        ("file", words::size(stats.file_bytes)),
+    ];
+    rows.extend(stats.last_ingest.map(|at| ("last kept", calendar.ago(at))));
+    if recall.count > 0 {
+        let mean = recall.total_us as f64 / recall.count as f64 / 1e3;
+        rows.push(("recall", format!("{mean:.0} ms")));
+    }
+    let model = stats
+        .space
+        .clone()
+        .unwrap_or_else(|| "none in use".to_owned());
+    rows.push((
+        "model",
+        model.rsplit('/').next_back().unwrap_or(&model).to_owned(),
+    ));
+    html! { section { h2 { a href="/care" { "Memory" } } (figures(&rows)) } }
+}
+
+fn empty() -> Markup {
+    html! {
+        (question(""))
+        section class="empty" data-live="digest" {
+            h2 { "Nothing is remembered yet" }
+            p { "Three commands begin a memory:" }
+            dl class="facts" {
+                @for (command, says) in BEGIN { dt { code { (command) } } dd { (says) } }
+            }
+        }
+    }
+}
+
+/// What waits for a person: it compares records, and so comes after the page.
+pub(crate) async fn needs(State(page): State<Page>, visit: Visit, pairs: Pairs) -> Answer<Markup> {
+    let asked = tending::ReviewArguments::default();
+    let doubt = page.ask_if::<tending::Review>(&visit, asked).await?;
+    let doubt = doubt.as_ref();
+    let contradictions = doubt.map_or(&[][..], |doubt| &doubt.contradictions);
+    let alike = doubt.map_or(&[][..], |doubt| &doubt.review);
+    let all = contradictions.len() + alike.len();
+    let mut waiting = Vec::new();
+    for tree in page.memory(&visit).workspaces() {
+        let asked = workspace::ReviewArguments {
+            workspace: Some(tree.clone()),
+            ..workspace::ReviewArguments::default()
+        };
+        // A tree that cannot be read says so in its own room.
+        let reviews = page.ask::<workspace::Review>(&visit, asked).await;
+        let reviews = reviews.map(|found| found.reviews).unwrap_or_default();
+        waiting.extend(reviews.into_iter().map(|one| (tree.clone(), one)));
+    }
+    let nothing = all == 0 && waiting.is_empty();
+    let body = html! {
+        @for pair in contradictions.iter().take(NEEDS) {
+            (review::need(&visit, &Pair::of(pair), "Which holds now?"))
+        }
+        @for pair in alike.iter().take(NEEDS - 1) {
+            (review::need(&visit, &Pair::of(pair), "Do these say the same?"))
+        }
+        @if all > contradictions.len().min(NEEDS) + alike.len().min(NEEDS - 1) {
+            p {
+                a href="/knowledge/review" {
+                    (words::of(all, "pair waits", "pairs wait")) " in all"
+                }
+            }
+        }
+        @for (tree, one) in waiting.iter().take(NEEDS) {
+            div class="need" {
+                b { (text::line(&one.branch, 60)) " waits for approval" }
+                p {
+                    (words::of(one.paths.len(), "file", "files")) " in " (text::line(tree, 60)) "."
+                }
+                a class="button" href=(format!("/workspace?tree={}", encoded(tree))) { "Look" }
+            }
+        }
+        @if nothing { p class="faint" { "Nothing waits for you." } }
+    };
+    if pairs.get("part").is_some() {
+        return Ok(body);
+    }
+    Ok(Room::new(Place::Order, "/needs", "Needs you").shows(&visit, &body))
+}

@@ -1,0 +1,323 @@
+//! Memory: everything by day and session, what was learned, and by project.
+
+use std::collections::BTreeSet;
+
+use axum::extract::State;
+use axum::response::Redirect;
+use maud::{Markup, html};
+use reprise_operations::Operation;
+use reprise_operations::operations::{list, tags};
+use reprise_types::{
+    Calendar, ListRequest, MemoryFilter, MemoryKind, MemoryRecord, Page as Listed, RecordType,
+};
+
+use crate::door::Visit;
+use crate::page::{Answer, Page, Posted, found};
+use crate::pairs::{self, Pairs, encoded};
+use crate::rows::{self, Group, When};
+use crate::shell::{Place, Room, form, table, toast};
+use crate::{text, undo, words};
+
+const TAGS_SHOWN: usize = 60;
+const PROJECTS_SHOWN: usize = 40;
+/// Names that a field completes from.
+const KNOWN: usize = 200;
+
+async fn listed(page: &Page, visit: &Visit, request: ListRequest) -> Answer<Listed> {
+    let listed = list::records(&page.memory(visit), request).await;
+    Ok(found(listed.map_err(Into::into))?.unwrap_or_default())
+}
+
+pub(crate) async fn timeline(
+    State(page): State<Page>,
+    visit: Visit,
+    pairs: Pairs,
+) -> Answer<Markup> {
+    let calendar = page.calendar();
+    let request = ListRequest {
+        filter: pairs.filter(&calendar)?,
+        limit: rows::PAGE,
+        after: pairs.read("after")?,
+    };
+    let memory = page.memory(&visit);
+    let (listed, known) = tokio::join!(
+        listed(&page, &visit, request),
+        tags::Tags::run(&memory, tags::TagsArguments::default())
+    );
+    let listed = listed?;
+    let known = found(known.map_err(Into::into))?;
+    let body = html! {
+        (undo::told(&page, &visit, pairs.get("done")))
+        form class="stack" role="search" action="/timeline" {
+            div class="bar" {
+                (pairs::chips(&pairs, "/timeline"))
+                span class="faint" role="status" {
+                    (words::count(listed.considered.into())) " records"
+                    @if pairs.but(&["after"]).next().is_some() {
+                        " fit. " a href="/timeline" { "Clear" }
+                    }
+                }
+            }
+        }
+        @if let Some(known) = known {
+            (pairs::known("project", projects_of(&known).into_iter().take(KNOWN)))
+            (pairs::known("tag", known.tags.into_iter().map(|one| one.tag).take(KNOWN)))
+        }
+        (split(&visit, &html! {
+            @if listed.records.is_empty() {
+                div class="panel empty" {
+                    h2 { "No record fits" }
+                    p { "Take a filter away, or " a href="/search" { "ask in words" } "." }
+                }
+            }
+            @for note in &listed.notes { p class="faint" { (note) } }
+            (by_day(&listed.records, &calendar))
+            (pages("/timeline", &pairs, &listed))
+        }))
+    };
+    Ok(Room::new(Place::Memory, "/timeline", "Memory").shows(&visit, &body))
+}
+
+/// A list with room for a record beside it.
+fn split(visit: &Visit, rows: &Markup) -> Markup {
+    html! {
+        div class="split" {
+            div { (rows::list(visit, rows)) }
+            div id="side" class="side" {
+                div class="side-hint empty" {
+                    p class="faint" {
+                        kbd { "j" } " " kbd { "k" } " move, "
+                        kbd { "Enter" } " opens a record here, "
+                        kbd { "x" } " selects, " kbd { "?" } " shows every key."
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn by_day(records: &[MemoryRecord], calendar: &Calendar) -> Markup {
+    let groups = rows::groups(records, calendar, true);
+    html! {
+        @for (place, group) in groups.iter().enumerate() {
+            @let before = place.checked_sub(1).and_then(|place| groups.get(place));
+            @if before.is_none_or(|before| before.day != group.day) {
+                h2 { time datetime=(group.day) { (rows::day(group.day, calendar)) } }
+            }
+            ol class="rows" { (grouped(group, calendar)) }
+        }
+    }
+}
+
+fn grouped(group: &Group<'_>, calendar: &Calendar) -> Markup {
+    let says = match group.session {
+        "" => String::new(),
+        _ => words::of(group.records.len(), "record", "records"),
+    };
+    html! {
+        @if !group.session.is_empty() { (rows::head(group, group.name(), &says, &html! {})) }
+        @for record in &group.records { (rows::row(record, When::Clock, calendar)) }
+    }
+}
+
+fn pages(path: &str, pairs: &Pairs, listed: &Listed) -> Markup {
+    html! {
+        nav class="pages" aria-label="Pages" {
+            @if pairs.get("after").is_some() {
+                a href=(format!("{path}?{}", pairs.with(&[("after", "")]))) { "Newest" }
+            }
+            @if let Some(next) = listed.next {
+                @let next = pairs.with(&[("after", &next.to_string())]);
+                a rel="next" href=(format!("{path}?{next}")) {
+                    "Older"
+                }
+            }
+        }
+    }
+}
+
+pub(crate) async fn knowledge(
+    State(page): State<Page>,
+    visit: Visit,
+    pairs: Pairs,
+) -> Answer<Markup> {
+    let typed = pairs.read::<RecordType>("type")?;
+    let known = vec![
+        MemoryKind::Finding,
+        MemoryKind::Pattern,
+        MemoryKind::Strategy,
+    ];
+    let request = ListRequest {
+        filter: MemoryFilter {
+            kinds: typed.is_none().then_some(known),
+            types: typed.map(|one| vec![one]),
+            ..MemoryFilter::default()
+        },
+        limit: rows::PAGE,
+        after: pairs.read("after")?,
+    };
+    let asked = tags::TagsArguments { review: true };
+    let (listed, tags) = tokio::join!(
+        listed(&page, &visit, request),
+        page.ask_if::<tags::Tags>(&visit, asked)
+    );
+    let (listed, tags, calendar) = (listed?, tags?, page.calendar());
+    let merged: Option<usize> = pairs.read("merged")?;
+    let sorts = [
+        (None, "all"),
+        (Some(RecordType::Decision), "decisions"),
+        (Some(RecordType::Lesson), "lessons"),
+        (Some(RecordType::Note), "notes"),
+    ];
+    let body = html! {
+        (undo::told(&page, &visit, pairs.get("done")))
+        @if let Some(count) = merged {
+            (toast(&html! { (words::of(count, "record", "records")) " changed." }))
+        }
+        nav class="tabs" aria-label="Sorts" {
+            @for (one, says) in sorts {
+                @let path = one.map_or("/knowledge".to_owned(), |one| {
+                    format!("/knowledge?type={}", one.name())
+                });
+                a href=(path) aria-current=[(one == typed).then_some("page")] { (says) }
+            }
+        }
+        (split(&visit, &html! {
+            @if listed.records.is_empty() {
+                div class="panel empty" {
+                    h2 { "Nothing of this sort was learned yet" }
+                    p { code { "reprise learn \"\u{2026}\"" } " keeps a lesson." }
+                }
+            } @else {
+                ol class="rows" {
+                    @for record in &listed.records {
+                        (rows::row(record, When::Ago, &calendar))
+                        @if let Some(goal) = goal(record) {
+                            li class="grouping" { small { "for " (text::line(goal, 60)) } }
+                        }
+                    }
+                }
+            }
+            (pages("/knowledge", &pairs, &listed))
+        }))
+        @if let Some(tags) = &tags { (in_use(&visit, tags)) }
+    };
+    Ok(Room::new(Place::Memory, "/knowledge", "Knowledge").shows(&visit, &body))
+}
+
+/// Its goal beside what was learned for it.
+fn goal(record: &MemoryRecord) -> Option<&str> {
+    record.details.as_ref()?.get("source_goal")?.as_str()
+}
+
+fn in_use(visit: &Visit, tags: &tags::Tagged) -> Markup {
+    let alike = tags.alike.as_deref().unwrap_or_default();
+    html! {
+        @if !alike.is_empty() {
+            section {
+                h2 { "Tags that may be one word" }
+                ul class="review" {
+                    @for pair in alike {
+                        li class="need" {
+                            b { (text::line(&pair.tag, 60)) " and " (text::line(&pair.into, 60)) }
+                            p {}
+                            (form(visit, "/knowledge/merge", &html! {
+                                input type="hidden" name="from" value=(pair.tag);
+                                input type="hidden" name="into" value=(pair.into);
+                                button { "Make it " (text::line(&pair.into, 60)) }
+                            }))
+                        }
+                    }
+                }
+            }
+        }
+        @if !tags.tags.is_empty() {
+            section {
+                h2 { "Tags" }
+                div class="chips" {
+                    @for one in tags.tags.iter().take(TAGS_SHOWN) {
+                        a class="chip" href=(format!("/timeline?tag={}", encoded(&one.tag))) {
+                            (text::line(&one.tag, 60)) "\u{a0}"
+                            span class="faint" { (words::count(one.count as u64)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+pub(crate) async fn merge(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
+    let asked = tags::MergeTagsArguments {
+        from: posted.get("from").to_owned(),
+        into: posted.get("into").to_owned(),
+    };
+    let merged = page
+        .ask::<tags::MergeTags>(&posted.visit, asked)
+        .await?
+        .merged;
+    Ok(Redirect::to(&format!("/knowledge?merged={merged}")))
+}
+
+/// The projects that records name, in their metadata or by a tag.
+pub(super) fn projects_of(known: &tags::Tagged) -> Vec<String> {
+    let tagged = known.tags.iter();
+    let tagged = tagged.filter_map(|one| one.tag.strip_prefix("project:").map(str::to_owned));
+    let all: BTreeSet<String> = known.projects.iter().cloned().chain(tagged).collect();
+    all.into_iter().collect()
+}
+
+pub(crate) async fn projects(State(page): State<Page>, visit: Visit) -> Answer<Markup> {
+    let asked = tags::TagsArguments::default();
+    let known = page.ask_if::<tags::Tags>(&visit, asked).await?;
+    let names = known.map(|known| projects_of(&known)).unwrap_or_default();
+    let mut projects = Vec::new();
+    for name in names.iter().take(PROJECTS_SHOWN) {
+        let request = ListRequest {
+            filter: MemoryFilter {
+                project: Some(name.clone()),
+                ..MemoryFilter::default()
+            },
+            limit: 1,
+            after: None,
+        };
+        projects.push((name, listed(&page, &visit, request).await?));
+    }
+    let newest = |listed: &Listed| listed.records.first().map(|record| record.timestamp);
+    projects.sort_by_key(|(_, listed)| std::cmp::Reverse(newest(listed)));
+    let calendar = page.calendar();
+    let body = html! {
+        @if projects.is_empty() {
+            div class="panel empty" {
+                h2 { "No record names a project yet" }
+                p { "Agents that are connected name the folder that they work in." }
+            }
+        } @else {
+            (table("Projects", &["Project", "Records", "Newest", "Said last"],
+                projects.iter().map(|(name, listed)| html! {
+                    td {
+                        a href=(format!("/timeline?project={}", encoded(name))) {
+                            (text::line(name, 80))
+                        }
+                    }
+                    td class="number" { (words::count(listed.considered.into())) }
+                    @match listed.records.first() {
+                        Some(record) => {
+                            td { (calendar.ago(record.timestamp)) }
+                            td {
+                                a href=(rows::path(record)) {
+                                    (text::line(rows::title(record), 90))
+                                }
+                            }
+                        }
+                        None => { td {} td {} }
+                    }
+                })
+            ))
+            @if names.len() > PROJECTS_SHOWN {
+                p class="faint" { "and " (names.len() - PROJECTS_SHOWN) " more" }
+            }
+        }
+    };
+    Ok(Room::new(Place::Memory, "/projects", "Projects").shows(&visit, &body))
+}

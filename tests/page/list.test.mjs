@@ -1,0 +1,221 @@
+// A list under the hands: one line a record, keys, the palette, selection of many, toasts with undo; and
+// what the page costs a browser.
+import assert from "node:assert";
+import { after, before, test } from "node:test";
+
+import { House, crowd, isClean, week } from "./house.mjs";
+import { memory } from "./memory.mjs";
+import { plain } from "./rooms.mjs";
+
+let house;
+before(async () => {
+  house = await House.start();
+  await house.ingest("ada", memory());
+  await house.ingest("many", crowd(3000));
+});
+after(() => house.end());
+
+const shown = (tab) => tab.evaluate(() => [...document.querySelectorAll("[data-record]")].filter((row) => {
+  const box = row.getBoundingClientRect();
+  return box.height > 0 && box.top >= 0 && box.bottom <= innerHeight;
+}).length);
+
+test("eighteen records and more stand on a screen", async () => {
+  for (const user of ["ada", "many"]) {
+    const tab = await house.tab(user, { viewport: { width: 1280, height: 800 } });
+    for (const room of ["/", "/timeline", "/knowledge?type=note"]) {
+      await tab.goto(tab.origin + room);
+      const count = await shown(tab);
+      const held = room === "/knowledge?type=note" && user === "ada" ? 9 : 18;
+      assert.ok(count >= held, `${room} of ${user}: ${count}`);
+    }
+  }
+});
+
+test("the first paint takes at most 60 KB, and everything 250 KB", async () => {
+  const tab = await house.stranger();
+  const link = await house.link("many");
+  const sizes = [];
+  tab.on("requestfinished", (request) => {
+    sizes.push(request.sizes().then((all) => [new URL(request.url()).pathname, all.responseBodySize + all.responseHeadersSize]));
+  });
+  await tab.goto(link);
+  await tab.waitForSelector("#needs p, #needs .need");
+  const all = await Promise.all(sizes);
+  const sum = (of) => all.filter(([path]) => of(path)).reduce((total, [, bytes]) => total + bytes, 0);
+  const first = sum((path) => path === "/" || path.startsWith("/enter/") || path.endsWith(".css"));
+  const whole = sum((path) => path !== "/live");
+  assert.ok(first > 5_000 && first <= 60_000, `${first} bytes before the first paint`);
+  assert.ok(whole > first && whole <= 250_000, `${whole} bytes in all`);
+  assert.ok(all.some(([path]) => path.endsWith(".woff2")), "the typeface comes from here");
+});
+
+test("keys walk a list, open a record beside it, open its text in place, and select", async () => {
+  const tab = await house.tab("ada", { viewport: { width: 1280, height: 800 } });
+  await tab.goto(`${tab.origin}/timeline`);
+  await tab.keyboard.press("j");
+  await tab.keyboard.press("j");
+  await tab.keyboard.press("k");
+  await tab.keyboard.press("j");
+  const row = tab.locator("[data-record].on");
+  assert.equal(await row.count(), 1);
+  assert.equal(await tab.locator("[data-record]").nth(1).getAttribute("class"), "row on");
+  const id = await row.getAttribute("data-record");
+  await tab.keyboard.press("Enter");
+  await tab.waitForSelector(`#side [data-open="${id}"]`);
+  assert.match(tab.url(), /timeline/, "the list stays");
+  await tab.keyboard.press("x");
+  assert.ok(await row.locator("input").isChecked());
+  assert.ok(await tab.locator(".many").isVisible());
+  await tab.keyboard.press("x");
+  assert.ok(await tab.locator(".many").isHidden());
+  const long = tab.locator("[data-record]", { hasText: "Coupons apply once" });
+  for (let steps = 0; steps < 40 && !(await long.getAttribute("class")).includes("on"); steps += 1) await tab.keyboard.press("j");
+  assert.ok(await long.locator(".more").isHidden());
+  await tab.keyboard.press("Space");
+  assert.match(await long.locator(".more").innerText(), /a line of its own on the invoice/);
+  await tab.keyboard.press("Enter");
+  await tab.waitForSelector("#side .said li:has-text('sums first')");
+  await tab.keyboard.press("e");
+  await tab.waitForSelector("#side #edit[open] textarea:focus");
+  isClean(tab);
+});
+
+test("the keys are told, and a person who writes is left alone", async () => {
+  const tab = await house.tab("ada");
+  await tab.keyboard.press("?");
+  assert.match(await tab.locator("dialog").innerText(), /next, previous record[\s\S]*everything the page can do/);
+  await tab.keyboard.press("Escape");
+  await tab.waitForSelector("dialog", { state: "detached" });
+  await tab.keyboard.press("/");
+  await tab.keyboard.type("jkx?e");
+  assert.equal(await tab.inputValue("input[name=q]"), "jkx?e");
+  assert.equal(await tab.locator("dialog, .row.on").count(), 0);
+  isClean(tab);
+});
+
+test("the palette goes everywhere, acts on the record under the cursor, and asks", async () => {
+  const tab = await house.tab("ada", { viewport: { width: 1280, height: 800 } });
+  const choose = async (words) => {
+    await tab.keyboard.press("Control+k");
+    await tab.waitForSelector("dialog input:focus");
+    await tab.keyboard.type(words);
+    await Promise.all([tab.waitForEvent("load"), tab.keyboard.press("Enter")]);
+  };
+  await choose("learning");
+  assert.match(tab.url(), /learning/);
+  await choose("contradictions");
+  assert.match(tab.url(), /review/);
+  await tab.goto(`${tab.origin}/timeline`);
+  await tab.keyboard.press("j");
+  const id = await tab.locator(".row.on").getAttribute("data-record");
+  await choose("forget this");
+  assert.equal(new URL(tab.url()).pathname, `/records/${id}/forget`);
+  await choose("who owns the importer");
+  assert.match(tab.url(), /search\?q=who%20owns/);
+  // Every place of the menus and every act of a room is in it.
+  await tab.goto(`${tab.origin}/records/${id}`);
+  await tab.keyboard.press("Control+k");
+  const offered = await tab.locator("dialog li > span").allInnerTexts();
+  for (const act of ["Edit this record", "Tag this record", "Link this record", "Publish this record", "Forget this record", "Sign out",
+    "Home", "Ask", "Map", "Tidy up", "What you changed"]) assert.ok(offered.includes(act), `${act}: ${offered}`);
+  isClean(tab);
+});
+
+for (const javaScriptEnabled of [true, false]) {
+  test(`many are tagged, and forgotten with one proof, and both undone, script ${javaScriptEnabled}`, async () => {
+    const user = `m${javaScriptEnabled}`;
+    await house.ingest(user, week());
+    const tab = await house.tab(user, { javaScriptEnabled, viewport: { width: 1280, height: 800 } });
+    const few = async () => {
+      await tab.goto(`${tab.origin}/timeline`);
+      for (const place of [0, 1, 2]) await tab.locator(".row input").nth(place).check();
+    };
+    await few();
+    await tab.fill(".many input[name=tag]", "chosen");
+    await tab.click(".many button[value=tag]");
+    assert.equal(await tab.locator("[data-record]").count(), 3);
+    assert.equal((await house.list(user)).filter((one) => one.tags.includes("chosen")).length, 3);
+    await tab.click(".toast button:has-text('Undo')");
+    assert.equal((await house.list(user)).filter((one) => one.tags.includes("chosen")).length, 0);
+    await few();
+    await tab.click(".many button[value=forget]");
+    assert.match(await tab.locator("main").innerText(), /3 records go[\s\S]*logged out/);
+    await tab.click("main button.danger");
+    assert.match(await tab.locator("main").innerText(), /asked again for each of these, and has none/);
+    assert.equal((await house.list(user)).length, 7);
+    await tab.click("main button:has-text('Undo')");
+    assert.equal((await house.list(user)).length, 10);
+  });
+}
+
+test("typing asks at once, a filter is a chip that completes, and a bar leads to its days", async () => {
+  const tab = await house.tab("ada", { viewport: { width: 1280, height: 800 } });
+  await tab.goto(`${tab.origin}/search`);
+  await tab.keyboard.type("which lessons about the proxy");
+  await tab.waitForSelector("#results [data-record]");
+  await tab.click(".f summary:text-is('project')");
+  await tab.waitForSelector("input[name=project]:focus");
+  assert.ok(await tab.locator("#known-project option[value*=shop-web]").count());
+  await tab.keyboard.type("shop-web");
+  await Promise.all([tab.waitForEvent("load"), tab.keyboard.press("Enter")]);
+  assert.match(tab.url(), /project=shop-web/);
+  assert.match(await tab.locator(".f.set").innerText(), /shop-web/);
+  await tab.locator("[aria-label='Results over time'] a").last().click();
+  await tab.waitForURL(/since=/);
+  assert.equal(await tab.locator(".f.set").count(), 3);
+  await tab.click("[aria-label='Without this project']");
+  await tab.waitForURL((address) => !address.search.includes("project"));
+  isClean(tab);
+});
+
+test("what a prompt would get stands in its panel, which is empty where that is nothing", async () => {
+  const tab = await house.tab("ada");
+  await tab.goto(`${tab.origin}/search?q=proxy+upgrades+are+dropped`);
+  assert.match(await tab.locator("[data-prompt]").innerText(), /HTTP\/1\.1/);
+  assert.match(await tab.locator("[data-count]").innerText(), /answers? this/);
+  const lesson = tab.locator(".hit", { hasText: "HTTP/1.1" });
+  await lesson.locator("summary:text-is('Details')").click();
+  const details = await lesson.locator("table").innerText();
+  assert.doesNotMatch(details, /base/);
+  await tab.goto(`${tab.origin}/search?q=zxqv+wvut`);
+  assert.equal((await tab.locator("[data-prompt]").textContent()).trim(), "");
+  assert.match(await tab.locator("main").innerText(), /Memory holds nothing[\s\S]*What may help/);
+  isClean(tab);
+});
+
+for (const user of ["nobody", "ada", "many"]) {
+  for (const javaScriptEnabled of [true, false]) {
+    test(`every room of ${user}, script ${javaScriptEnabled}`, async () => {
+      const tab = await house.tab(user, { javaScriptEnabled }, "--all-users");
+      for (const room of plain()) {
+        const answer = await tab.goto(tab.origin + room);
+        assert.equal(answer.status(), 200, room);
+        assert.equal(await tab.locator("h1").count(), room === "/inventory" ? 2 : 1, room);
+        assert.equal(await tab.locator("main").count(), 1, room);
+      }
+      isClean(tab);
+    });
+  }
+}
+
+test("an empty memory teaches the first commands, and a small one needs nothing", async () => {
+  const nobody = await house.tab("nobody");
+  assert.match(await nobody.locator("main").innerText(), /reprise learn[\s\S]*reprise recall[\s\S]*reprise connect/);
+});
+
+test("what is kept shows by itself, when it happened; and what programs asked in its room", async () => {
+  const tab = await house.tab("ada");
+  await house.reprise("learn", "--user", "ada", "--title", "Fresh of this minute", "--content", "A lesson.");
+  await tab.waitForSelector("[data-record] .x:has-text('Fresh of this minute')");
+  await tab.goto(`${tab.origin}/activity`);
+  assert.match(await tab.locator("main").innerText(), /No program asked/);
+  await house.reprise("recall", "<script>ran=1</script> who owns the importer", "--user", "ada");
+  await tab.waitForSelector("[aria-label='Asked in the last hour'] a:has-text('who owns the importer')");
+  await house.ingest("old", [{ text: "Long ago.", timestamp: "2001-01-01T00:00:00Z" }]);
+  const old = await house.tab("old");
+  await old.locator("[data-record] .x").click();
+  await old.waitForSelector("article.card");
+  assert.match(await old.locator("article .facts").first().innerText(), /Happened\s+2001-01-01[\s\S]*Kept\s+20[2-9]\d-/);
+  isClean(tab);
+});

@@ -1,0 +1,318 @@
+// The seven tasks of a new user by the keyboard alone: find, correct, forget with its proof, approve,
+// answer a contradiction, rate, publish; and every other form of the router, which fails without a row.
+import assert from "node:assert";
+import { execFileSync } from "node:child_process";
+import fs from "node:fs";
+import path from "node:path";
+import { after, before, test } from "node:test";
+
+import { House, isClean, week } from "./house.mjs";
+import { routes, withTree } from "./rooms.mjs";
+
+let house;
+before(async () => {
+  house = await House.start((house) => withTree(house, "ada"));
+});
+after(() => house.end());
+
+/** Goes to what `selector` names by the tab key alone, with its focus to be seen. */
+async function reach(tab, selector) {
+  for (let presses = 0; presses < 300; presses += 1) {
+    const there = await tab.evaluate((wanted) => document.activeElement?.matches(wanted), selector);
+    if (there) {
+      const shown = await tab.evaluate(() => {
+        const style = getComputedStyle(document.activeElement);
+        const around = getComputedStyle(document.activeElement.parentElement);
+        return style.outlineStyle !== "none" || around.boxShadow !== "none";
+      });
+      assert.ok(shown, `${selector} shows no focus`);
+      return;
+    }
+    await tab.keyboard.press("Tab");
+  }
+  assert.fail(`${selector} cannot be reached`);
+}
+
+async function press(tab, selector, key = "Enter") {
+  await reach(tab, selector);
+  await tab.keyboard.press(key);
+}
+
+async function write(tab, selector, text) {
+  await reach(tab, selector);
+  await tab.keyboard.press("ControlOrMeta+a");
+  await tab.keyboard.type(text);
+}
+
+/** Sends what has the focus, and waits for the page that it leads to. */
+async function send(tab, selector, key = "Enter") {
+  await reach(tab, selector);
+  await Promise.all([tab.waitForEvent("load"), tab.keyboard.press(key)]);
+}
+
+const button = (action) => `form[action$="${action}"] button`;
+const says = async (tab, words) => assert.match(await tab.locator("body").innerText(), words);
+
+let people = 0;
+/** A user with a week of notes, and a way to each of its records. */
+async function somebody(more = []) {
+  const user = `person${(people += 1)}`;
+  await house.ingest(user, [...week(), ...more]);
+  const tab = await house.tab(user, { viewport: { width: 1280, height: 800 } });
+  const found = async (part) => (await house.list(user)).find((one) => one.text.includes(part));
+  const open = async (part, more = "") => tab.goto(`${tab.origin}/records/${(await found(part)).id}${more}`);
+  return { user, tab, found, open };
+}
+
+/** Asks by the keyboard, from Home. */
+async function ask(tab, question) {
+  await tab.keyboard.press("/");
+  await tab.keyboard.type(question);
+  await Promise.all([tab.waitForEvent("load"), tab.keyboard.press("Enter")]);
+  await tab.waitForSelector("#results .hit");
+}
+
+const doubts = [30, 90].map((seconds) => ({
+  external_id: `t-${seconds}`, session_id: `s-${seconds}`, text: `The timeout of the login page is ${seconds} seconds`,
+}));
+const twice = ["The deploy script fails without the VPN.", "the deploy script fails without the VPN"]
+  .map((text, place) => ({ text, session_id: `s${place}` }));
+
+const tree = () => path.join(house.folder, "tree");
+const git = (...args) => execFileSync("git", ["-C", tree(), "-c", "user.name=Ada", "-c", "user.email=ada@example.invalid", ...args], { stdio: "pipe" });
+
+/** A tab of the one with a workspace, on a branch that waits for a person. */
+async function waiting(name) {
+  const file = path.join(house.folder, "file");
+  fs.writeFileSync(file, JSON.stringify({ by: "prm", for: name }));
+  await house.reprise("--json", "workspace", "-C", tree(), "write", "--actor", "prm", `core/prd/PRD-001.json=${file}`);
+  git("switch", "-qc", name);
+  fs.writeFileSync(path.join(tree(), "core/prd/PRD-001.json"), JSON.stringify({ by: name }));
+  git("commit", "-qam", name);
+  git("switch", "-q", "main");
+  const tab = await house.tab("ada");
+  await tab.goto(`${tab.origin}/workspace`);
+  return { tab, card: `article[aria-label="${name}"]` };
+}
+
+/** How each form is sent, and what shows that it did what it says. */
+const TASKS = {
+  // Find, and rate.
+  "/search/judge": async () => {
+    const { tab } = await somebody();
+    await tab.keyboard.press("Tab");
+    assert.match(await tab.evaluate(() => document.activeElement.textContent), /Skip/);
+    await ask(tab, "when are releases cut");
+    await tab.keyboard.press("j");
+    assert.match(await tab.evaluate(() => document.activeElement.textContent), /Tuesdays/);
+    await send(tab, ".hit button[value=yes]");
+    await says(tab, /memory learns from it/);
+    return tab;
+  },
+  // Find, and correct.
+  "/records/{id}/correct": async () => {
+    const { tab, found } = await somebody();
+    await ask(tab, "how are invoices rounded");
+    await tab.keyboard.press("j");
+    await tab.keyboard.press("Enter");
+    await tab.waitForSelector("#side article");
+    await tab.keyboard.press("e");
+    await tab.waitForSelector("#edit textarea:focus");
+    await write(tab, "textarea[name=text]", "Invoices are rounded half up.");
+    await send(tab, button("/correct"));
+    assert.ok(await found("half up"));
+    await says(tab, /Corrected/);
+    return tab;
+  },
+  // Forget, with its proof.
+  "/records/{id}/forget": async () => {
+    const { tab, found } = await somebody();
+    await ask(tab, "staging database reset");
+    await tab.keyboard.press("j");
+    await tab.keyboard.press("Control+k");
+    await tab.keyboard.type("forget this");
+    await Promise.all([tab.waitForEvent("load"), tab.keyboard.press("Enter")]);
+    await write(tab, "input[name=reason]", "asked for");
+    await send(tab, "main button.danger");
+    await says(tab, /asked again for each of these, and has none of them/);
+    assert.equal(await found("staging database"), undefined);
+    return tab;
+  },
+  "/workspace/approve": async () => {
+    const { tab, card } = await waiting("approved");
+    await send(tab, `${card} ${button("/approve")}`);
+    assert.match(await tab.locator(card).innerText(), /Approved by human:ada/);
+    await send(tab, `${card} ${button("/merge")}`);
+    assert.equal(await tab.locator(card).count(), 0);
+    return tab;
+  },
+  // A contradiction, from Home.
+  "/knowledge/answer": async () => {
+    const { user, tab } = await somebody(doubts);
+    await tab.waitForSelector("#needs .need");
+    await send(tab, ".need button[value=newer]");
+    await says(tab, /Answered/);
+    const doubt = JSON.parse(await house.reprise("call", "review", "{}", "--user", user));
+    assert.equal(doubt.contradictions.length, 0);
+    await send(tab, button("/knowledge/undo"));
+    assert.equal(JSON.parse(await house.reprise("call", "review", "{}", "--user", user)).contradictions.length, 1);
+    return tab;
+  },
+  "/records/{id}/publish": async () => {
+    const { tab, open } = await somebody();
+    await open("Drain a node");
+    await send(tab, "article a[href$=publish]");
+    await write(tab, "input[name=title]", "Drain first");
+    await send(tab, "form:not([method]) button:not(.first)");
+    await says(tab, /Drain first/);
+    await send(tab, button("/publish"));
+    await says(tab, /others can find it now/);
+    assert.match(await tab.locator("article .meta").innerText(), /published/);
+    return tab;
+  },
+  "/knowledge/consolidate": async () => {
+    const { tab, user } = await somebody(twice);
+    await tab.goto(`${tab.origin}/knowledge/tidy`);
+    await says(tab, /Said more than once[\s\S]*deploy script/);
+    await send(tab, button("/knowledge/consolidate"));
+    await says(tab, /Tidied up/);
+    assert.equal((await house.list(user)).length, 11);
+    return tab;
+  },
+  "/records/{id}/tags": async () => {
+    const { tab, found, open } = await somebody();
+    await open("Tuesdays");
+    await press(tab, "#tag > summary");
+    await write(tab, "input[name=tags]", "release");
+    await send(tab, button("/tags"));
+    assert.deepEqual((await found("Tuesdays")).tags, ["release"]);
+    return tab;
+  },
+  "/records/{id}/standing": async () => {
+    const { tab, found, open } = await somebody();
+    await open("Tuesdays");
+    await press(tab, "#standing > summary");
+    await press(tab, "input[name=pinned]", "Space");
+    await send(tab, button("/standing"));
+    assert.equal((await found("Tuesdays")).retention, "pinned");
+    return tab;
+  },
+  "/records/{id}/link": async () => {
+    const { tab, found, open } = await somebody();
+    const other = await found("linker");
+    await open("Tuesdays");
+    await press(tab, "#link > summary");
+    await write(tab, "input[name=other]", other.id);
+    await send(tab, button("/link"));
+    await says(tab, /Linked/);
+    await press(tab, ".fold:has(.linked) > summary");
+    await send(tab, button("/unlink"));
+    await says(tab, /link is gone/);
+    await send(tab, button("/undo"));
+    await says(tab, /Undone/);
+    return tab;
+  },
+  "/many": async () => {
+    const { tab, user } = await somebody();
+    await tab.goto(`${tab.origin}/timeline`);
+    for (const key of ["j", "x", "j", "x"]) await tab.keyboard.press(key);
+    await write(tab, ".many input[name=tag]", "both");
+    await send(tab, ".many button[value=tag]");
+    assert.equal((await house.list(user)).filter((one) => one.tags.includes("both")).length, 2);
+    return tab;
+  },
+  "/erase": async () => {
+    const { tab } = await somebody();
+    await tab.goto(`${tab.origin}/care`);
+    await send(tab, button("/erase"));
+    await says(tab, /The file had/);
+    return tab;
+  },
+  "/knowledge/merge": async () => {
+    const { tab, user } = await somebody([{ text: "One more of the kind.", tags: ["backends"] }]);
+    await tab.goto(`${tab.origin}/knowledge`);
+    await send(tab, button("/knowledge/merge"));
+    await says(tab, /1 record changed/);
+    assert.ok((await house.list(user)).every((one) => !one.tags.includes("backends")));
+    return tab;
+  },
+  "/learning": async () => {
+    const { tab } = await somebody();
+    await tab.goto(`${tab.origin}/learning`);
+    await send(tab, button("/learning"));
+    await says(tab, /Learning is off/);
+    return tab;
+  },
+  "/workspace/decline": async () => {
+    const { tab, card } = await waiting("declined");
+    await press(tab, `${card} .act > summary`);
+    await write(tab, `${card} input[name=message]`, "no goal in it");
+    await send(tab, `${card} ${button("/decline")}`);
+    assert.match(await tab.locator(card).innerText(), /Declined by human:ada\.\s+no goal in it/);
+    git("branch", "-qD", "declined");
+    return tab;
+  },
+  "/global/unpublish": async () => {
+    const { tab, user, found } = await somebody();
+    await house.reprise("publish", (await found("Drain")).id, "--yes", "--user", user);
+    await tab.goto(`${tab.origin}/global`);
+    await send(tab, button("/unpublish"));
+    await says(tab, /Taken back, in 1 version/);
+    return tab;
+  },
+  "/care/tokens": async () => {
+    const { tab } = await somebody();
+    await tab.goto(`${tab.origin}/care`);
+    await write(tab, "input[name=name]", `laptop-${people}`);
+    await send(tab, button("/care/tokens"));
+    await says(tab, /shown once/);
+    await send(tab, "main a.button");
+    await send(tab, button("/tokens/revoke"));
+    await says(tab, /opens nothing any more/);
+    return tab;
+  },
+  "/switch": async () => {
+    await house.ingest("zoe", ["Zoe's own."]);
+    const tab = await house.tab("zoe", {}, "--all-users");
+    await tab.goto(`${tab.origin}/users`);
+    await send(tab, "button[aria-label='Go to the memory of person1']");
+    assert.match(await tab.locator(".menu summary").first().innerText(), /person1/);
+    return tab;
+  },
+  "/sign-out": async () => {
+    const { tab } = await somebody();
+    await press(tab, ".menu > summary");
+    await send(tab, button("/sign-out"));
+    await says(tab, /Signed out/);
+    return tab;
+  },
+};
+/** Forms that stand in the tasks of others. */
+const WITHIN = ["/undo", "/knowledge/undo", "/records/{id}/unlink", "/workspace/merge", "/care/tokens/revoke", "/knowledge/tidy"];
+/** What only a tree that a process left in the middle has; `tests/it/workspace.rs` makes one. */
+const ELSEWHERE = ["/workspace/recover"];
+
+test("every form that the router takes is a task here", () => {
+  const posts = routes().filter((route) => route.startsWith("POST")).map((route) => route.slice(5));
+  assert.deepEqual([...Object.keys(TASKS), ...WITHIN, ...ELSEWHERE].sort(), posts.sort());
+});
+
+for (const [form, task] of Object.entries(TASKS)) {
+  test(`by the keyboard alone: ${form}`, async () => isClean(await task()));
+}
+
+test("a screen reader's tree has the names of all that the tasks need", async () => {
+  const { tab, open } = await somebody(doubts);
+  const roles = async (...wanted) => {
+    for (const [role, name] of wanted) {
+      const found = await tab.getByRole(role, { name }).count();
+      assert.ok(found > 0, `${role} ${name} at ${tab.url()}`);
+    }
+  };
+  await tab.waitForSelector("#needs .need");
+  await roles(["searchbox", "Question"], ["navigation", "Places"], ["button", /The newer holds/], ["link", /Tuesdays/], ["checkbox", /Select/]);
+  await open("Tuesdays");
+  await roles(["article", "Record"], ["link", /Publish/], ["link", /Forget/]);
+  await tab.click("#edit > summary");
+  await roles(["textbox", "Text"], ["button", "Save"]);
+});
