@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use reprise_tests::{Finished, finish, reprise, reprise_binary};
+use reprise_tests::{Finished, finish, reprise};
 use serde_json::Value;
 
 const PRD: &str = "core/prd/PRD-001.json";
@@ -27,14 +27,11 @@ fn done(root: &Path, arguments: &[&str]) -> Value {
     serde_json::from_str(finished.stdout.lines().next().unwrap_or("null")).expect("JSON")
 }
 
-/// Plain git with the drivers' program in reach; whether it succeeded, and what it said.
+/// Plain git; whether it succeeded, and what it said. The merge drivers are started by their place,
+/// so `PATH` does not matter.
 fn git(root: &Path, arguments: &[&str]) -> (bool, String) {
-    let binary = reprise_binary().expect("reprise is built");
-    let folder = binary.parent().expect("it is in a folder");
-    let path = std::env::var("PATH").unwrap_or_default();
     let output = Command::new("git")
         .current_dir(root)
-        .env("PATH", format!("{}:{path}", folder.display()))
         .args([
             "-c",
             "user.name=Ada",
@@ -232,14 +229,90 @@ fn bad_input_is_refused_in_one_sentence_and_changes_nothing() {
         );
     }
     fs::remove_file(root.join("core/kb/link")).expect("it is there");
-    // Only the refusals by a rule are on record; no file of the tree changed.
-    let diff = must(root, &["diff", "--name-only", before.trim(), "HEAD"]);
+    // The refusals by a rule are on record; nothing of the tree changed.
+    assert_eq!(
+        must(root, &["diff", "--name-only", before.trim(), "HEAD"]),
+        ""
+    );
+    let refused = run(root, &["audit", "--action", "violation"]).stdout;
     assert!(
-        diff.lines()
-            .all(|path| path == ".sdlc_ide/logs/audit_trail.jsonl"),
-        "{diff}"
+        refused.contains("people-only") && refused.contains("one-name"),
+        "{refused}"
     );
     assert_eq!(must(root, &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_path_may_have_an_equals_sign() {
+    let folder = workspace();
+    let root = folder.path();
+    let place = root.join(".git/in/a=b.md");
+    fs::write(&place, "text\n").expect("a file");
+    let pair = format!("core/kb/x=y.md={}", place.display());
+    done(root, &["write", "--actor", "prm", &pair]);
+    assert_eq!(must(root, &["show", "HEAD:core/kb/x=y.md"]), "text\n");
+    // Two files are there that could be meant.
+    fs::write(root.join(".git/in/b.md=c"), "one\n").expect("a file");
+    fs::write(root.join("c"), "other\n").expect("a file");
+    let pair = "core/kb/z=.git/in/b.md=c";
+    let refused = run(root, &["write", "--actor", "prm", pair]);
+    assert!(
+        refused.stderr.contains("--put PATH FILE"),
+        "{}",
+        refused.stderr
+    );
+    done(
+        root,
+        &[
+            "write",
+            "--actor",
+            "prm",
+            "--put",
+            "core/kb/z",
+            ".git/in/b.md=c",
+        ],
+    );
+    assert_eq!(must(root, &["show", "HEAD:core/kb/z"]), "one\n");
+}
+
+#[test]
+fn a_start_makes_a_first_prd_and_says_what_comes_next() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let root = folder.path();
+    let started = done(root, &["start", "--title", "Parcels"]);
+    assert_eq!(started["prds"], serde_json::json!([PRD]));
+    let next = started["next"].to_string();
+    assert!(
+        next.contains("approve --human") && next.contains("glossary.md"),
+        "{next}"
+    );
+    assert!(must(root, &["show", &format!("HEAD:{PRD}")]).contains("\"Parcels\""));
+    assert_eq!(done(root, &["start"])["receipt"], Value::Null);
+}
+
+#[test]
+fn a_message_names_the_working_tree_that_it_is_about() {
+    let folder = workspace();
+    let root = folder.path();
+    assert_eq!(
+        write(root, "prm", PRD, b"{\"id\":\"PRD-001\"}").code,
+        Some(0)
+    );
+    let proposal = done(root, &["agent", "propose", "fixer"]);
+    let tree = Path::new(proposal["directory"].as_str().expect("a directory"));
+    fs::write(tree.join(PRD), "{\"mine\":1}").expect("a file");
+    let edited = write(tree, "prm", PRD, b"{\"id\":\"PRD-002\"}");
+    assert!(
+        edited.stderr.contains("working tree `fixer`"),
+        "{}",
+        edited.stderr
+    );
+    let abandoned = run(root, &["agent", "abandon", "fixer"]);
+    assert!(
+        abandoned.stderr.contains("working tree `fixer`"),
+        "{}",
+        abandoned.stderr
+    );
 }
 
 #[test]

@@ -178,7 +178,9 @@ impl Daemon {
             listening.spawn(entrance(door).tcp(tcp));
         }
         let memories = app.memories.clone();
-        let keeping = tokio::spawn(async move { memories.keep().await });
+        let keeping = tokio::spawn(async move {
+            tokio::join!(memories.keep(), memories.keep_workspaces());
+        });
         let ended = loop {
             let ended = tokio::select! {
                 Some((listener, router)) = doors.recv() => {

@@ -9,11 +9,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::actor::Actor;
-use crate::error::{Result, WorkspaceError};
+use crate::error::{Result, WorkspaceError, folder_of};
 use crate::files;
-use crate::git::Git;
+use crate::git::{Git, main_of};
 use crate::kept;
-use crate::main_branch::main_of;
 use crate::merge::resolve;
 use crate::path::RepoPath;
 use crate::stage::{STAGES, Stage};
@@ -135,6 +134,7 @@ impl Workspace {
             let edited = own.status()?.edited;
             if let Some(first) = edited.first() {
                 return Err(WorkspaceError::Edited {
+                    folder: folder_of(&directory),
                     path: RepoPath::new(&first.path)?,
                     what: "it is not committed on the agent's branch",
                 });

@@ -1,8 +1,13 @@
-//! The audit trail (W22): who changed what, when, under which rule; one line for each transaction,
-//! in the same commit.
+//! The audit trail (W22): who changed what, when, under which rule.
+//!
+//! Each commit of a transaction adds a file of its own, so that two branches never change the same
+//! one and any forge merges them (ADR 0047). What changes nothing that git keeps (a refusal, a
+//! snapshot) waits in `pending/` for the next commit. `audit_trail.jsonl` is the trail's first
+//! part, and in a tree of an earlier version all of it, with older parts in
+//! `memory/long_term/audit/`.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use chrono::{DateTime, Utc};
 use git2::Oid;
@@ -12,15 +17,17 @@ use serde_json::Value;
 
 use crate::error::{Result, WorkspaceError};
 use crate::files;
-use crate::git::Git;
-use crate::path::RepoPath;
+use crate::git::{Blob, Git};
+use crate::path::{RepoPath, TRAIL, TRAIL_PARTS};
 
-pub(crate) const AUDIT: &str = ".sdlc_ide/logs/audit_trail.jsonl";
-/// Where its earlier parts are, once it has grown long.
+/// Where lines wait for a commit; git does not keep it.
+const PENDING: &str = ".sdlc_ide/logs/pending";
+/// Where an earlier version put the trail's older parts.
 pub(crate) const ARCHIVE: &str = "memory/long_term/audit";
-/// Beyond this the trail is begun anew and what it held goes to the archive: every commit stores
-/// the present part again.
-pub(crate) const AUDIT_BYTES_MAX: usize = 1024 * 1024;
+/// Most records that wait: one more brings them all to a commit.
+pub(crate) const PENDING_MAX: usize = 256;
+/// Deepest folder of the trail that is looked into: `audit/01KB/2C`.
+const DEPTH_MAX: usize = 4;
 
 /// Longest part of the trail that is read: what is longer was written by nobody here.
 pub(crate) const PART_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -101,10 +108,11 @@ impl AuditQuery {
     }
 }
 
-/// The lines of a trail that a query asks for, newest last, and the numbers of lines that are none
-/// among those that were read: it is read from its end until there are enough.
+/// The lines of a trail that a query asks for, newest last, each id once, and the numbers of lines
+/// that are none among those that were read: it is read from its end until there are enough.
 pub(crate) fn search(bytes: &[u8], query: &AuditQuery) -> (Vec<AuditLine>, Vec<usize>) {
     let (mut found, mut damaged) = (Vec::new(), Vec::new());
+    let mut seen = BTreeSet::new();
     // A word that every line asked for must have: most others are passed over unread.
     let needle = query.actor.as_ref().or(query.path.as_ref()).map(|word| {
         let quoted = serde_json::to_string(word.trim_end_matches('/')).unwrap_or_default();
@@ -120,7 +128,10 @@ pub(crate) fn search(bytes: &[u8], query: &AuditQuery) -> (Vec<AuditLine>, Vec<u
             continue;
         }
         match serde_json::from_slice::<AuditLine>(line) {
-            Ok(line) if query.admits(&line) => found.push(line),
+            // Two branches can both have noted a commit of plain git.
+            Ok(line) if query.admits(&line) && seen.insert(line.event_id.clone()) => {
+                found.push(line);
+            }
             Ok(_) => {}
             Err(_) => damaged.push(index + 1),
         }
@@ -132,6 +143,57 @@ pub(crate) fn search(bytes: &[u8], query: &AuditQuery) -> (Vec<AuditLine>, Vec<u
 
 fn contains(line: &[u8], word: &[u8]) -> bool {
     word.is_empty() || line.windows(word.len()).any(|window| window == word)
+}
+
+fn is_log(name: &str) -> bool {
+    Path::new(name)
+        .extension()
+        .is_some_and(|end| end == "jsonl")
+}
+
+/// The file of a transaction's lines. The folders are the time of its ULID, so that none of git's
+/// trees becomes long: 12 days, then 17 minutes. The name tells a person's word, which is looked
+/// for alone.
+pub(crate) fn part_of(tx: &str, action: Action) -> RepoPath {
+    let word = match action {
+        Action::Approve | Action::Decline => WORD,
+        _ => "",
+    };
+    let (days, minutes) = (tx.get(..4).unwrap_or(tx), tx.get(4..6).unwrap_or_default());
+    RepoPath::known(format!("{TRAIL_PARTS}/{days}/{minutes}/{tx}{word}.jsonl"))
+}
+
+/// What the name of a file with a person's word has.
+const WORD: &str = "-word";
+
+/// Where a record waits for a commit.
+pub(crate) fn pending_of(tx: &str) -> RepoPath {
+    RepoPath::known(format!("{PENDING}/{tx}.jsonl"))
+}
+
+/// The records of a branch that wait for a commit, oldest first, each with its file.
+pub(crate) fn pending(root: &Path, branch: &str) -> Result<Vec<(RepoPath, Vec<AuditLine>)>> {
+    let mut waiting = Vec::new();
+    for path in listed(root, PENDING)? {
+        let bytes = files::read_in(root, &path, PART_BYTES_MAX)?.unwrap_or_default();
+        let lines = read_lines(&bytes);
+        if !lines.is_empty() && lines.iter().all(|line| line.branch == branch) {
+            waiting.push((RepoPath::known(path), lines));
+        }
+    }
+    Ok(waiting)
+}
+
+fn read_lines(bytes: &[u8]) -> Vec<AuditLine> {
+    let lines = bytes.split(|byte| *byte == b'\n');
+    lines
+        .filter_map(|line| serde_json::from_slice(line).ok())
+        .collect()
+}
+
+/// Lines as a file holds them.
+pub(crate) fn written(lines: &[AuditLine]) -> Vec<u8> {
+    lines.iter().flat_map(crate::wal::line).collect()
 }
 
 /// What people said of a commit last, by its hash: the line of an approval or a refusal.
@@ -146,15 +208,15 @@ pub(crate) fn approved(git: &Git, tree: Option<Oid>) -> Result<Vec<Oid>> {
         .collect())
 }
 
-/// The words of people that a tree's trail holds; those of its newest archived part, too, since
-/// the trail may have been begun anew after one.
+/// The words of people that a tree's trail holds.
 pub(crate) fn words(git: &Git, tree: Option<Oid>) -> Result<Words> {
     let mut bytes = Vec::new();
-    if let Some((_, newest)) = git.list(tree, ARCHIVE)?.pop() {
-        bytes = git.bytes(newest.id)?;
+    for (path, blob) in parts(git, tree)? {
+        let is_old = !path.is_trail_part();
+        if is_old || path.name().contains(WORD) || path.name().contains(PACK) {
+            bytes.extend(git.bytes(blob.id)?);
+        }
     }
-    let present = git.content_at(tree, &RepoPath::known(AUDIT))?;
-    bytes.extend(present.unwrap_or_default());
     let query = |action| AuditQuery {
         action: Some(action),
         ..AuditQuery::default()
@@ -167,55 +229,100 @@ pub(crate) fn words(git: &Git, tree: Option<Oid>) -> Result<Words> {
     Ok(lines.into_iter().filter_map(of).collect())
 }
 
-/// The trail, its archived parts first.
+/// The files of a tree's trail, in the order of time.
+pub(crate) fn parts(git: &Git, tree: Option<Oid>) -> Result<Vec<(RepoPath, Blob)>> {
+    let in_folder = |folder: &str, (name, blob): (String, Blob)| {
+        (RepoPath::known(format!("{folder}/{name}")), blob)
+    };
+    let mut parts: Vec<_> = git
+        .list(tree, ARCHIVE)?
+        .into_iter()
+        .map(|entry| in_folder(ARCHIVE, entry))
+        .collect();
+    let first = RepoPath::known(TRAIL);
+    parts.extend(git.blob_at(tree, &first)?.map(|blob| (first, blob)));
+    let mut own = git.files_below(tree, TRAIL_PARTS, DEPTH_MAX)?;
+    own.retain(|(path, _)| path.is_trail_part());
+    own.sort_unstable_by(|(one, _), (other, _)| one.name().cmp(other.name()));
+    parts.extend(own);
+    Ok(parts)
+}
+
+/// The trail as it stands in the working tree, in the order of time; last what waits.
 pub(crate) fn read_all(root: &Path) -> Result<Vec<u8>> {
-    files::refuse_detours_to(root, ARCHIVE, ARCHIVE)?;
-    let archive = root.join(ARCHIVE);
-    let mut parts = Vec::new();
-    match std::fs::read_dir(&archive) {
-        Ok(entries) => parts.extend(entries.flatten().map(|entry| entry.path())),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(WorkspaceError::io("cannot list", &archive)(error)),
-    }
-    parts.retain(|path| path.extension().is_some_and(|end| end == "jsonl"));
-    let name = |path: PathBuf| Some(format!("{ARCHIVE}/{}", path.file_name()?.to_str()?));
-    let mut parts: Vec<String> = parts.into_iter().filter_map(name).collect();
-    // Their names are the ids of their first lines, which are in the order of time.
-    parts.sort_unstable();
-    parts.push(AUDIT.to_owned());
+    let mut parts = listed(root, ARCHIVE)?;
+    parts.push(TRAIL.to_owned());
+    parts.extend(listed(root, TRAIL_PARTS)?);
+    parts.extend(listed(root, PENDING)?);
     let mut bytes = Vec::new();
     for part in parts {
         bytes.extend(files::read_in(root, &part, PART_BYTES_MAX)?.unwrap_or_default());
+        if bytes.last().is_some_and(|last| *last != b'\n') {
+            bytes.push(b'\n');
+        }
     }
     Ok(bytes)
 }
 
-/// The trail with lines added, and the part to put away where it has grown too long.
-pub(crate) fn extended(
-    present: Vec<u8>,
-    lines: &[AuditLine],
-    bytes_max: usize,
-) -> (Vec<u8>, Option<(RepoPath, Vec<u8>)>) {
-    let mut added = Vec::new();
-    for line in lines {
-        added.extend(crate::wal::line(line));
+/// The logs below a folder of the tree. Their names are the ids of their first lines, which are in
+/// the order of time.
+fn listed(root: &Path, folder: &str) -> Result<Vec<String>> {
+    files::refuse_detours_to(root, folder, folder)?;
+    let (mut found, mut ahead) = (Vec::new(), vec![(folder.to_owned(), 1)]);
+    while let Some((folder, depth)) = ahead.pop() {
+        let entries = match std::fs::read_dir(root.join(&folder)) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => {
+                return Err(WorkspaceError::io("cannot list", &root.join(&folder))(
+                    error,
+                ));
+            }
+        };
+        for entry in entries.flatten() {
+            let Some(name) = entry.file_name().to_str().map(str::to_owned) else {
+                continue;
+            };
+            let is_folder = entry.file_type().is_ok_and(|found| found.is_dir());
+            if is_folder && depth < DEPTH_MAX {
+                ahead.push((format!("{folder}/{name}"), depth + 1));
+            } else if !is_folder && is_log(&name) {
+                found.push((name.clone(), format!("{folder}/{name}")));
+            }
+        }
     }
-    let first: Option<AuditLine> = present
-        .split(|b| *b == b'\n')
-        .next()
-        .and_then(|line| serde_json::from_slice(line).ok());
-    if let Some(first) = first
-        && present.len() + added.len() > bytes_max
-    {
-        let path = RepoPath::known(format!("{ARCHIVE}/{}.jsonl", first.event_id));
-        return (added, Some((path, present)));
+    found.sort_unstable();
+    Ok(found.into_iter().map(|(_, path)| path).collect())
+}
+
+/// What the name of a file with the lines of many transactions has.
+const PACK: &str = "-pack-";
+/// What becomes of files: new content, or `None` for their end.
+type Packed = BTreeMap<RepoPath, Option<Vec<u8>>>;
+
+/// So many files of single transactions are left as they are.
+const LOOSE_MIN: usize = 2_000;
+
+/// The change that makes one file of those of many transactions that ended before an id: none while
+/// they are few. Its name has the hash of what it holds, so that two branches never disagree about
+/// one.
+pub(crate) fn packed(git: &Git, tree: Option<Oid>, before: &str) -> Result<Packed> {
+    let mut loose = parts(git, tree)?;
+    loose.retain(|(path, _)| {
+        path.is_trail_part() && !path.name().contains(PACK) && path.name() < before
+    });
+    let Some(first) = loose.first().filter(|_| loose.len() >= LOOSE_MIN) else {
+        return Ok(Packed::new());
+    };
+    let mut bytes = Vec::new();
+    for (_, blob) in &loose {
+        bytes.extend(git.bytes(blob.id)?);
     }
-    let mut bytes = present;
-    if bytes.last().is_some_and(|last| *last != b'\n') {
-        bytes.push(b'\n');
-    }
-    bytes.extend(added);
-    (bytes, None)
+    let hash = files::sha256(&bytes);
+    let name = format!("{TRAIL_PARTS}/{}{PACK}{:.8}.jsonl", first.0.stem(), hash);
+    let mut changes: Packed = loose.into_iter().map(|(path, _)| (path, None)).collect();
+    changes.insert(RepoPath::known(name), Some(bytes));
+    Ok(changes)
 }
 
 #[cfg(test)]
@@ -243,7 +350,7 @@ mod tests {
             line("1", "prm", "core/prd/a.json"),
             line("2", "tsm", "core/prd-old/b"),
         ];
-        let (mut bytes, _) = extended(Vec::new(), &lines, AUDIT_BYTES_MAX);
+        let mut bytes = written(&lines);
         bytes.extend(b"nonsense\n");
         let ids = |query: &AuditQuery| {
             let (found, damaged) = search(&bytes, query);
@@ -267,17 +374,9 @@ mod tests {
     }
 
     #[test]
-    fn a_long_trail_goes_to_the_archive_whole() {
-        let (first, none) = extended(Vec::new(), &[line("1", "prm", "a")], 10);
-        assert!(none.is_none(), "nothing to put away");
-        let (second, archived) = extended(first.clone(), &[line("2", "prm", "b")], 10);
-        let (path, bytes) = archived.unwrap();
-        assert_eq!(path.as_str(), "memory/long_term/audit/1.jsonl");
-        assert_eq!(bytes, first);
-        assert!(
-            String::from_utf8(second)
-                .unwrap()
-                .contains("\"event_id\":\"2\"")
-        );
+    fn a_line_that_two_branches_noted_is_told_once() {
+        let lines = [line("1", "prm", "a"), line("2", "prm", "b")];
+        let bytes = [written(&lines), written(&lines[..1])].concat();
+        assert_eq!(search(&bytes, &AuditQuery::default()).0.len(), 2);
     }
 }

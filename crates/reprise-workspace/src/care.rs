@@ -4,14 +4,18 @@
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, TimeDelta, Utc};
+use git2::Oid;
+use reprise_types::parse_timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
+use ulid::Ulid;
 
 use crate::actor::Actor;
-use crate::audit::Action;
+use crate::audit::{self, Action};
 use crate::error::{Result, WorkspaceError};
 use crate::event::EVENTS;
 use crate::files;
+use crate::git::Git;
 use crate::lines::Lines;
 use crate::path::RepoPath;
 use crate::schema;
@@ -28,6 +32,24 @@ const EPISODIC: &str = "memory/episodic";
 const PROMOTED: &str = "memory/long_term/episodic_promoted.jsonl";
 /// Deepest folder of scratch that is looked into.
 const DEPTH_MAX: usize = 16;
+
+/// A transaction's file of the trail is left as it is for so long.
+const LOOSE_DAYS: i64 = 7;
+/// How long scratch stays, in days, by git's configuration.
+const EPISODIC_KEY: &str = "reprise.episodicdays";
+/// The same where nothing is configured.
+const EPISODIC_DAYS: u32 = 30;
+/// How many events a service keeps.
+const EVENTS_KEPT: usize = 100_000;
+/// How often a service puts away what is old.
+const CARE_MS: i64 = 60 * 60 * 1_000;
+
+/// What a service that looks at a tree now and then knows from one look to the next.
+#[derive(Debug, Clone, Default)]
+pub struct Tended {
+    head: Option<Oid>,
+    cared_ms: Option<i64>,
+}
 
 #[derive(Debug, Clone, Copy)]
 pub struct CarePolicy {
@@ -49,6 +71,34 @@ pub struct Pruned {
 }
 
 impl Workspace {
+    /// What a running service does for a tree: commits by plain git are announced, and once an hour
+    /// scratch goes that has had its time.
+    pub fn tend(&self, tended: &mut Tended) -> Result<()> {
+        let git = Git::open(self.root())?;
+        let head = git.head().ok().and_then(|head| head.commit);
+        if head != tended.head {
+            self.notice()?;
+            tended.head = head;
+        }
+        let now_ms = self.now().timestamp_millis();
+        if tended
+            .cared_ms
+            .is_none_or(|cared_ms| now_ms - cared_ms >= CARE_MS)
+        {
+            tended.cared_ms = Some(now_ms);
+            let days = git.repo.config().and_then(|all| all.get_i64(EPISODIC_KEY));
+            let days = days.ok().and_then(|days| u32::try_from(days).ok());
+            let policy = CarePolicy {
+                // Snapshots that somebody asked for are somebody's.
+                snapshots: usize::MAX,
+                events: EVENTS_KEPT,
+                episodic_days: days.unwrap_or(EPISODIC_DAYS),
+            };
+            self.prune(&Actor::orchestrator(), policy)?;
+        }
+        Ok(())
+    }
+
     /// Puts away what a policy does not keep.
     pub fn prune(&self, actor: &Actor, policy: CarePolicy) -> Result<Pruned> {
         self.make_folders()?;
@@ -74,6 +124,7 @@ impl Workspace {
         pruned.snapshots = old_snapshots.iter().map(|one| one.id.clone()).collect();
         pruned.episodic = old.iter().map(|path| self.below_root(path)).collect();
         pruned.events = self.count_events()?.saturating_sub(policy.events);
+        self.pack_trail()?;
         if pruned == Pruned::default() {
             return Ok(pruned);
         }
@@ -111,11 +162,18 @@ impl Workspace {
                     folders.push((path, depth + 1));
                     continue;
                 }
-                let written = found.modified().map(DateTime::<Utc>::from);
-                if !found.is_file() || written.is_ok_and(|written| written >= before) {
+                if !found.is_file() {
                     continue;
                 }
-                promoted.extend(self.promotable(&path)?);
+                let entries = self.entries(&path)?;
+                // A series of a session is as old as its newest step, whoever copied it since.
+                let steps = entries.iter().filter_map(|entry| entry.get("ts")?.as_str());
+                let newest = steps.filter_map(|ts| parse_timestamp(ts).ok()).max();
+                let written = found.modified().map(DateTime::<Utc>::from).ok();
+                if newest.or(written).is_some_and(|written| written >= before) {
+                    continue;
+                }
+                promoted.extend(self.promotable(&path, entries));
                 old.push(path);
             }
         }
@@ -123,25 +181,25 @@ impl Workspace {
         Ok((old, promoted))
     }
 
-    fn promotable(&self, path: &Path) -> Result<Vec<Value>> {
+    /// The steps of a file of scratch, where it has any.
+    fn entries(&self, path: &Path) -> Result<Vec<Value>> {
         let below = self.below_root(path);
         let bytes = files::read_in(self.root(), &below, SCRATCH_BYTES_MAX)?.unwrap_or_default();
-        let Ok(entries) = schema::lines(&String::from_utf8_lossy(&bytes)) else {
-            return Ok(Vec::new());
-        };
+        Ok(schema::lines(&String::from_utf8_lossy(&bytes)).unwrap_or_default())
+    }
+
+    fn promotable(&self, path: &Path, entries: Vec<Value>) -> impl Iterator<Item = Value> {
+        let from = self.below_root(path);
         let wanted = entries
             .into_iter()
             .filter(|entry| entry.get("promote") == Some(&json!(true)));
-        let from = below;
-        Ok(wanted
-            .map(|mut entry| {
-                if let Some(fields) = entry.as_object_mut() {
-                    fields.remove("promote");
-                    fields.insert("from".to_owned(), json!(from));
-                }
-                entry
-            })
-            .collect())
+        wanted.map(move |mut entry| {
+            if let Some(fields) = entry.as_object_mut() {
+                fields.remove("promote");
+                fields.insert("from".to_owned(), json!(from));
+            }
+            entry
+        })
     }
 
     fn record_care(&self, actor: &Actor, pruned: &Pruned, promoted: &[Value]) -> Result<()> {
@@ -173,6 +231,31 @@ impl Workspace {
             })
         })?;
         Ok(())
+    }
+
+    /// Makes one file of those of many old transactions, where there are thousands.
+    fn pack_trail(&self) -> Result<()> {
+        let tx = self.new_id();
+        let unix_ms = (self.now() - TimeDelta::days(LOOSE_DAYS)).timestamp_millis();
+        let before = Ulid::from_parts(u64::try_from(unix_ms).unwrap_or_default(), 0).to_string();
+        let git = Git::open(self.root())?;
+        let Ok(head) = git.head() else {
+            return Ok(());
+        };
+        if audit::packed(&git, head.tree, &before)?.is_empty() {
+            return Ok(());
+        }
+        let mut stage = Stage::new(self.root(), &tx)?;
+        let orchestrator = Actor::orchestrator();
+        self.transact(&mut stage, &tx, &orchestrator, &mut |view| {
+            Ok(Draft {
+                changes: audit::packed(view.git, view.head.tree, &before)?,
+                title: "Pack the audit trail of old transactions".to_owned(),
+                topic: Some("Workspace_Pruned"),
+                ..Draft::new(&orchestrator, Action::Prune)
+            })
+        })
+        .map(drop)
     }
 
     fn count_events(&self) -> Result<usize> {

@@ -36,8 +36,16 @@ pub enum WorkspaceError {
         why: String,
     },
     /// A person is at work on the same file.
-    #[error("`{path}` was left as it is: {what}; commit it or take it back, then write again")]
-    Edited { path: RepoPath, what: &'static str },
+    #[error(
+        "`{path}` in the working tree `{folder}` was left as it is: {what}; commit it or take it \
+         back, then write again"
+    )]
+    Edited {
+        /// The working tree's folder, by its name: an agent's branch has one of its own.
+        folder: String,
+        path: RepoPath,
+        what: &'static str,
+    },
     /// Two histories that a person has to bring together.
     #[error(
         "`{branch}` was not merged: {count} of its files contradict the branch merged into \
@@ -127,6 +135,12 @@ impl From<FileError> for WorkspaceError {
             why,
         }
     }
+}
+
+/// The name of a working tree's folder.
+pub(crate) fn folder_of(root: &Path) -> String {
+    let name = root.file_name().unwrap_or(root.as_os_str());
+    name.to_string_lossy().into_owned()
 }
 
 /// A refusal as the trail tells it.

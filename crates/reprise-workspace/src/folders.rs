@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 
 use git2::BranchType;
 
-use crate::audit::AUDIT;
 use crate::durable::Unsynced;
 use crate::error::Result;
 use crate::files;
-use crate::git::Git;
-use crate::main_branch::main_of;
+use crate::git::{Git, main_of};
+use crate::path::TRAIL;
 
 /// Where conflicts of merges are kept.
 pub(crate) const CONFLICTS: &str = ".sdlc_ide/logs/merge_conflicts.jsonl";
@@ -53,7 +52,7 @@ pub(crate) fn refuse_detours(root: &Path) -> Result<()> {
 
 /// Whether the tree has been made to its end: its trail is on this branch, or on the shared one.
 pub(crate) fn is_made(git: &Git) -> Result<bool> {
-    let holds = |tree| git.is_file_at(tree, AUDIT).map(|found| found == Some(true));
+    let holds = |tree| git.is_file_at(tree, TRAIL).map(|found| found == Some(true));
     // A detached HEAD has a tree all the same.
     let head = git.repo.head().and_then(|head| head.peel_to_tree());
     if holds(head.ok().map(|tree| tree.id()))? {

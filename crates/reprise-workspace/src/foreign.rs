@@ -1,5 +1,6 @@
-//! Commits that people made by plain git: the next transaction puts them into the audit trail, with
-//! what the rules say of them. They have happened: nothing is refused.
+//! Commits that people made by plain git: the next transaction, or a service that looks, puts them
+//! into the audit trail, with what the rules say of them, and announces them. They have happened:
+//! nothing is refused.
 
 use std::collections::BTreeSet;
 
@@ -12,20 +13,21 @@ use crate::actor::Actor;
 use crate::audit::{Action, AuditLine};
 use crate::combine::{Sides, combine};
 use crate::error::{Result, WorkspaceError};
+use crate::event::{self, WorkspaceEvent};
 use crate::git::Git;
 use crate::governor::{Act, Ask};
-use crate::graph::Upstream;
+use crate::graph::{Artifacts, Upstream};
 use crate::lines::Lines;
 use crate::path::{MergeRule, RepoPath};
-use crate::transaction::{TRAILER, View};
+use crate::transaction::{ACTOR, Changes, TRAILER, View};
 
 /// Most commits that are looked at: who brings a long history tells it in one line.
 const COMMITS_MAX: usize = 256;
 /// Most paths of one commit that are named.
 const PATHS_MAX: usize = 64;
 
-/// A line for each commit since the last transaction of this branch, oldest first.
-pub(crate) fn lines(view: &View<'_>, at: DateTime<Utc>) -> Result<Vec<AuditLine>> {
+/// The commits since the last transaction of this branch, oldest first.
+fn commits(view: &View<'_>) -> Vec<Oid> {
     let (git, head) = (view.git, view.head);
     let (mut ahead, mut seen, mut found) =
         (Vec::from_iter(head.commit), BTreeSet::new(), Vec::new());
@@ -50,14 +52,85 @@ pub(crate) fn lines(view: &View<'_>, at: DateTime<Utc>) -> Result<Vec<AuditLine>
     }
     // Before the first transaction the history is what the workspace was made in.
     if !has_ours {
-        return Ok(Vec::new());
+        found.clear();
     }
     found.reverse();
-    let mut lines = Vec::new();
-    for id in found {
-        lines.push(line(view, id, at)?);
+    found
+}
+
+/// A commit of plain git as the trail and the bus are told of it.
+pub(crate) struct Noted {
+    pub(crate) line: AuditLine,
+    pub(crate) event: WorkspaceEvent,
+}
+
+/// Those since the last transaction of this branch that are not on record yet.
+pub(crate) fn noted(
+    view: &View<'_>,
+    at: DateTime<Utc>,
+    known: &BTreeSet<&str>,
+) -> Result<Vec<Noted>> {
+    let mut noted = Vec::new();
+    for id in commits(view) {
+        let commit = find(view, id)?;
+        if known.contains(id_of(&commit).as_str()) {
+            continue;
+        }
+        let (line, paths) = line(view, &commit, at)?;
+        let event = WorkspaceEvent {
+            event_id: line.event_id.clone(),
+            ts: line.ts,
+            topic: event::topic_of(paths.iter()).to_owned(),
+            actor: line.actor.clone(),
+            paths: line.paths.clone(),
+            branch: line.branch.clone(),
+            commit: Some(id.to_string()),
+            message: line.message.clone(),
+            downstream: downstream(view, &paths)?,
+        };
+        noted.push(Noted { line, event });
     }
-    Ok(lines)
+    Ok(noted)
+}
+
+/// Paths of artifacts made from what a commit changed.
+fn downstream(view: &View<'_>, paths: &[RepoPath]) -> Result<Vec<String>> {
+    let changes = Changes::new();
+    let artifacts = Artifacts {
+        git: view.git,
+        tree: view.head.tree,
+        changes: &changes,
+    };
+    let moved = artifacts.ids_of(paths.iter());
+    if moved.is_empty() {
+        return Ok(Vec::new());
+    }
+    let below = artifacts.downstream(&moved)?;
+    Ok(below.iter().map(|node| node.path.to_string()).collect())
+}
+
+/// Artifacts that plain git has changed since the last transaction of this branch.
+pub(crate) fn moved(view: &View<'_>) -> Result<BTreeSet<RepoPath>> {
+    let mut moved = BTreeSet::new();
+    for id in commits(view) {
+        let paths = changed(view.git, &find(view, id)?)?;
+        moved.extend(paths.into_iter().filter(|path| path.class().is_core()));
+    }
+    Ok(moved)
+}
+
+fn find<'a>(view: &View<'a>, id: Oid) -> Result<Commit<'a>> {
+    let found = view.git.repo.find_commit(id);
+    found.map_err(WorkspaceError::git("read a commit"))
+}
+
+/// The commit's own hash makes the id, so that two who see it write the same line.
+fn id_of(commit: &Commit<'_>) -> String {
+    let random = commit.id().as_bytes()[..10]
+        .iter()
+        .fold(0, |bits, byte| bits << 8 | u128::from(*byte));
+    let seconds = u64::try_from(commit.time().seconds()).unwrap_or_default();
+    Ulid::from_parts(seconds.saturating_mul(1000), random).to_string()
 }
 
 /// Whether a commit is a transaction's.
@@ -67,39 +140,46 @@ pub(crate) fn is_ours(commit: &Commit<'_>) -> bool {
 
 /// The transaction that a commit names in its trailer.
 pub(crate) fn transaction_of(commit: &Commit<'_>) -> Option<String> {
-    let message = String::from_utf8_lossy(commit.message_bytes()).into_owned();
-    let trailer = message.rsplit("\n\n").next().unwrap_or_default();
-    let mut named = trailer
-        .lines()
-        .filter_map(|line| line.strip_prefix(TRAILER));
-    named.next().map(|tx| tx.trim().to_owned())
+    trailer(commit, TRAILER)
 }
 
-fn line(view: &View<'_>, id: Oid, at: DateTime<Utc>) -> Result<AuditLine> {
+/// The actor that a commit names in its trailer.
+pub(crate) fn actor_of(commit: &Commit<'_>) -> Option<String> {
+    trailer(commit, ACTOR)
+}
+
+fn trailer(commit: &Commit<'_>, name: &str) -> Option<String> {
+    let message = String::from_utf8_lossy(commit.message_bytes()).into_owned();
+    let trailer = message.rsplit("\n\n").next().unwrap_or_default();
+    let mut named = trailer.lines().filter_map(|line| line.strip_prefix(name));
+    named.next().map(|value| value.trim().to_owned())
+}
+
+/// The line of a commit, and the paths that it changed.
+fn line(
+    view: &View<'_>,
+    commit: &Commit<'_>,
+    at: DateTime<Utc>,
+) -> Result<(AuditLine, Vec<RepoPath>)> {
     let (git, head) = (view.git, view.head);
-    let commit = git
-        .repo
-        .find_commit(id)
-        .map_err(WorkspaceError::git("read a commit"))?;
     let author = commit.author();
     let name = author.name().unwrap_or("unknown").to_owned();
-    let paths = changed(git, &commit)?;
-    let mut judged = Vec::new();
-    for path in &paths {
-        if !is_joined(git, &commit, path)? {
+    let (mut paths, mut judged) = (Vec::new(), Vec::new());
+    for path in changed(git, commit)? {
+        let is_joined = is_joined(git, commit, &path)?;
+        if !is_joined {
             judged.push(path.clone());
+        }
+        // The trail of a branch comes with it.
+        if !(is_joined && path.is_trail()) {
+            paths.push(path);
         }
     }
     let violated = violations(view, &name, &judged)?;
-    let when = commit.time().seconds();
-    // The commit's own hash makes the id, so that two who see it write the same line.
-    let random = id.as_bytes()[..10]
-        .iter()
-        .fold(0, |bits, byte| bits << 8 | u128::from(*byte));
-    let unix_ms = u64::try_from(when).unwrap_or_default().saturating_mul(1000);
-    Ok(AuditLine {
-        event_id: Ulid::from_parts(unix_ms, random).to_string(),
-        ts: DateTime::from_timestamp(when, 0).unwrap_or(at),
+    let seconds = commit.time().seconds();
+    let line = AuditLine {
+        event_id: id_of(commit),
+        ts: DateTime::from_timestamp(seconds, 0).unwrap_or(at),
         action: Action::Git,
         actor: format!("human:{name}"),
         identity: author
@@ -110,8 +190,9 @@ fn line(view: &View<'_>, id: Oid, at: DateTime<Utc>) -> Result<AuditLine> {
         paths: paths.iter().map(ToString::to_string).collect(),
         branch: head.branch().to_owned(),
         message: String::from_utf8_lossy(commit.summary_bytes().unwrap_or_default()).into_owned(),
-        details: json!({ "commit": id.to_string(), "violates": violated }),
-    })
+        details: json!({ "commit": commit.id().to_string(), "violates": violated }),
+    };
+    Ok((line, paths))
 }
 
 /// Paths that a commit changes against its first parent.
@@ -130,7 +211,10 @@ pub(crate) fn changed(git: &Git, commit: &Commit<'_>) -> Result<Vec<RepoPath>> {
             .or(delta.old_file().path_bytes())?;
         RepoPath::in_git(bytes).ok()
     });
-    Ok(paths.take(PATHS_MAX).collect())
+    let (trail, mut paths): (Vec<_>, Vec<_>) = paths.partition(RepoPath::is_trail);
+    paths.extend(trail);
+    paths.truncate(PATHS_MAX);
+    Ok(paths)
 }
 
 /// Whether a merge has this path as our drivers of `git merge` make it from its parents: then

@@ -1,7 +1,8 @@
 //! The repository behind a workspace, through libgit2: what stands in it, and new objects.
 //!
-//! No hook is run, nothing is forced, stashed or rewritten.
+//! Nothing is forced, stashed or rewritten.
 
+pub(crate) mod hooks;
 pub(crate) mod index;
 pub(crate) mod reference;
 
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::Actor;
 use crate::durable::Unsynced;
-use crate::error::{Result, WorkspaceError};
+use crate::error::{Result, WorkspaceError, folder_of};
 use crate::files;
 use crate::path::RepoPath;
 
@@ -95,6 +96,14 @@ impl Git {
         Some(format!("{name} <{address}>"))
     }
 
+    /// The same as git signs with it.
+    pub(crate) fn person(&self, at: DateTime<Utc>) -> Option<Signature<'static>> {
+        let config = self.repo.config().and_then(|mut all| all.snapshot()).ok()?;
+        let (name, address) = (config.get_str("user.name"), config.get_str("user.email"));
+        let time = Time::new(at.timestamp(), 0);
+        Signature::new(name.ok()?, address.ok()?, &time).ok()
+    }
+
     /// The root of the working tree.
     pub(crate) fn root(&self) -> &Path {
         &self.root
@@ -116,7 +125,9 @@ impl Git {
             }
         };
         Err(WorkspaceError::repository(format!(
-            "{under_way} is under way; finish it or take it back with git, then try again"
+            "{under_way} is under way in the working tree `{}`; finish it or take it back with \
+             git, then try again",
+            folder_of(&self.root)
         )))
     }
 
@@ -125,9 +136,11 @@ impl Git {
         let git = || WorkspaceError::git("read HEAD");
         let head = self.repo.find_reference("HEAD").map_err(git())?;
         let Ok(Some(reference)) = head.symbolic_target() else {
-            return Err(WorkspaceError::repository(
-                "HEAD is detached; check out a branch (`git switch main`), then try again",
-            ));
+            return Err(WorkspaceError::repository(format!(
+                "HEAD is detached in the working tree `{}`; check out a branch (`git switch \
+                 main`), then try again",
+                folder_of(&self.root)
+            )));
         };
         let reference = reference.to_owned();
         let commit = match self.repo.refname_to_id(&reference) {
@@ -231,6 +244,41 @@ impl Git {
         Ok(found)
     }
 
+    /// Every file below a folder of a tree, so many folders deep at most.
+    pub(crate) fn files_below(
+        &self,
+        tree: Option<Oid>,
+        folder: &str,
+        depth_max: usize,
+    ) -> Result<Vec<(RepoPath, Blob)>> {
+        let mut found = Vec::new();
+        let Some(tree) = tree.map(|id| self.tree(id)).transpose()? else {
+            return Ok(found);
+        };
+        let Ok(start) = tree.get_path(Path::new(folder)) else {
+            return Ok(found);
+        };
+        let mut ahead = vec![(folder.to_owned(), start.id(), 1)];
+        while let Some((folder, id, depth)) = ahead.pop() {
+            let Ok(tree) = self.repo.find_tree(id) else {
+                continue;
+            };
+            for entry in &tree {
+                let Ok(name) = entry.name() else {
+                    continue;
+                };
+                let path = format!("{folder}/{name}");
+                let (id, mode) = (entry.id(), entry.filemode());
+                if mode == FOLDER && depth < depth_max {
+                    ahead.push((path, id, depth + 1));
+                } else if mode == FILE || mode == EXECUTABLE {
+                    found.push((RepoPath::known(path), Blob { id, mode }));
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// Another name in the same folder that differs in case only: on some file systems they are
     /// one.
     pub(crate) fn twin(&self, tree: Option<Oid>, path: &RepoPath) -> Result<Option<String>> {
@@ -258,6 +306,26 @@ impl Git {
         }
         Ok(None)
     }
+}
+
+/// The configuration key that names the branch which people and agents share.
+pub(crate) const MAIN_KEY: &str = "reprise.main";
+
+/// The branch that is shared: as configured at `init`; in a clone `main`, or what git's own
+/// default once was.
+pub(crate) fn main_of(git: &Git) -> String {
+    let configured = git
+        .repo
+        .config()
+        .and_then(|mut config| config.snapshot()?.get_string(MAIN_KEY));
+    configured.unwrap_or_else(|_| {
+        let has = |name: &str| git.repo.find_branch(name, git2::BranchType::Local).is_ok();
+        if !has("main") && has("master") {
+            "master".to_owned()
+        } else {
+            "main".to_owned()
+        }
+    })
 }
 
 /// Objects written for one commit, to be synced together.
@@ -346,15 +414,13 @@ impl Git {
     /// Writes a commit object; no branch moves.
     pub(crate) fn write_commit(
         &self,
-        author: &Actor,
-        at: DateTime<Utc>,
+        [author, committer]: [&Signature<'_>; 2],
         message: &str,
         tree: Oid,
         parents: &[Oid],
         written: &mut Written,
     ) -> Result<Oid> {
         let git = || WorkspaceError::git("write a commit");
-        let signature = signature(author, at)?;
         let tree = self.tree(tree)?;
         let parents = parents.iter().map(|id| self.repo.find_commit(*id));
         let parents = parents
@@ -363,7 +429,7 @@ impl Git {
         let parents: Vec<_> = parents.iter().collect();
         let buffer = self
             .repo
-            .commit_create_buffer(&signature, &signature, message, &tree, &parents)
+            .commit_create_buffer(author, committer, message, &tree, &parents)
             .map_err(git())?;
         let odb = self.repo.odb().map_err(git())?;
         let id = odb.write(ObjectType::Commit, &buffer).map_err(git())?;

@@ -68,6 +68,15 @@ impl Node {
         }
     }
 
+    /// What it is made from: what it names, and the PRD that a TSD is for.
+    pub(crate) fn sources(&self) -> Vec<String> {
+        let mut sources = self.above.clone();
+        if self.path.class() == Class::Tsd {
+            sources.extend(self.prd().filter(|id| !self.above.contains(id)));
+        }
+        sources
+    }
+
     /// The PRD that a TSD is for: the one it names, or the one that shares its number.
     fn prd(&self) -> Option<String> {
         let named = self.above.iter().find(|id| !id.starts_with("TSD-"));
@@ -86,7 +95,7 @@ pub(crate) struct Artifacts<'a> {
 }
 
 impl Artifacts<'_> {
-    fn content(&self, path: &RepoPath) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn content(&self, path: &RepoPath) -> Result<Option<Vec<u8>>> {
         match self.changes.get(path) {
             Some(content) => Ok(content.clone()),
             None => self.git.content_at(self.tree, path),
@@ -183,13 +192,24 @@ impl Artifacts<'_> {
         Ok(nodes)
     }
 
+    /// The ids of the artifacts of `core/` at these paths.
+    pub(crate) fn ids_of<'p>(&self, paths: impl Iterator<Item = &'p RepoPath>) -> BTreeSet<String> {
+        let mut ids = BTreeSet::new();
+        for path in paths.filter(|path| path.class().is_core()) {
+            if let Ok(Some(bytes)) = self.git.content_at(self.tree, path) {
+                ids.insert(Node::read(path, &bytes).id);
+            }
+        }
+        ids
+    }
+
     /// What is made from `ids`, directly or not, in the order of the way down.
     pub(crate) fn downstream(&self, ids: &BTreeSet<String>) -> Result<Vec<Node>> {
         let mut rest = self.nodes()?;
         let (mut reached, mut found) = (ids.clone(), Vec::new());
         loop {
             let (next, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(|node| {
-                !reached.contains(&node.id) && node.above.iter().any(|id| reached.contains(id))
+                !reached.contains(&node.id) && node.sources().iter().any(|id| reached.contains(id))
             });
             if next.is_empty() {
                 return Ok(found);

@@ -3,7 +3,7 @@
 //!
 //! It is this clone's own knowledge. Whoever may write in `.git` may take it away.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::actor::Actor;
-use crate::audit::{ARCHIVE, AUDIT, Action, AuditLine};
+use crate::audit::{self, Action, AuditLine};
 use crate::durable::Unsynced;
 use crate::error::Result;
 use crate::files;
@@ -98,63 +98,49 @@ impl Missing {
 
 /// What a branch has lost of the trail that is kept of it.
 pub(crate) fn missing(git: &Git, head: &Head) -> Result<Option<Missing>> {
-    let there = |path: &RepoPath| git.content_at(head.tree, path);
-    let is_same = |path: &RepoPath, blob: Blob| {
-        let found = git.blob_at(head.tree, path)?;
-        Ok(found.is_some_and(|found| found.id == blob.id))
+    if kept(git, &head.reference) == head.commit {
+        return Ok(None);
+    }
+    let there: BTreeMap<RepoPath, Oid> = audit::parts(git, head.tree)?
+        .into_iter()
+        .map(|(path, blob)| (path, blob.id))
+        .collect();
+    let is_same = |path: &RepoPath, blob: Blob| Ok(there.get(path) == Some(&blob.id));
+    let present = || {
+        let bytes = there.values().map(|id| git.bytes(*id));
+        Ok(bytes.collect::<Result<Vec<_>>>()?.concat())
     };
-    gone(git, head, &is_same, &there)
+    gone(git, head, &is_same, &present)
 }
 
 /// The same of the files in the working tree.
 pub(crate) fn missing_in(root: &Path, git: &Git, head: &Head) -> Result<Option<Missing>> {
-    let there = |path: &RepoPath| files::read_in(root, path.as_str(), crate::audit::PART_BYTES_MAX);
     let is_same = |path: &RepoPath, blob: Blob| {
         files::refuse_detours(root, path)?;
         Ok(blob_id_of_file(&root.join(path.as_str()))? == Some(blob.id))
     };
-    gone(git, head, &is_same, &there)
+    gone(git, head, &is_same, &|| audit::read_all(root))
 }
 
 fn gone(
     git: &Git,
     head: &Head,
     is_same: &dyn Fn(&RepoPath, Blob) -> Result<bool>,
-    there: &dyn Fn(&RepoPath) -> Result<Option<Vec<u8>>>,
+    present: &dyn Fn() -> Result<Vec<u8>>,
 ) -> Result<Option<Missing>> {
     let Some(commit) = kept(git, &head.reference) else {
         return Ok(None);
     };
-    let tree = Some(git.tree_of(commit)?);
-    let trail = RepoPath::known(AUDIT);
-    let mut parts: Vec<(RepoPath, Blob)> = git
-        .list(tree, ARCHIVE)?
-        .into_iter()
-        .map(|(name, blob)| (RepoPath::known(format!("{ARCHIVE}/{name}")), blob))
-        .collect();
-    parts.extend(git.blob_at(tree, &trail)?.map(|blob| (trail, blob)));
     let mut ids = Vec::new();
-    for (path, blob) in parts {
-        if is_same(&path, blob).unwrap_or(false) {
-            continue;
+    for (path, blob) in audit::parts(git, Some(git.tree_of(commit)?))? {
+        if !is_same(&path, blob).unwrap_or(false) {
+            ids.extend(ids_of(&git.bytes(blob.id)?));
         }
-        let mut before = ids_of(&git.bytes(blob.id)?);
-        // A part that has grown too long has gone to the archive, under the name of its first line.
-        let archived = before
-            .first()
-            .map(|first| format!("{ARCHIVE}/{first}.jsonl"));
-        for place in [Some(path.as_str().to_owned()), archived]
-            .into_iter()
-            .flatten()
-        {
-            let bytes = there(&RepoPath::known(place))
-                .ok()
-                .flatten()
-                .unwrap_or_default();
-            let present: BTreeSet<String> = ids_of(&bytes).into_iter().collect();
-            before.retain(|id| !present.contains(id));
-        }
-        ids.extend(before);
+    }
+    if !ids.is_empty() {
+        // Wherever a line stands now: old files become one.
+        let there: BTreeSet<String> = ids_of(&present().unwrap_or_default()).into_iter().collect();
+        ids.retain(|id| !there.contains(id));
     }
     Ok((!ids.is_empty()).then_some(Missing { commit, ids }))
 }

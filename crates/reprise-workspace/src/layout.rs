@@ -2,20 +2,22 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use git2::{Repository, RepositoryInitOptions};
+use reprise_types::Clock;
 use serde::Serialize;
 
 use crate::actor::Actor;
-use crate::audit::{self, AUDIT};
-use crate::error::{Result, WorkspaceError};
+use crate::audit;
+use crate::error::{Result, WorkspaceError, folder_of};
 use crate::event::EVENTS;
 use crate::files;
 use crate::folders::{CONFLICTS, FOLDERS, SDLC, is_made, refuse_detours};
+use crate::git::MAIN_KEY;
 use crate::git::reference::{LockFile, make_token};
 use crate::git::{Git, Head};
-use crate::main_branch::MAIN_KEY;
-use crate::path::RepoPath;
+use crate::path::{RepoPath, TRAIL};
 use crate::stage::{STAGES, Stage};
 use crate::transaction::{Changes, Draft, Receipt};
 use crate::wal::WAL;
@@ -25,10 +27,11 @@ use crate::workspace::Workspace;
 const MAIN: &str = "main";
 
 const IGNORE: &str = ".gitignore";
-/// What git does not keep (C29). The order matters: the later line takes the trail out again.
-const IGNORED: [&str; 7] = [
+/// What git does not keep (C29). The order matters: the later lines take the trail out again.
+const IGNORED: [&str; 8] = [
     "/.sdlc_ide/logs/*",
     "!/.sdlc_ide/logs/audit_trail.jsonl",
+    "!/.sdlc_ide/logs/audit/",
     "/.sdlc_ide/tmp/",
     "/.sdlc_ide/snapshots/",
     "/cache/",
@@ -41,7 +44,11 @@ const DRIVERS: [(&str, &str, &[&str]); 3] = [
     (
         "lines",
         "logs: each event once",
-        &["/memory/**/*.jsonl", "/.sdlc_ide/logs/audit_trail.jsonl"],
+        &[
+            "/memory/**/*.jsonl",
+            "/.sdlc_ide/logs/audit_trail.jsonl",
+            "/.sdlc_ide/logs/audit/**/*.jsonl",
+        ],
     ),
     (
         "checkpoint",
@@ -71,11 +78,13 @@ pub struct Made {
 
 impl Workspace {
     /// Makes the tree in `dir`, and a repository where there is none. Twice is once. What is
-    /// refused leaves nothing behind.
-    pub fn init(
-        dir: &Path,
-        clock: std::sync::Arc<dyn reprise_types::Clock>,
-    ) -> Result<(Self, Made)> {
+    /// refused leaves nothing behind. Plain git finds the merge drivers' program by `PATH`.
+    pub fn init(dir: &Path, clock: Arc<dyn Clock>) -> Result<(Self, Made)> {
+        Self::init_with(dir, clock, Path::new("reprise"))
+    }
+
+    /// The same with the place of the program that plain git is to start for its merges.
+    pub fn init_with(dir: &Path, clock: Arc<dyn Clock>, program: &Path) -> Result<(Self, Made)> {
         let mut new: Vec<PathBuf> = absent(dir).collect();
         files::make_folder(dir)?;
         let root = fs::canonicalize(dir).map_err(WorkspaceError::io("cannot find", dir))?;
@@ -86,7 +95,7 @@ impl Workspace {
                 .iter()
                 .flat_map(|folder| absent(&root.join(folder)).collect::<Vec<_>>()),
         );
-        let made = Self::make(&root, clock);
+        let made = Self::make(&root, clock, program);
         if made.is_err() && !is_in_use(&root) {
             for path in whole {
                 drop(fs::remove_dir_all(path));
@@ -100,19 +109,20 @@ impl Workspace {
         made
     }
 
-    fn make(root: &Path, clock: std::sync::Arc<dyn reprise_types::Clock>) -> Result<(Self, Made)> {
+    fn make(root: &Path, clock: Arc<dyn Clock>, program: &Path) -> Result<(Self, Made)> {
         let workspace = Self::at(root.to_owned(), clock);
         let is_there = is_repository(root)?;
         for folder in FOLDERS {
             files::refuse_detours_to(root, folder, folder)?;
         }
-        for file in [WAL, CONFLICTS, EVENTS, AUDIT, IGNORE] {
+        for file in [WAL, CONFLICTS, EVENTS, TRAIL, IGNORE] {
             files::refuse_detours(root, &RepoPath::known(file))?;
         }
         if is_there {
             refuse_uncommitted(root)?;
         } else if files::look(&root.join(IGNORE))?.is_some() {
             return Err(WorkspaceError::Edited {
+                folder: folder_of(root),
                 path: RepoPath::known(IGNORE),
                 what: "a file that git does not know stands there",
             });
@@ -128,7 +138,7 @@ impl Workspace {
             files::append_lines(root, log, b"")?.sync()?;
         }
         // Each time: what a crash left out is made up for.
-        workspace.configure(&git, head.branch())?;
+        workspace.configure(&git, head.branch(), program)?;
         install_attributes(&git)?;
         let (wanted, is_due) = wanted_ignore(&git, &head)?;
         let receipt = is_due.then(|| {
@@ -229,7 +239,7 @@ fn refuse_uncommitted(root: &Path) -> Result<()> {
         return Ok(());
     }
     let index = git.read_index()?;
-    for path in [IGNORE, AUDIT].map(RepoPath::known) {
+    for path in [IGNORE, TRAIL].map(RepoPath::known) {
         let committed = git.blob_at(head.tree, &path)?;
         if committed.is_some() || files::look(&root.join(path.as_str()))?.is_some() {
             git.refuse_edited(&index, committed, &path)?;
@@ -241,7 +251,7 @@ fn refuse_uncommitted(root: &Path) -> Result<()> {
 /// The `.gitignore` that is wanted, and whether a transaction is due to make it so.
 fn wanted_ignore(git: &Git, head: &Head) -> Result<(Vec<u8>, bool)> {
     let present = git.content_at(head.tree, &RepoPath::known(IGNORE))?;
-    let is_made = git.blob_at(head.tree, &RepoPath::known(AUDIT))?.is_some();
+    let is_made = git.blob_at(head.tree, &RepoPath::known(TRAIL))?.is_some();
     let wanted = ignoring(present.as_deref().unwrap_or_default());
     let is_due = !is_made || present.as_deref() != Some(wanted.as_slice());
     Ok((wanted, is_due))
@@ -270,7 +280,7 @@ fn ignoring(present: &[u8]) -> Vec<u8> {
 impl Workspace {
     /// Tells plain git how our files merge, and which branch is shared, in the repository's own
     /// configuration: by git's lock, which a crash leaves for ours to be known.
-    fn configure(&self, git: &Git, branch: &str) -> Result<()> {
+    fn configure(&self, git: &Git, branch: &str, program: &Path) -> Result<()> {
         let config = git.repo.config();
         let config = config.map_err(WorkspaceError::git("read the configuration"))?;
         let mut added = Vec::new();
@@ -279,7 +289,8 @@ impl Workspace {
             added.push(format!("[{section}]\n\t{key} = {}\n", quoted(branch)));
         }
         for (name, says, _) in DRIVERS {
-            let command = format!("reprise workspace merge-driver {name} %O %A %B %P");
+            let program = for_shell(&program.to_string_lossy());
+            let command = format!("{program} workspace merge-driver {name} %O %A %B %P");
             let section = format!("merge.reprise-{name}");
             let is = |key: &str, value: &str| {
                 config
@@ -314,6 +325,16 @@ impl Workspace {
             .and_then(|file| file.sync_all())
             .map_err(WorkspaceError::io("cannot sync", &token))?;
         lock.become_file(&file)
+    }
+}
+
+/// A word as the shell takes it that git starts drivers by.
+fn for_shell(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+    if word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
 

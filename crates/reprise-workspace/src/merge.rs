@@ -201,6 +201,7 @@ pub(crate) fn is_approved(view: &View<'_>, tip: Oid) -> Result<bool> {
 /// Both sides must be in order by themselves (W12).
 fn validate_sides(view: &View<'_>, meeting: &Meeting, name: &str) -> Result<()> {
     let (git, rules) = (view.git, view.in_force.rules);
+    let base = Some(git.tree_of(meeting.base)?);
     for (side, commit) in [
         ("the branch merged into", meeting.ours),
         (name, meeting.theirs),
@@ -214,7 +215,12 @@ fn validate_sides(view: &View<'_>, meeting: &Meeting, name: &str) -> Result<()> 
             let Some(bytes) = git.content_at(tree, &path)? else {
                 continue;
             };
-            schema::check(&path, &bytes, &|own| rules.schema(git, own)).map_err(
+            let known = git
+                .content_at(base, &path)
+                .ok()
+                .flatten()
+                .unwrap_or_default();
+            schema::check(&path, &bytes, &known, &|own| rules.schema(git, own)).map_err(
                 |error| match error {
                     WorkspaceError::Invalid { rule, path, why } => WorkspaceError::Invalid {
                         rule,

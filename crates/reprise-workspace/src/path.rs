@@ -5,6 +5,10 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The audit trail's first part.
+pub(crate) const TRAIL: &str = ".sdlc_ide/logs/audit_trail.jsonl";
+/// Where each transaction's own lines are.
+pub(crate) const TRAIL_PARTS: &str = ".sdlc_ide/logs/audit";
 /// Longest path, in bytes.
 const PATH_BYTES_MAX: usize = 1024;
 /// Longest component of a path, in bytes: what common file systems take.
@@ -122,6 +126,22 @@ impl RepoPath {
         }
     }
 
+    /// Whether it is a part of the audit trail: the one ledger that git keeps.
+    pub(crate) fn is_trail(&self) -> bool {
+        self.0 == TRAIL || self.is_trail_part()
+    }
+
+    /// Whether it is one of the files that transactions add to the trail.
+    pub(crate) fn is_trail_part(&self) -> bool {
+        let below = self.0.strip_prefix(TRAIL_PARTS);
+        below.is_some_and(|below| below.starts_with('/')) && self.ends_with(".jsonl")
+    }
+
+    /// Whether git keeps what stands there.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.class().is_versioned() || self.is_trail()
+    }
+
     /// Whether it is one of the policies and schemas of `extensions/`.
     pub(crate) fn is_policy(&self) -> bool {
         self.place() == Class::Rules
@@ -131,12 +151,15 @@ impl RepoPath {
         let mut parts = self.0.split('/');
         let first = parts.next().unwrap_or_default();
         let second = parts.next().unwrap_or_default();
-        let is_file_here = parts.next().is_none();
+        let third = parts.next();
+        let is_file_here = third.is_none();
         match (first, second) {
-            (".sdlc_ide", "logs") => match self.name() {
-                "wal.jsonl" | "audit_trail.jsonl" | "merge_conflicts.jsonl" | "events.jsonl" => {
-                    Class::Ledger
-                }
+            (".sdlc_ide", "logs") => match (third, self.name()) {
+                (Some("audit" | "pending"), _)
+                | (
+                    _,
+                    "wal.jsonl" | "audit_trail.jsonl" | "merge_conflicts.jsonl" | "events.jsonl",
+                ) => Class::Ledger,
                 _ => Class::Logs,
             },
             (".sdlc_ide", _) => Class::Internal,
@@ -163,7 +186,7 @@ impl RepoPath {
                 MergeRule::Checkpoint
             }
             Class::LongTerm | Class::AgentState if self.ends_with(".jsonl") => MergeRule::Lines,
-            Class::Ledger if self.name() == "audit_trail.jsonl" => MergeRule::Lines,
+            Class::Ledger if self.is_trail() => MergeRule::Lines,
             Class::EmbeddingsIndex if self.ends_with(".json") => MergeRule::Manifest,
             _ => MergeRule::Text,
         }
@@ -353,6 +376,8 @@ mod tests {
             ("cache/x", Class::Cache, false),
             (".sdlc_ide/logs/agent.jsonl", Class::Logs, false),
             (".sdlc_ide/logs/wal.jsonl", Class::Ledger, false),
+            (".sdlc_ide/logs/audit/01KB/2C/x.jsonl", Class::Ledger, false),
+            (".sdlc_ide/logs/pending/x.jsonl", Class::Ledger, false),
             (".sdlc_ide/tmp/x", Class::Internal, false),
             ("README.md", Class::Other, true),
             (".gitignore", Class::Rules, true),
@@ -376,6 +401,7 @@ mod tests {
             ("core/kb/log.jsonl", MergeRule::Text),
             ("memory/contradiction_history.jsonl", MergeRule::Lines),
             (".sdlc_ide/logs/audit_trail.jsonl", MergeRule::Lines),
+            (".sdlc_ide/logs/audit/01KB/2C/x.jsonl", MergeRule::Lines),
             (
                 "memory/agent_state/tsd_manager.checkpoint",
                 MergeRule::Checkpoint,

@@ -17,9 +17,10 @@ use crate::stage::Stage;
 use crate::transaction::{Changes, Draft, Receipt};
 use crate::workspace::{Workspace, invalid};
 
+const CONTRADICTIONS: &str = "memory/contradiction_history.jsonl";
 /// The log of each subject (W7), by the tag that a record has; the last is for the rest.
 const LOGS: [(&str, &str); 5] = [
-    ("contradiction", "memory/contradiction_history.jsonl"),
+    ("contradiction", CONTRADICTIONS),
     ("drift", "memory/long_term/drift_history.jsonl"),
     ("risk", "memory/long_term/risk_profiles.jsonl"),
     ("lineage", "memory/long_term/lineage_history.jsonl"),
@@ -109,7 +110,7 @@ fn log_of(record: &MemoryRecord) -> &'static str {
 }
 
 fn line_of(record: &MemoryRecord) -> Value {
-    json!({
+    let mut line = json!({
         "event_id": record.id,
         "ts": record.timestamp,
         "text": record.text,
@@ -120,5 +121,13 @@ fn line_of(record: &MemoryRecord) -> Value {
         "evidence": record.evidence,
         "supersedes": record.supersedes,
         "metadata": record.metadata,
-    })
+    });
+    // A contradiction that names its PRD is told as ADR-008 tells one (W8).
+    let prd = record.metadata.get("prd_id").and_then(Value::as_str);
+    if let (CONTRADICTIONS, Some(prd)) = (log_of(record), prd) {
+        let conflict = record.metadata.get("conflict").cloned();
+        line["prd_id"] = json!(prd);
+        line["conflict"] = conflict.unwrap_or_else(|| json!(record.text));
+    }
+    line
 }

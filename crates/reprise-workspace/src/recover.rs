@@ -10,18 +10,19 @@ use reprise_files::{Placed, Stamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::audit::AUDIT;
+use crate::durable::Unsynced;
 use crate::error::{Result, WorkspaceError};
-use crate::event::WorkspaceEvent;
+use crate::event::{EVENTS, WorkspaceEvent};
 use crate::files;
-use crate::folders;
+use crate::folders::{self, CONFLICTS};
 use crate::git::index::{holds, refuse_name};
 use crate::git::reference::remove_if_ours;
 use crate::git::{Blob, Git, blob_id, blob_id_of_file};
+use crate::kept;
 use crate::lock::{self, Held};
 use crate::path::RepoPath;
 use crate::stage::{self, STAGES, Stage};
-use crate::wal::{self, Action, Entry};
+use crate::wal::{self, Action, Entry, line};
 use crate::workspace::{LOCKS, Workspace};
 
 /// Largest file that a dead transaction can have made ready: a snapshot.
@@ -160,7 +161,6 @@ impl Workspace {
                 }
             }
             if let Some(index) = index {
-                let of_git: Vec<_> = of_git.iter().map(|(path, blob)| (path, *blob)).collect();
                 index.update(git, &of_git)?;
             }
         }
@@ -197,7 +197,7 @@ impl Workspace {
             return Ok(Placed::Theirs);
         };
         let blob = git.blob_at(tree, path)?;
-        if tree.is_some() && (path.class().is_versioned() || path.as_str() == AUDIT) {
+        if tree.is_some() && path.is_kept() {
             if blob.map(|blob| blob.id) != after {
                 return Ok(Placed::Theirs);
             }
@@ -248,6 +248,48 @@ impl Workspace {
         };
         files::sync_folder(to.parent().unwrap_or(self.root()))?;
         Ok(placed)
+    }
+}
+
+impl Entry {
+    /// Tells what happened, once it has, and again where a crash came between: the events, the log of conflicts, the tag, and the trail beside its
+    /// branch. What is told already is not told again. `stage` is the folder of a living
+    /// transaction.
+    pub(crate) fn record(
+        &self,
+        git: &Git,
+        root: &Path,
+        event: &WorkspaceEvent,
+        stage: &Path,
+        unsynced: &mut Unsynced,
+    ) -> Result<()> {
+        let mut tell = |log: &str, lines: &[u8]| -> Result<()> {
+            if !lines.is_empty() && !files::ends_with(root, log, lines)? {
+                unsynced.add_file(files::append_lines(root, log, lines)?);
+            }
+            Ok(())
+        };
+        let mut events: Vec<u8> = self.events.iter().flat_map(line).collect();
+        events.extend(line(event));
+        tell(EVENTS, &events)?;
+        tell(
+            CONFLICTS,
+            &self.conflicts.iter().flat_map(line).collect::<Vec<u8>>(),
+        )?;
+        if let Some(tag) = &self.tag {
+            match git.tag(tag, stage, unsynced) {
+                // A disk that fails is tried again; what git refuses it refuses for good.
+                Err(error @ WorkspaceError::Io { .. }) if error.is_passing() => return Err(error),
+                Err(error) => tracing::warn!(%error, tag = tag.name, "the snapshot has no tag"),
+                Ok(()) => {}
+            }
+        }
+        if let (Some(commit), Some(branch)) = (&self.commit, &self.branch)
+            && let Ok(commit) = git2::Oid::from_str(commit)
+        {
+            kept::keep(git, branch, commit, stage, unsynced);
+        }
+        Ok(())
     }
 }
 

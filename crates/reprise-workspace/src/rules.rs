@@ -11,9 +11,8 @@ use git2::{BranchType, Oid};
 
 use crate::audit;
 use crate::error::{Result, WorkspaceError};
-use crate::git::Git;
+use crate::git::{Git, main_of};
 use crate::governor::{Governor, POLICIES};
-use crate::main_branch::main_of;
 use crate::path::RepoPath;
 
 /// Where the project's own schemas are.

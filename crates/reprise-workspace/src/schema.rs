@@ -1,6 +1,7 @@
 //! Step three's first half: what is written has the form of its kind.
 //!
-//! JSON Schemas are built in for PRDs, TSDs, checkpoints, manifests and log lines;
+//! JSON Schemas are built in for PRDs, TSDs, checkpoints, manifests, contradictions, scratch and
+//! log lines;
 //! `extensions/schemas/NAME.schema.json` of the project replaces the one of its name.
 
 use std::collections::BTreeMap;
@@ -24,6 +25,8 @@ enum Kind {
     Tsd,
     Checkpoint,
     Manifest,
+    Contradiction,
+    Episode,
     EventLine,
 }
 
@@ -34,7 +37,11 @@ impl Kind {
             (Class::Tsd, _) if path.ends_with(".json") => Some(Self::Tsd),
             (_, MergeRule::Checkpoint) => Some(Self::Checkpoint),
             (_, MergeRule::Manifest) => Some(Self::Manifest),
+            (Class::LongTerm, MergeRule::Lines) if path.name().starts_with("contradiction") => {
+                Some(Self::Contradiction)
+            }
             (_, MergeRule::Lines) => Some(Self::EventLine),
+            (Class::Episodic, _) if path.ends_with(".episodic") => Some(Self::Episode),
             (Class::Logs, _) if path.ends_with(".jsonl") => Some(Self::EventLine),
             _ => None,
         }
@@ -46,6 +53,8 @@ impl Kind {
             Self::Tsd => "tsd",
             Self::Checkpoint => "checkpoint",
             Self::Manifest => "manifest",
+            Self::Contradiction => "contradiction",
+            Self::Episode => "episode",
             Self::EventLine => "event_line",
         }
     }
@@ -56,8 +65,15 @@ impl Kind {
             Self::Tsd => "schema-tsd",
             Self::Checkpoint => "schema-checkpoint",
             Self::Manifest => "schema-manifest",
+            Self::Contradiction => "schema-contradiction",
+            Self::Episode => "schema-episode",
             Self::EventLine => "schema-event-line",
         }
+    }
+
+    /// Whether a file of it is many documents: lines, or a JSON array.
+    fn is_many(self) -> bool {
+        matches!(self, Self::Contradiction | Self::Episode | Self::EventLine)
     }
 
     fn built_in(self) -> &'static str {
@@ -66,6 +82,8 @@ impl Kind {
             Self::Tsd => include_str!("rules/schemas/tsd.json"),
             Self::Checkpoint => include_str!("rules/schemas/checkpoint.json"),
             Self::Manifest => include_str!("rules/schemas/manifest.json"),
+            Self::Contradiction => include_str!("rules/schemas/contradiction.json"),
+            Self::Episode => include_str!("rules/schemas/episode.json"),
             Self::EventLine => include_str!("rules/schemas/event_line.json"),
         }
     }
@@ -76,10 +94,12 @@ fn project_path(kind: Kind) -> RepoPath {
     RepoPath::known(format!("extensions/schemas/{}.schema.json", kind.name()))
 }
 
-/// Checks the content of one file. `project` reads a file of the project's own rules.
+/// Checks the content of one file. Lines that are in `known` stand there already; an earlier version
+/// may have taken them. `project` reads a file of the project's own rules.
 pub(crate) fn check(
     path: &RepoPath,
     bytes: &[u8],
+    known: &[u8],
     project: &dyn Fn(&RepoPath) -> Result<Option<Vec<u8>>>,
 ) -> Result<()> {
     let refuse = |rule, why: String| {
@@ -119,7 +139,7 @@ pub(crate) fn check(
         None => compile(&own, kind.built_in().as_bytes())?,
     };
     let documents = match kind {
-        Kind::EventLine => lines(text),
+        kind if kind.is_many() => lines(text),
         _ => serde_json::from_str(text)
             .map(|document| vec![document])
             .map_err(|error| format!("it is no JSON: {error}")),
@@ -128,11 +148,16 @@ pub(crate) fn check(
         Ok(documents) => documents,
         Err(why) => return refuse(kind.rule(), why),
     };
+    let known = match kind {
+        kind if kind.is_many() => lines(&String::from_utf8_lossy(known)).unwrap_or_default(),
+        _ => Vec::new(),
+    };
     for (index, document) in documents.iter().enumerate() {
         let complaints = complaints(&validator, document);
-        if !complaints.is_empty() {
+        // Looked for only then: a log can be long, and nearly all of it is good.
+        if !complaints.is_empty() && !known.contains(document) {
             let place = match kind {
-                Kind::EventLine => format!("line {}: ", index + 1),
+                kind if kind.is_many() => format!("line {}: ", index + 1),
                 _ => String::new(),
             };
             return refuse(kind.rule(), format!("{place}{complaints}"));
@@ -237,12 +262,12 @@ mod tests {
     use super::*;
 
     fn checked(path: &str, text: &[u8]) -> std::result::Result<(), String> {
-        check(&RepoPath::known(path), text, &|_| Ok(None)).map_err(|error| error.to_string())
+        check(&RepoPath::known(path), text, &[], &|_| Ok(None)).map_err(|error| error.to_string())
     }
 
     #[test]
     fn each_kind_has_its_form() {
-        let good: [(&str, &[u8]); 8] = [
+        let good: [(&str, &[u8]); 11] = [
             (
                 "core/prd/PRD-001.json",
                 br#"{"id":"PRD-001","goals":["x"]}"#,
@@ -251,8 +276,15 @@ mod tests {
             ("core/tsd/TSD-001.json", br#"{"prd_id":"PRD-001"}"#),
             (
                 "memory/contradiction_history.jsonl",
-                br#"[{"ts":"2025-11-27T10:00:00Z","conflict":{}}]"#,
+                include_bytes!("../tests/fixtures/contradiction_history_array.jsonl"),
             ),
+            // What merges and projections bring has an id and says nothing of a PRD.
+            ("memory/contradiction_history.jsonl", br#"{"event_id":"a"}"#),
+            (
+                "memory/episodic/TSD_Check.episodic",
+                br#"[{"ts":"2025-11-27T10:00:00Z","status":"done","duration_ms":12.5}]"#,
+            ),
+            ("memory/episodic/notes.txt", b"whatever"),
             (
                 "memory/long_term/x.jsonl",
                 b"{\"event_id\":\"a\"}\n\n{\"b\":1}\n",
@@ -270,7 +302,38 @@ mod tests {
         for (path, text) in good {
             assert_eq!(checked(path, text), Ok(()), "{path}");
         }
-        let bad: [(&str, &[u8], &str); 10] = [
+        let bad: [(&str, &[u8], &str); 17] = [
+            (
+                "memory/contradiction_history.jsonl",
+                br#"{"ts":"2025-11-27T10:00:00Z","conflict":{}}"#,
+                "schema-contradiction",
+            ),
+            (
+                "memory/contradiction_history.jsonl",
+                br#"{"event_id":"a","prd_id":"PRD-42"}"#,
+                "schema-contradiction",
+            ),
+            (
+                "memory/long_term/contradictions.jsonl",
+                br#"{"ts":"noon","prd_id":"PRD-42","conflict":"x"}"#,
+                "schema-contradiction",
+            ),
+            (
+                "memory/contradiction_history.jsonl",
+                br#"{"a":1}"#,
+                "line 1",
+            ),
+            (
+                "memory/episodic/a.episodic",
+                br#"[{"ts":"2025-11-27T10:00:00Z","status":"done"}]"#,
+                "duration_ms",
+            ),
+            (
+                "memory/episodic/a.episodic",
+                br#"[{"ts":"2025-11-27T10:00:00Z","status":"done","duration_ms":-1}]"#,
+                "schema-episode",
+            ),
+            ("memory/episodic/a.episodic", b"[7]", "schema-episode"),
             ("core/prd/PRD-001.json", b"{", "schema-prd"),
             ("core/prd/PRD-001.json", b"[]", "schema-prd"),
             ("core/prd/PRD-001.json", br#"{"id":7}"#, "/id"),
@@ -302,6 +365,11 @@ mod tests {
             let error = checked(path, text).unwrap_err();
             assert!(error.contains(word), "{path}: {error}");
         }
+        // What an earlier version took does not stand in the way of the next line.
+        let old = br#"{"ts":"2025-11-27T10:00:00Z","conflict":{}}"#;
+        let both = [&old[..], b"\n", br#"{"event_id":"b"}"#].concat();
+        let log = RepoPath::known("memory/contradiction_history.jsonl");
+        check(&log, &both, old, &|_| Ok(None)).unwrap();
         let large = vec![b'x'; ARTIFACT_BYTES_MAX as usize + 1];
         assert!(
             checked("core/kb/a.md", &large)
@@ -320,12 +388,12 @@ mod tests {
             }
         };
         let strict = own(r#"{"required":["owner"]}"#);
-        let error = check(&path, b"{\"id\":\"x\"}", &strict)
+        let error = check(&path, b"{\"id\":\"x\"}", &[], &strict)
             .unwrap_err()
             .to_string();
         assert!(error.contains("owner"), "{error}");
         let broken = own(r#"{"type":"nothing"}"#);
-        let error = check(&path, b"{\"id\":\"x\"}", &broken)
+        let error = check(&path, b"{\"id\":\"x\"}", &[], &broken)
             .unwrap_err()
             .to_string();
         assert!(
@@ -334,8 +402,8 @@ mod tests {
         );
         // A reference to elsewhere is not followed.
         let remote = own(r#"{"$ref":"https://example.invalid/x.json"}"#);
-        assert!(check(&path, b"{\"id\":\"x\"}", &remote).is_err());
+        assert!(check(&path, b"{\"id\":\"x\"}", &[], &remote).is_err());
         let rules = RepoPath::known("extensions/schemas/prd.schema.json");
-        assert!(check(&rules, br#"{"type":"nothing"}"#, &|_| Ok(None)).is_err());
+        assert!(check(&rules, br#"{"type":"nothing"}"#, &[], &|_| Ok(None)).is_err());
     }
 }

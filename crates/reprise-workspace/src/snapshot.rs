@@ -13,13 +13,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::actor::Actor;
-use crate::audit::{AUDIT, Action};
+use crate::audit::Action;
 use crate::error::{Result, WorkspaceError};
 use crate::event::WorkspaceEvent;
 use crate::files;
-use crate::git::{Git, Tag};
+use crate::git::{Git, Tag, main_of};
 use crate::lines::Lines;
-use crate::main_branch::main_of;
 use crate::merge::is_approved;
 use crate::path::{Class, MergeRule, RepoPath};
 use crate::rules;
@@ -302,7 +301,7 @@ impl Workspace {
                 };
                 let is_there =
                     present.as_ref() == Some(&bytes) && blob.is_some_and(|blob| blob.mode == *mode);
-                if path.as_str() != AUDIT && !is_there {
+                if !path.is_trail() && !is_there {
                     changes.insert(path.clone(), Some(bytes));
                 }
             }
@@ -351,9 +350,7 @@ impl Workspace {
 
     /// What stands in the tree now is what the snapshot holds; logs hold at least that.
     fn prove(&self, content: &BTreeMap<RepoPath, Packed>) -> Result<()> {
-        for (path, Packed { bytes, .. }) in
-            content.iter().filter(|(path, _)| path.as_str() != AUDIT)
-        {
+        for (path, Packed { bytes, .. }) in content.iter().filter(|(path, _)| !path.is_trail()) {
             let there = files::read_in(self.root(), path.as_str(), CONTENT_BYTES_MAX)?;
             let is_there = match (path.merge_rule(), &there) {
                 (MergeRule::Lines, Some(there)) => joined(bytes, there).len() == there.len(),

@@ -63,6 +63,11 @@ impl Stage {
         Ok(id)
     }
 
+    /// Where the content of `path` waits.
+    pub(crate) fn waiting(&self, path: &RepoPath) -> Option<&Path> {
+        self.files.get(path).map(|(file, _)| file.as_path())
+    }
+
     /// The file that waits for `path`, a copy of its own where two paths get the same content.
     pub(crate) fn take(&mut self, path: &RepoPath, is_executable: bool) -> Result<Option<PathBuf>> {
         let Some((file, _)) = self.files.remove(path) else {

@@ -10,9 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, WorkspaceError};
 use crate::foreign;
-use crate::git::Git;
+use crate::git::{Git, main_of};
 use crate::graph::{Artifacts, Node};
-use crate::main_branch::main_of;
 use crate::path::{Class, RepoPath};
 use crate::rules;
 use crate::transaction::Changes;
@@ -46,8 +45,11 @@ pub struct Status {
     pub loose_ends: Vec<String>,
     /// Agents' branches.
     pub agents: Vec<String>,
-    /// git's hooks that are there: transactions do not run them.
+    /// git's hooks that are there.
     pub hooks: Vec<String>,
+    /// Whether transactions run them (`git config reprise.hooks true`).
+    #[serde(default)]
+    pub runs_hooks: bool,
 }
 
 /// A path that a person is at work on.
@@ -103,7 +105,8 @@ impl Workspace {
             edited: edited(&git)?,
             loose_ends: wal::open_in(self.root())?,
             agents,
-            hooks: hooks(&git.repo.commondir().join("hooks")),
+            hooks: hooks(&git.hooks_folder()),
+            runs_hooks: git.runs_hooks(),
         })
     }
 
@@ -125,7 +128,8 @@ impl Workspace {
             entries.push(LogEntry {
                 commit: commit.id().to_string(),
                 tx: foreign::transaction_of(&commit),
-                actor: String::from_utf8_lossy(author.name_bytes()).into_owned(),
+                actor: foreign::actor_of(&commit)
+                    .unwrap_or_else(|| String::from_utf8_lossy(author.name_bytes()).into_owned()),
                 ts: DateTime::from_timestamp(commit.time().seconds(), 0).unwrap_or_default(),
                 subject: String::from_utf8_lossy(subject).into_owned(),
             });

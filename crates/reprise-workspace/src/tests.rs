@@ -11,6 +11,7 @@ mod looking;
 mod merging;
 mod projecting;
 mod snapshots;
+mod teams;
 mod wedges;
 
 use std::path::Path;

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use git2::Oid;
 use serde_json::{Value, json};
 
-use crate::audit::AUDIT;
 use crate::error::{Result, WorkspaceError};
 use crate::files;
+use crate::foreign;
 use crate::git::Git;
 use crate::governor::{Act, Ask};
 use crate::graph::{Artifacts, Node, Upstream, is_hash_of};
@@ -55,8 +55,8 @@ pub(crate) fn changes(workspace: &Workspace, view: &View<'_>, draft: &Draft) -> 
     let mut governor = in_force.rules.governor(git)?;
     let mut allowed_by = BTreeSet::new();
     for (path, content) in &draft.changes {
-        // Both trails were brought together by the Orchestrator; nobody asked for it.
-        if act == Act::Merge && path.as_str() == AUDIT {
+        // Both trails are brought together by the Orchestrator; nobody asked for it.
+        if act == Act::Merge && path.is_trail() {
             continue;
         }
         files::refuse_detours(workspace.root(), path)?;
@@ -92,7 +92,8 @@ pub(crate) fn changes(workspace: &Workspace, view: &View<'_>, draft: &Draft) -> 
         }
         allowed_by.insert(verdict.rule);
         if let Some(bytes) = content {
-            schema::check(path, bytes, &|own| in_force.rules.schema(git, own))?;
+            let known = before.as_deref().unwrap_or_default();
+            schema::check(path, bytes, known, &|own| in_force.rules.schema(git, own))?;
             if path.class().is_core() {
                 artifacts.refuse_cycle(path, bytes)?;
             }
@@ -105,7 +106,7 @@ pub(crate) fn changes(workspace: &Workspace, view: &View<'_>, draft: &Draft) -> 
         changes,
         downstream: Vec::new(),
     };
-    look_downstream(workspace, &artifacts, &mut passed)?;
+    look_downstream(workspace, view, &artifacts, &mut passed)?;
     Ok(passed)
 }
 
@@ -174,35 +175,32 @@ fn owners(path: &RepoPath, before: Option<&[u8]>, after: Option<&[u8]>) -> Vec<S
     }
 }
 
-/// Looks again at what is made from the artifacts that change (W20): a removal under something is
-/// refused, a TSD whose PRD has moved on is noted.
+/// Looks again at what is made from the artifacts that change (W20), by this transaction or by plain
+/// git since the last one: a removal under something is refused, what is made from a PRD that has
+/// moved on is validated again and noted.
 fn look_downstream(
     workspace: &Workspace,
+    view: &View<'_>,
     artifacts: &Artifacts<'_>,
     passed: &mut Passed,
 ) -> Result<()> {
-    let mut moved = BTreeSet::new();
-    let mut removed = Vec::new();
-    for (path, content) in passed
-        .changes
-        .iter()
-        .filter(|(path, _)| path.class().is_core())
-    {
-        let Some(before) = artifacts.git.content_at(artifacts.tree, path)? else {
+    let by_git = foreign::moved(view)?;
+    let mut moved = artifacts.ids_of(passed.changes.keys());
+    let below = artifacts.downstream(&moved)?;
+    for (path, content) in &passed.changes {
+        let Some(before) = artifacts
+            .git
+            .content_at(artifacts.tree, path)
+            .ok()
+            .flatten()
+        else {
             continue;
         };
         let id = Node::read(path, &before).id;
-        if content.is_none() {
-            removed.push((path.clone(), id.clone()));
+        if !path.class().is_core() || content.is_some() {
+            continue;
         }
-        moved.insert(id);
-    }
-    if moved.is_empty() {
-        return Ok(());
-    }
-    let below = artifacts.downstream(&moved)?;
-    for (path, id) in removed {
-        if let Some(node) = below.iter().find(|node| node.above.contains(&id)) {
+        if let Some(node) = below.iter().find(|node| node.sources().contains(&id)) {
             return Err(WorkspaceError::Invalid {
                 rule: "dag",
                 path: path.to_string(),
@@ -213,20 +211,24 @@ fn look_downstream(
             });
         }
     }
-    let mut drifted = Vec::new();
-    for node in &below {
-        if let Some(hash) = &node.prd_hash {
-            for id in node.above.iter().filter(|id| moved.contains(*id)) {
-                if let Some((_, bytes)) = artifacts.find(id)?
-                    && !is_hash_of(hash, &bytes)?
-                {
-                    drifted.push((node, id));
-                }
+    passed.downstream = below.iter().map(|node| node.path.to_string()).collect();
+    // What git does not keep is no reason for a commit.
+    if !passed.changes.keys().any(RepoPath::is_kept) {
+        return Ok(());
+    }
+    moved.extend(artifacts.ids_of(by_git.iter()));
+    let mut noted = Vec::new();
+    for node in artifacts.downstream(&moved)? {
+        let is_new = passed.changes.contains_key(&node.path) || by_git.contains(&node.path);
+        for id in node.sources() {
+            if moved.contains(&id)
+                && let Some(line) = drift(workspace, view, artifacts, (&node, &id), is_new)?
+            {
+                noted.extend(crate::wal::line(&line));
             }
         }
     }
-    passed.downstream = below.iter().map(|node| node.path.to_string()).collect();
-    if drifted.is_empty() {
+    if noted.is_empty() {
         return Ok(());
     }
     let path = RepoPath::known(DRIFT);
@@ -237,16 +239,56 @@ fn look_downstream(
             .content_at(artifacts.tree, &path)?
             .unwrap_or_default(),
     };
-    for (node, id) in drifted {
-        bytes.extend(crate::wal::line(&json!({
-            "event_id": workspace.new_id(),
-            "ts": workspace.now(),
-            "tsd_id": node.id,
-            "prd_id": id,
-            "status": "drifted",
-            "prd_hash": node.prd_hash,
-        })));
-    }
+    bytes.extend(noted);
     passed.changes.insert(path, Some(bytes));
     Ok(())
+}
+
+/// What is to be noted of an artifact whose source has moved on, validated as it stands. One that
+/// names the source's present hash has not drifted, nor has a TSD without a hash that is written at
+/// the same time.
+fn drift(
+    workspace: &Workspace,
+    view: &View<'_>,
+    artifacts: &Artifacts<'_>,
+    (node, id): (&Node, &str),
+    is_new: bool,
+) -> Result<Option<Value>> {
+    let Some((source, bytes)) = artifacts.find(id)? else {
+        return Ok(None);
+    };
+    let has_drifted = if let Some(hash) = &node.prd_hash {
+        !is_hash_of(hash, &bytes)?
+    } else {
+        let classes = (node.path.class(), source.path.class());
+        !is_new && classes == (Class::Tsd, Class::Prd)
+    };
+    if !has_drifted {
+        return Ok(None);
+    }
+    let own = artifacts.content(&node.path)?.unwrap_or_default();
+    let rules = view.in_force.rules;
+    let checked = schema::check(&node.path, &own, &[], &|own| rules.schema(view.git, own));
+    let upstream = artifacts.upstream(&node.path, &own)?;
+    let why = match checked {
+        Err(error) => error.to_string(),
+        Ok(()) if !upstream.missing.is_empty() => {
+            format!(
+                "it names {}, which is not there",
+                upstream.missing.join(", ")
+            )
+        }
+        Ok(()) => String::new(),
+    };
+    Ok(Some(json!({
+        "event_id": workspace.new_id(),
+        "ts": workspace.now(),
+        "tsd_id": node.id,
+        "prd_id": id,
+        "status": "drifted",
+        "prd_hash": node.prd_hash,
+        "prd_hash_now": crate::git::blob_id(&bytes)?.to_string(),
+        "valid": why.is_empty(),
+        "why": why,
+    })))
 }

@@ -54,6 +54,9 @@ pub(crate) struct Entry {
     /// What is announced at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) event: Option<serde_json::Value>,
+    /// What is announced before that: of commits by plain git, of kinds that a merge has brought.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) events: Vec<serde_json::Value>,
     /// What the log of conflicts is told.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) conflicts: Vec<serde_json::Value>,
@@ -73,6 +76,7 @@ impl Entry {
             commit: self.commit.clone(),
             branch: None,
             event: None,
+            events: Vec::new(),
             conflicts: Vec::new(),
             tag: None,
         }

@@ -14,10 +14,9 @@ use crate::error::{Result, WorkspaceError};
 use crate::event::{self, EventCursor, WorkspaceEvent};
 use crate::files;
 use crate::folders::{self, SDLC};
-use crate::git::Git;
+use crate::git::{Git, main_of};
 use crate::governor::Act;
 use crate::lock::{self, Held};
-use crate::main_branch::main_of;
 use crate::path::RepoPath;
 use crate::schema;
 use crate::stage::Stage;
@@ -110,6 +109,10 @@ impl Workspace {
             identity: other.identity.clone(),
             ..self
         }
+    }
+
+    pub(crate) fn is_identified(&self) -> bool {
+        self.identity.is_some()
     }
 
     pub(crate) fn identity(&self, git: &Git) -> Option<String> {

@@ -17,7 +17,7 @@ import sys
 from abuse import Home, rounds
 
 PRD = "core/prd/PRD-001.json"
-TRAIL = ".sdlc_ide/logs/audit_trail.jsonl"
+TRAIL = (".sdlc_ide/logs/audit_trail.jsonl", ".sdlc_ide/logs/audit/")
 # The name of a report, which differs each time.
 ID = re.compile("[0-9A-Z]{26}")
 # How often the recovery after a kill is killed as well: once for so many kills.
@@ -93,6 +93,12 @@ class Tree:
         # What git remembers of a file's times is of the copy from now on.
         git(self.root, "update-index", "-q", "--refresh")
 
+    def trail(self):
+        """Every line of the trail, each file by itself: `audit` would hide one that is there twice."""
+        logs = self.root / ".sdlc_ide/logs"
+        files = [logs / "audit_trail.jsonl", *logs.glob("audit/**/*.jsonl"), *logs.glob("pending/*.jsonl")]
+        return [json.loads(line) for file in files if file.exists() for line in file.read_text().splitlines()]
+
     def state(self):
         """All that is to be together, without what differs from run to run."""
         if not (self.root / ".git").exists():
@@ -101,7 +107,7 @@ class Tree:
         listed = git(self.root, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
         for path in filter(None, listed):
             place = self.root / path
-            if path == TRAIL or path.startswith("memory/agent_state") or "/conflicts/" in path:
+            if path.startswith(TRAIL) or path.startswith("memory/agent_state") or "/conflicts/" in path:
                 continue
             files[path] = place.read_text() if place.exists() else None
         scratch = self.root / "cache"
@@ -118,7 +124,7 @@ class Tree:
             "reports": len(list(reports.iterdir())) if reports.exists() else 0,
             "trail": collections.Counter(
                 (one["action"], one["actor"], ID.sub("ID", " ".join(one["paths"])), one["branch"])
-                for one in lines(TRAIL)
+                for one in self.trail()
             ),
             "events": collections.Counter(
                 (one["topic"], one["actor"]) for one in lines(".sdlc_ide/logs/events.jsonl")
@@ -146,7 +152,7 @@ class Tree:
         ids = {name.split(".")[0] for name in names}
         assert names == {f"{i}{end}" for i in ids for end in (".json", ".tar.gz")}, f"{when}: {names}"
         commits = set(git(self.root, "log", "--format=%(trailers:key=Reprise-Tx,valueonly)").split())
-        told = [json.loads(line)["event_id"] for line in (self.root / TRAIL).read_text().splitlines()]
+        told = [one["event_id"] for one in self.trail()]
         assert len(told) == len(set(told)), f"{when}: a line twice"
         assert commits <= set(told), f"{when}: {commits - set(told)} is not in the trail"
         events = [json.loads(line)["event_id"]

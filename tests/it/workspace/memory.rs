@@ -152,3 +152,46 @@ fn a_manifest_follows_the_store_and_two_models_are_told_apart() {
     // Vectors stay out of git.
     assert!(!must(root, &["log", "-p", "--all"]).contains("1.0,0.0"));
 }
+
+/// Looks of a daemon at its workspaces that are waited for, a tenth of a second each.
+const LOOKS_MAX: u32 = 600;
+
+#[test]
+fn a_running_daemon_looks_after_its_workspaces() {
+    let folder = workspace();
+    let root = folder.path();
+    let old = root.join("memory/episodic/old.episodic");
+    let step = "[{\"ts\":\"2025-11-27T10:00:00Z\",\"status\":\"done\",\"duration_ms\":1}]";
+    assert_eq!(
+        write(root, "prm", "memory/episodic/old.episodic", step.as_bytes()).code,
+        Some(0)
+    );
+    assert_eq!(
+        write(root, "prm", PRD, b"{\"id\":\"PRD-001\"}").code,
+        Some(0)
+    );
+    fs::write(root.join(PRD), "{\"id\":\"PRD-001\",\"v\":2}").expect("a file");
+    must(root, &["commit", "-qam", "Sharpen the goal"]);
+    let config = root.join(".git/in/config.toml");
+    let registered = format!("[workspaces.app]\npath = \"{}\"\n", root.display());
+    fs::write(&config, registered).expect("a configuration");
+    let mut command = reprise(root).expect("reprise is built");
+    command
+        .args(["--no-model", "--config"])
+        .arg(&config)
+        .args(["serve", "--idle-exit", "60"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut daemon = command.spawn().expect("a daemon");
+    let is_told = || run(root, &["events"]).stdout.contains("\"human:Ada\"");
+    let looked = (0..LOOKS_MAX).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        !old.exists() && is_told()
+    });
+    daemon.kill().and_then(|()| daemon.wait()).expect("it ends");
+    assert!(
+        looked,
+        "old scratch stays, or a commit of plain git is not announced"
+    );
+    assert_eq!(must(root, &["status", "--porcelain"]), "");
+}

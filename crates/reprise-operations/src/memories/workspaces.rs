@@ -6,12 +6,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use reprise_types::UserId;
-use reprise_workspace::{Actor, Workspace, WorkspaceError};
+use reprise_workspace::{Actor, Tended, Workspace, WorkspaceError};
 use serde::Deserialize;
 
-use super::Memory;
+use super::{Memories, Memory};
 use crate::problem::{Problem, ProblemKind};
 
 /// The role that lets a user act as a person: as `human:` with the user's own name.
@@ -81,6 +82,35 @@ pub(crate) struct Asked {
     pub(crate) workspace: Option<String>,
     /// The agent's branch whose tree is meant, not the shared one.
     pub(crate) branch: Option<String>,
+}
+
+/// How often the registered workspaces are looked after.
+const LOOK: Duration = Duration::from_secs(5);
+
+impl Memories {
+    /// Looks after the registered workspaces, for as long as it is awaited: what people commit by
+    /// plain git is announced, and scratch goes after its time.
+    pub async fn keep_workspaces(&self) {
+        let Workspaces(all) = &*self.workspaces;
+        let mut known: BTreeMap<&str, Tended> = BTreeMap::new();
+        // Where none is registered there is nothing to come back for.
+        while !all.is_empty() {
+            for (name, one) in all {
+                let (path, clock) = (one.path.clone(), Arc::clone(&self.clock));
+                let mut tended = known.get(&**name).cloned().unwrap_or_default();
+                let looked = tokio::task::spawn_blocking(move || {
+                    Workspace::open(&path, clock)?.tend(&mut tended)?;
+                    Ok::<_, WorkspaceError>(tended)
+                });
+                match looked.await {
+                    Ok(Ok(tended)) => drop(known.insert(name, tended)),
+                    Ok(Err(error)) => tracing::debug!(%error, name, "not looked after"),
+                    Err(error) => tracing::warn!(%error, name, "not looked after"),
+                }
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
 }
 
 impl Memory {

@@ -7,6 +7,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use serde_json::{Value, json};
 
 use super::{Reply, answer, blocking};
+use crate::care::Tended;
 use crate::checkpoint::Saved;
 use crate::error::Result;
 use crate::event::{EventCursor, WorkspaceEvent};
@@ -58,7 +59,7 @@ pub enum OrchestratorMsg {
         /// Nothing where it saved none.
         reply: Reply<Option<Saved>>,
     },
-    /// Hands on what was announced since.
+    /// Looks after the tree, and hands on what was announced since.
     Announce,
 }
 
@@ -70,6 +71,7 @@ pub struct OrchestratorState {
     /// Transactions since it first started, over all restarts.
     transactions: u64,
     has_moved: bool,
+    tended: Tended,
 }
 
 impl OrchestratorState {
@@ -136,6 +138,7 @@ impl Actor for OrchestratorActor {
             cursor,
             transactions,
             has_moved: false,
+            tended: Tended::default(),
         })
     }
 
@@ -169,7 +172,17 @@ impl Actor for OrchestratorActor {
                 answer(reply, found);
                 return Ok(());
             }
-            OrchestratorMsg::Announce => {}
+            OrchestratorMsg::Announce => {
+                let mut tended = state.tended.clone();
+                let done = blocking(&workspace, move |workspace| {
+                    workspace.tend(&mut tended)?;
+                    Ok(tended)
+                });
+                match done.await {
+                    Ok(tended) => state.tended = tended,
+                    Err(error) => tracing::warn!(%error, "the workspace was not looked after"),
+                }
+            }
         }
         state.announce().await;
         Ok(())

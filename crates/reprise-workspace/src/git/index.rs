@@ -10,7 +10,7 @@ use reprise_files::Stamp;
 
 use super::reference::{LockFile, make_token};
 use super::{Blob, FILE, Git, blob_id_of_file};
-use crate::error::{Result, WorkspaceError};
+use crate::error::{Result, WorkspaceError, folder_of};
 use crate::files;
 use crate::path::RepoPath;
 
@@ -130,6 +130,7 @@ impl Git {
     ) -> Result<Option<Stamp>> {
         let refuse = |what| {
             Err(WorkspaceError::Edited {
+                folder: folder_of(self.root()),
                 path: path.clone(),
                 what,
             })
@@ -161,12 +162,31 @@ impl Git {
     }
 }
 
-impl IndexLock {
-    /// Brings the entries of `changes` up to date with the commit and the files that stand there.
-    /// Nothing else in the index changes.
-    pub(crate) fn update(&self, git: &Git, changes: &[(&RepoPath, Option<Blob>)]) -> Result<()> {
-        let path = git.index_path();
-        let new = self.stage.join(NEW);
+/// The index as it is to be, made ready before git's lock is taken, which is then held for moments.
+#[derive(Debug)]
+pub(crate) struct NewIndex {
+    file: PathBuf,
+    /// The index that it was made from.
+    of: Option<Stamp>,
+}
+
+impl Git {
+    /// The state of the index: whoever writes it changes it.
+    pub(crate) fn index_stamp(&self) -> Result<Option<Stamp>> {
+        let found = files::look(&self.index_path())?;
+        Ok(found.map(|found| Stamp::from(&found)))
+    }
+
+    /// Makes an index ready whose entries of `changes` are those of the commit, each with the file
+    /// that stands or is going to stand there. Nothing else in it changes.
+    pub(crate) fn new_index<'a>(
+        &self,
+        stage: &Path,
+        changes: impl Iterator<Item = (&'a RepoPath, Option<Blob>, PathBuf)>,
+    ) -> Result<NewIndex> {
+        let path = self.index_path();
+        let of = self.index_stamp()?;
+        let new = stage.join(NEW);
         files::remove(&new)?;
         let edit = || WorkspaceError::git("update the index");
         match fs::copy(&path, &new) {
@@ -175,17 +195,15 @@ impl IndexLock {
             Err(error) => return Err(WorkspaceError::io("cannot copy", &path)(error)),
         }
         let mut index = Index::open(&new).map_err(edit())?;
-        for &(path, blob) in changes {
+        for (path, blob, file) in changes {
             match blob {
                 Some(blob) => {
-                    let file = git.root().join(path.as_str());
                     let found = files::look(&file)?;
                     // Where somebody's edit stands instead, an entry without times makes git look.
                     let is_ours = blob_id_of_file(&file)? == Some(blob.id);
                     let found = found.filter(|_| is_ours);
-                    index
-                        .add(&entry(path, blob, found.as_ref()))
-                        .map_err(edit())?;
+                    let entry = entry(path, blob, found.as_ref());
+                    index.add(&entry).map_err(edit())?;
                 }
                 None if index.get_path(Path::new(path.as_str()), 0).is_some() => {
                     index.remove(Path::new(path.as_str()), 0).map_err(edit())?;
@@ -194,7 +212,31 @@ impl IndexLock {
             }
         }
         index.write().map_err(edit())?;
-        fs::rename(&new, &path).map_err(WorkspaceError::io("cannot write", &path))
+        Ok(NewIndex { file: new, of })
+    }
+
+    /// Whether nobody has written the index since it was copied.
+    pub(crate) fn is_of_index(&self, new: &NewIndex) -> Result<bool> {
+        Ok(self.index_stamp()? == new.of)
+    }
+}
+
+impl IndexLock {
+    /// Puts the new index in place, and lets go.
+    pub(crate) fn replace(self, git: &Git, new: &NewIndex) -> Result<()> {
+        let path = git.index_path();
+        fs::rename(&new.file, &path).map_err(WorkspaceError::io("cannot write", &path))?;
+        drop(self);
+        Ok(())
+    }
+
+    /// Brings the entries of `changes` up to date with the commit and the files that stand there.
+    pub(crate) fn update(self, git: &Git, changes: &[(RepoPath, Option<Blob>)]) -> Result<()> {
+        let there = changes
+            .iter()
+            .map(|(path, blob)| (path, *blob, git.root().join(path.as_str())));
+        let new = git.new_index(&self.stage, there)?;
+        self.replace(git, &new)
     }
 }
 

@@ -95,6 +95,10 @@ pub(crate) fn merging(git: &Git, meeting: &Meeting) -> Result<Merging> {
         let id = |blob: Option<Blob>| blob.map(|blob| blob.id);
         let mode = merged_mode(b, o, t);
         found.modes.extend(mode.map(|mode| (path.clone(), mode)));
+        // Nobody takes a line out of the trail.
+        if path.is_trail() && t.is_none() {
+            continue;
+        }
         if id(o) == id(t) {
             if let Some(o) = o.filter(|o| Some(o.mode) != mode) {
                 found.changes.insert(path, Some(git.bytes(o.id)?));

@@ -65,7 +65,8 @@ fn commit(git: &Git, files: &Files, parent: Option<Oid>) -> Oid {
     let at = reprise_types::parse_timestamp("2026-02-16T09:46:08Z").unwrap();
     let parents: Vec<Oid> = parent.into_iter().collect();
     let actor = Actor::new("prm").unwrap();
-    git.write_commit(&actor, at, "generated", tree, &parents, &mut written)
+    let by = crate::git::signature(&actor, at).unwrap();
+    git.write_commit([&by, &by], "generated", tree, &parents, &mut written)
         .unwrap()
 }
 

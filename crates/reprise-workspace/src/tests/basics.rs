@@ -6,9 +6,10 @@ use std::sync::Arc;
 use reprise_types::SystemClock;
 
 use super::{assert_at_rest, git, workspace, write, write_all};
-use crate::{Action, AuditQuery, Workspace, WorkspaceError};
+use crate::{Action, Actor, AuditQuery, Workspace, WorkspaceError};
 
 const PRD: &str = "core/prd/PRD-001.json";
+const TSD: &str = "core/tsd/TSD-001.json";
 
 #[test]
 fn init_makes_the_tree_of_adr_008_and_twice_is_once() {
@@ -45,6 +46,8 @@ fn init_makes_the_tree_of_adr_008_and_twice_is_once() {
         (".sdlc_ide/tmp/x", true),
         (".sdlc_ide/snapshots/x", true),
         (".sdlc_ide/logs/audit_trail.jsonl", false),
+        (".sdlc_ide/logs/audit/01KB/2C/x.jsonl", false),
+        (".sdlc_ide/logs/pending/x.jsonl", true),
         ("memory/long_term/x", false),
         ("memory/agent_state/x", false),
         ("embeddings/index/x", false),
@@ -277,6 +280,114 @@ fn commits_of_plain_git_are_on_record_with_what_the_rules_say() {
             ("human:Ada", "A PRD past the rules", "core-prd".to_owned()),
         ]
     );
+    assert_at_rest(root);
+}
+
+#[test]
+fn a_prd_by_plain_git_is_announced_and_drifts_whatever_is_made_from_it() {
+    let (_folder, workspace) = workspace();
+    let root = workspace.root();
+    write(&workspace, "prm", PRD, "{\"id\":\"PRD-001\"}").unwrap();
+    write(&workspace, "tsm", TSD, "{\"prd_id\":\"PRD-001\"}").unwrap();
+    let last = workspace.events(None, 100).unwrap().pop().unwrap().event_id;
+    fs::write(root.join(PRD), "{\"id\":\"PRD-001\",\"v\":2}").unwrap();
+    git(root, &["commit", "-qam", "Sharpen the goal"]);
+    let head = git(root, &["rev-parse", "HEAD"]);
+    // A service that looks tells it at once, once, and without a commit of its own.
+    let mut tended = crate::Tended::default();
+    workspace.tend(&mut tended).unwrap();
+    workspace.tend(&mut tended).unwrap();
+    workspace.tend(&mut crate::Tended::default()).unwrap();
+    assert_eq!(git(root, &["rev-parse", "HEAD"]), head);
+    let told = workspace.events(Some(&last), 100).unwrap();
+    assert_eq!(told.len(), 1, "{told:?}");
+    let event = &told[0];
+    assert_eq!(
+        (event.topic.as_str(), event.actor.as_str(), &event.commit),
+        ("PRD_Written", "human:Ada", &Some(head.trim().to_owned()))
+    );
+    assert_eq!(
+        (event.paths.as_slice(), event.downstream.as_slice()),
+        (&[PRD.to_owned()][..], &[TSD.to_owned()][..])
+    );
+    let query = AuditQuery {
+        action: Some(Action::Git),
+        ..AuditQuery::default()
+    };
+    assert_eq!(workspace.audit(&query).unwrap().0.len(), 1);
+    assert!(drift(&workspace).is_empty());
+    // The next transaction keeps that the TSD was made from what is no more.
+    write(&workspace, "prm", "core/kb/a.md", "a\n").unwrap();
+    let drifted = drift(&workspace);
+    assert_eq!(drifted.len(), 1, "{drifted:?}");
+    assert_eq!(
+        (&drifted[0]["tsd_id"], &drifted[0]["valid"]),
+        (&"TSD-001".into(), &true.into())
+    );
+    write(&workspace, "prm", "core/kb/a.md", "b\n").unwrap();
+    assert_eq!(
+        (
+            drift(&workspace).len(),
+            workspace.audit(&query).unwrap().0.len()
+        ),
+        (1, 1)
+    );
+    let told = workspace.events(Some(&last), 100).unwrap();
+    let of_git = told.iter().filter(|event| event.actor == "human:Ada");
+    assert_eq!(of_git.count(), 1, "{told:?}");
+    assert_at_rest(root);
+}
+
+fn drift(workspace: &Workspace) -> Vec<serde_json::Value> {
+    let log = workspace
+        .root()
+        .join("memory/long_term/drift_history.jsonl");
+    let text = fs::read_to_string(log).unwrap_or_default();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn a_merge_announces_the_prds_that_it_brings() {
+    let (_folder, workspace) = workspace();
+    let root = workspace.root();
+    write(&workspace, "prm", PRD, "{\"id\":\"PRD-001\"}").unwrap();
+    write(&workspace, "tsm", TSD, "{\"prd_id\":\"PRD-001\"}").unwrap();
+    git(root, &["switch", "-qc", "edit"]);
+    write(&workspace, "human:ada", PRD, "{\"id\":\"PRD-001\",\"v\":2}").unwrap();
+    git(root, &["switch", "-q", "main"]);
+    workspace
+        .approve(&Actor::human("ada").unwrap(), "edit")
+        .unwrap();
+    let last = workspace.events(None, 100).unwrap().pop().unwrap().event_id;
+    let merged = workspace
+        .merge(&Actor::new("governor").unwrap(), "edit", None)
+        .unwrap();
+    assert_eq!(merged.event.unwrap().topic, "Branch_Merged");
+    let told = workspace.events(Some(&last), 100).unwrap();
+    let topics: Vec<_> = told.iter().map(|event| event.topic.as_str()).collect();
+    assert_eq!(topics, ["PRD_Written", "Branch_Merged", "Snapshot_Taken"]);
+    assert_eq!(
+        (&told[0].commit, told[0].downstream.as_slice()),
+        (&merged.commit, &[TSD.to_owned()][..])
+    );
+    // On the branch, and again where the branch comes to the TSD.
+    assert_eq!(drift(&workspace).len(), 2);
+    // A TSD that a changed schema or PRD makes invalid says so.
+    let strict = "{\"required\":[\"owner\"]}";
+    write(
+        &workspace,
+        "human:ada",
+        "extensions/schemas/tsd.schema.json",
+        strict,
+    )
+    .unwrap();
+    write(&workspace, "prm", PRD, "{\"id\":\"PRD-001\",\"v\":3}").unwrap();
+    let last = drift(&workspace).pop().unwrap();
+    assert_eq!(last["valid"], false);
+    assert!(last["why"].as_str().unwrap().contains("owner"), "{last}");
+    assert_at_rest(root);
 }
 
 #[test]

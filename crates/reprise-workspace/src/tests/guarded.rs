@@ -6,7 +6,10 @@ use std::fs;
 use super::{assert_at_rest, git, try_git, workspace, write, write_all};
 use crate::{Action, Actor, AuditLine, AuditQuery, Workspace};
 
-const TRAIL: &str = ".sdlc_ide/logs/audit_trail.jsonl";
+/// The file of the trail that a transaction added.
+fn part_of(tx: &str) -> String {
+    format!(".sdlc_ide/logs/audit/{}/{}/{tx}.jsonl", &tx[..4], &tx[4..6])
+}
 
 fn actor(name: &str) -> Actor {
     Actor::new(name).unwrap()
@@ -208,22 +211,18 @@ fn a_trail_that_was_shortened_is_noticed_and_said() {
         let status = serde_json::to_value(workspace.status().unwrap()).unwrap();
         serde_json::from_value::<Vec<String>>(status["trail_missing"].clone()).unwrap_or_default()
     };
-    let whole = fs::read_to_string(root.join(TRAIL)).unwrap();
-    let without = |which: usize| -> String {
-        let lines = whole.split_inclusive('\n').enumerate();
-        lines
-            .filter(|(number, _)| *number != which)
-            .map(|(_, line)| line)
-            .collect()
-    };
-    // Not yet committed: it is seen in the file.
-    fs::write(root.join(TRAIL), without(2)).unwrap();
+    // Not yet committed: it is seen in the files.
+    let second = root.join(part_of(&written[1]));
+    let whole = fs::read_to_string(&second).unwrap();
+    fs::remove_file(&second).unwrap();
     assert_eq!(missing(), [written[1].clone()]);
-    fs::write(root.join(TRAIL), &whole).unwrap();
+    fs::write(&second, "").unwrap();
+    assert_eq!(missing(), [written[1].clone()]);
+    fs::write(&second, &whole).unwrap();
     assert!(missing().is_empty());
     // Committed by plain git.
-    fs::write(root.join(TRAIL), without(3)).unwrap();
-    git(root, &["commit", "-qam", "tidy up"]);
+    git(root, &["rm", "-q", &part_of(&written[2])]);
+    git(root, &["commit", "-qm", "tidy up"]);
     assert_eq!(missing(), [written[2].clone()]);
     write(&workspace, "prm", "core/kb/b.md", "b\n").unwrap();
     let said: Vec<_> = lines(&workspace)

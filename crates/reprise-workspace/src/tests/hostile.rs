@@ -12,7 +12,8 @@ use super::{git, try_git, workspace, write};
 use crate::{AuditQuery, CarePolicy, Workspace};
 
 /// Each file that the Orchestrator keeps, and each folder that it makes.
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
+    ".sdlc_ide/tmp/index.seen",
     "core/tsd/new/.gitignore",
     ".sdlc_ide/logs/wal.jsonl",
     ".sdlc_ide/logs/events.jsonl",
@@ -21,7 +22,9 @@ const FILES: [&str; 7] = [
     ".gitignore",
     "memory/long_term/drift_history.jsonl",
 ];
-const FOLDERS: [&str; 6] = [
+const FOLDERS: [&str; 8] = [
+    ".sdlc_ide/logs/audit",
+    ".sdlc_ide/logs/pending",
     ".sdlc_ide",
     ".sdlc_ide/logs",
     ".sdlc_ide/tmp",

@@ -165,9 +165,7 @@ fn a_contradiction_is_refused_with_a_report_and_nothing_else_changes() {
     let (is_ok, _) = super::try_git(root, &["merge", "-q", "main"]);
     assert!(!is_ok);
     fs::write(root.join(note), "one\nBOTH\nthree\n").unwrap();
-    let trail = ".sdlc_ide/logs/audit_trail.jsonl";
-    git(root, &["checkout", "-q", "--ours", trail]);
-    git(root, &["add", note, trail]);
+    git(root, &["add", note]);
     git(root, &["commit", "-qm", "Bring both together"]);
     git(root, &["switch", "-q", "main"]);
     workspace.merge(&actor("governor"), "other", None).unwrap();

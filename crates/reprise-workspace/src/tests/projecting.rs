@@ -67,3 +67,34 @@ fn only_what_is_visible_in_the_workspace_is_projected_and_each_record_once() {
     assert_eq!((again.written, again.known, again.receipt), (0, 2, None));
     assert_at_rest(root);
 }
+
+#[test]
+fn a_contradiction_is_projected_in_its_form() {
+    let (_folder, workspace) = workspace();
+    let mut told = record(
+        1,
+        "it wants both",
+        &["contradiction"],
+        Visibility::Workspace,
+    );
+    told.metadata.insert("prd_id".to_owned(), "PRD-42".into());
+    let bare = record(
+        2,
+        "something contradicts",
+        &["contradiction"],
+        Visibility::Workspace,
+    );
+    workspace.project([told, bare].iter()).unwrap();
+    let history = workspace.root().join("memory/contradiction_history.jsonl");
+    let history = fs::read_to_string(history).unwrap();
+    let lines: Vec<serde_json::Value> = history
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(
+        (&lines[0]["prd_id"], &lines[0]["conflict"]),
+        (&"PRD-42".into(), &"it wants both".into())
+    );
+    assert!(lines[0]["ts"].is_string() && lines[1].get("prd_id").is_none());
+    assert_at_rest(workspace.root());
+}

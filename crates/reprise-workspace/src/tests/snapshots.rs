@@ -151,7 +151,7 @@ fn old_snapshots_and_scratch_go_and_what_scratch_wants_kept_stays() {
         workspace.snapshot(&orchestrator, false).unwrap();
     }
     let scratch = "[{\"ts\":\"2025-11-27\",\"status\":\"in_progress\"},\
-        {\"ts\":\"2025-11-27\",\"status\":\"odd\",\"promote\":true}]";
+        {\"ts\":\"2025-11-27\",\"status\":\"odd\",\"duration_ms\":7,\"promote\":true}]";
     write(
         &workspace,
         "tsm",
@@ -252,7 +252,7 @@ fn a_snapshot_is_taken_where_there_are_links_and_odd_names() {
     git(root, &["commit", "-qm", "as people have it"]);
     let governor = Actor::new("governor").unwrap();
     let manifest = workspace.snapshot(&governor, false).unwrap();
-    assert_eq!(manifest.files.len(), 5 + 1, "{:?}", manifest.files.keys());
+    assert_eq!(manifest.files.len(), 6 + 1, "{:?}", manifest.files.keys());
     let row = serde_json::to_value(&manifest).unwrap();
     assert_eq!(row["links"]["link.md"], "core/kb/a.md");
     assert_eq!(row["links"]["away"], "/etc/passwd");
@@ -284,5 +284,41 @@ fn a_snapshot_is_taken_where_there_are_links_and_odd_names() {
     git(root, &["add", "-A"]);
     git(root, &["commit", "-qm", "one more link"]);
     workspace.merge(&governor, "edit", None).unwrap();
+    assert_at_rest(root);
+}
+
+#[test]
+fn thousands_of_old_files_of_the_trail_become_one() {
+    let (_folder, workspace) = workspace();
+    let root = workspace.root();
+    write(&workspace, "prm", "core/kb/a.md", "a\n").unwrap();
+    let folder = root.join(".sdlc_ide/logs/audit/01J0/00");
+    fs::create_dir_all(&folder).unwrap();
+    for number in 0..2_000 {
+        let id = format!("01J000{number:0>20}");
+        let line = format!(
+            "{{\"event_id\":\"{id}\",\"ts\":\"2024-06-01T00:00:00Z\",\"action\":\"write\",\
+             \"actor\":\"prm\"}}\n"
+        );
+        fs::write(folder.join(format!("{id}.jsonl")), line).unwrap();
+    }
+    git(root, &["add", "."]);
+    git(root, &["commit", "-qm", "as if it were old"]);
+    write(&workspace, "prm", "core/kb/a.md", "b\n").unwrap();
+    let told = |workspace: &crate::Workspace| {
+        let (lines, _) = workspace.audit(&AuditQuery::default()).unwrap();
+        lines
+            .into_iter()
+            .map(|line| line.event_id)
+            .collect::<Vec<_>>()
+    };
+    let before = told(&workspace);
+    assert!(before.len() > 2_000);
+    workspace.tend(&mut crate::Tended::default()).unwrap();
+    let files = git(root, &["ls-files", ".sdlc_ide/logs/audit"]);
+    assert!(files.lines().count() < 5, "{files}");
+    let after = told(&workspace);
+    assert_eq!(after[..before.len()], before);
+    assert!(workspace.trail_missing().unwrap().is_empty());
     assert_at_rest(root);
 }

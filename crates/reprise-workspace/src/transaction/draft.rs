@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::actor::Actor;
-use crate::audit::{self, AUDIT};
+use crate::audit;
 use crate::error::Result;
 use crate::event::WorkspaceEvent;
 use crate::git::{Git, Head, Tag, blob_id};
@@ -140,6 +140,8 @@ pub(crate) struct View<'a> {
 
 /// The trailer that names the transaction.
 pub(crate) const TRAILER: &str = "Reprise-Tx: ";
+/// The trailer that names the actor: a person's commit has the author that git knows.
+pub(crate) const ACTOR: &str = "Reprise-Actor: ";
 
 /// Changes that leave something different from what is there.
 pub(crate) fn effective(
@@ -151,7 +153,7 @@ pub(crate) fn effective(
     let mut effective = Changes::new();
     for (path, content) in &draft.changes {
         let after = content.as_ref().map(|bytes| blob_id(bytes)).transpose()?;
-        let before = if path.class().is_versioned() || path.as_str() == AUDIT {
+        let before = if path.is_kept() {
             let there = git.blob_at(tree, path)?;
             let mode = draft.modes.get(path);
             if there.is_some_and(|blob| after.is_some() && mode.is_some_and(|m| *m != blob.mode)) {

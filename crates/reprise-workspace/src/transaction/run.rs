@@ -1,20 +1,21 @@
 //! One attempt at a transaction, against one state of its branch.
 
+use std::path::Path;
+
 use chrono::{DateTime, Utc};
 use git2::Oid;
 use reprise_files::{Placed, Stamp};
 
-use super::draft::{Changes, Draft, Receipt, Step, TRAILER, View};
+use super::beside::HOOK_RULE;
+use super::draft::{ACTOR, Changes, Draft, Receipt, Step, TRAILER, View};
 use crate::actor::Actor;
-use crate::audit::{self, AUDIT, AuditLine};
+use crate::audit::{self, Action, AuditLine};
 use crate::error::{Refusal, Result, WorkspaceError};
 use crate::event::{self, WorkspaceEvent};
 use crate::files;
 use crate::folders;
-use crate::foreign;
-use crate::git::index::IndexLock;
-use crate::git::{Blob, FILE, Git, Head, Written};
-use crate::kept;
+use crate::git::index::{IndexLock, NewIndex};
+use crate::git::{Blob, FILE, Git, Head, Written, signature};
 use crate::path::{Class, RepoPath};
 use crate::rules::Rules;
 use crate::stage::{STAGES, Stage};
@@ -52,7 +53,10 @@ impl Run<'_> {
         held: Option<IndexLock>,
     ) -> Result<Option<Receipt>> {
         let passed = match validate::changes(self.workspace, self.view, draft) {
-            Err(error) => return self.refuse(stage, &draft.actor, &draft.message, error, held),
+            Err(error) => {
+                drop(held);
+                return self.refuse(stage, &draft.actor, &draft.message, error);
+            }
             Ok(passed) => passed,
         };
         self.workspace.reach(Step::Validated);
@@ -93,7 +97,15 @@ impl Run<'_> {
             message: draft.message.clone(),
             downstream: passed.downstream.clone(),
         };
-        self.carry_out(stage, draft, passed.changes, &line, event, held)
+        let mut told = self.of_kinds(&passed.changes, &event);
+        told.push(event);
+        let carried = self.carry_out(stage, draft, passed.changes, &[line], told, held);
+        match carried {
+            Err(error) if error.rule() == Some(HOOK_RULE) => {
+                self.refuse(stage, &draft.actor, &draft.message, error)
+            }
+            carried => carried,
+        }
     }
 
     fn identity(&self, actor: &Actor) -> Option<String> {
@@ -108,14 +120,13 @@ impl Run<'_> {
         actor: &Actor,
         message: &str,
         error: WorkspaceError,
-        held: Option<IndexLock>,
     ) -> Result<Option<Receipt>> {
         let Some(refusal) = error.refusal() else {
             return Err(error);
         };
         // Where the branch has moved the whole is asked again, so that each refusal is on record.
         // Where no record can be made the refusal alone is told.
-        match self.record_violation(stage, actor, message, &refusal, held) {
+        match self.record_violation(stage, actor, message, &refusal) {
             Ok(None) => Ok(None),
             _ => Err(error),
         }
@@ -127,7 +138,6 @@ impl Run<'_> {
         actor: &Actor,
         message: &str,
         refusal: &Refusal<'_>,
-        held: Option<IndexLock>,
     ) -> Result<Option<Receipt>> {
         let Refusal {
             rule,
@@ -138,7 +148,7 @@ impl Run<'_> {
         let line = AuditLine {
             event_id: self.tx.to_owned(),
             ts: self.at,
-            action: audit::Action::Violation,
+            action: Action::Violation,
             actor: actor.to_string(),
             identity: self.identity(actor),
             rules: vec![rule.to_owned()],
@@ -160,61 +170,58 @@ impl Run<'_> {
         };
         let own = Draft {
             title: format!("Refuse {actor} {act} of {path}"),
-            ..Draft::new(&Actor::governor(), audit::Action::Violation)
+            ..Draft::new(&Actor::governor(), Action::Violation)
         };
-        self.carry_out(stage, &own, Changes::new(), &line, event, held)
+        self.carry_out(stage, &own, Changes::new(), &[line], vec![event], None)
     }
 
-    /// Everything from the objects in git to the event. `None`: the branch has moved, nothing is
-    /// done.
-    fn carry_out(
+    /// Everything from the objects in git to the events, of which the last is its own. `None`: the
+    /// branch has moved, nothing is done.
+    pub(super) fn carry_out(
         &self,
         stage: &mut Stage,
         draft: &Draft,
         mut changes: Changes,
-        line: &AuditLine,
-        mut event: WorkspaceEvent,
-        held: Option<IndexLock>,
+        lines: &[AuditLine],
+        told: Vec<WorkspaceEvent>,
+        mut lock: Option<IndexLock>,
     ) -> Result<Option<Receipt>> {
+        let waiting = audit::pending(self.workspace.root(), self.head.branch())?;
         let has_commit = draft.other_parent.is_some()
-            || draft.act.is_none()
-            || changes.keys().any(|path| path.class().is_versioned());
+            || matches!(
+                draft.action,
+                Action::Init | Action::Approve | Action::Decline
+            )
+            || changes.keys().any(RepoPath::is_kept)
+            || waiting.len() >= audit::PENDING_MAX;
+        let mut events = Vec::new();
         if has_commit {
-            let mut lines = foreign::lines(self.view, self.at)?;
-            let missing = kept::missing(self.git, self.head)?;
-            lines.extend(missing.map(|missing| missing.line(self.workspace, self.head, self.at)));
-            lines.push(line.clone());
-            let trail = RepoPath::known(AUDIT);
-            let present = match changes.remove(&trail).flatten() {
-                // A merge has brought two trails together already.
-                Some(merged) => merged,
-                None => self
-                    .git
-                    .content_at(self.head.tree, &trail)?
-                    .unwrap_or_default(),
-            };
-            let (bytes, archived) = audit::extended(present, &lines, audit::AUDIT_BYTES_MAX);
-            changes.insert(trail, Some(bytes));
-            changes.extend(archived.map(|(path, bytes)| (path, Some(bytes))));
+            self.record(draft, lines, &waiting, &mut changes, &mut events)?;
+        } else if draft.act.is_none() {
+            let noted = self.noted(draft, &waiting, &mut events)?;
+            let waits = [noted.as_slice(), lines].concat();
+            changes.insert(audit::pending_of(self.tx), Some(audit::written(&waits)));
         }
+        events.extend(told);
         let mut items = self.stage_all(stage, draft, &changes)?;
+        let line = lines.last();
         let commit = has_commit
             .then(|| self.write_objects(stage, draft, &changes, &items, line))
             .transpose()?;
-        let stages = self.workspace.root().join(STAGES);
-        let mut index_lock = held;
-        if has_commit && index_lock.is_none() {
-            index_lock = Some(self.git.lock_index(stage.folder(), &stages)?);
-            if self.git.head()? != *self.head {
-                return Ok(None);
-            }
-        }
         self.look_before(&mut items)?;
-        event.commit = commit.map(|id| id.to_string());
+        let index = commit.map(|_| self.new_index(stage, &items)).transpose()?;
+        for event in &mut events {
+            let own = || commit.map(|id| id.to_string());
+            event.commit = event.commit.take().or_else(own);
+        }
+        let Some(event) = events.pop() else {
+            return Ok(None);
+        };
         let root = self.workspace.root();
         let begin = Entry {
             conflicts: draft.conflicts.clone(),
             tag: draft.tag.clone(),
+            events: events.iter().flat_map(serde_json::to_value).collect(),
             ..self.begin(&items, &event, commit)
         };
         wal::append_unsynced(root, &begin, &mut stage.unsynced)?;
@@ -222,8 +229,8 @@ impl Run<'_> {
         let mut moved = stage.unsynced.sync().map(|()| true);
         if moved.is_ok() {
             self.workspace.reach(Step::Begun);
-            if commit.is_some() {
-                moved = self.git.advance(self.head, stage.folder(), &stages);
+            if let Some(index) = &index {
+                moved = self.advance(stage, index, &mut lock);
             }
         }
         if !matches!(moved, Ok(true)) {
@@ -234,16 +241,22 @@ impl Run<'_> {
             self.workspace.reach(Step::Committed);
         }
         let finished = self
-            .settle(stage, commit, &draft.title)
-            .and_then(|()| self.finish(stage, &items, index_lock.as_ref(), &begin, &event));
+            .put_in_place(stage, &items, lock.zip(index.as_ref()))
+            .and_then(|left_alone| {
+                self.settle(stage, commit, &draft.title)?;
+                self.finish(stage, &begin, &event).map(|()| left_alone)
+            });
         let left_alone = finished.map_err(|error| WorkspaceError::Unfinished {
             commit: event.commit.clone().unwrap_or_else(|| self.tx.to_owned()),
             why: error.to_string(),
         })?;
+        if commit.is_some() && draft.act.is_some() && self.git.runs_hooks() {
+            self.after_commit(stage);
+        }
         Ok(Some(Receipt {
             tx: self.tx.to_owned(),
-            commit: event.commit.clone(),
-            rules: line.rules.clone(),
+            commit: commit.map(|id| id.to_string()),
+            rules: line.map(|line| line.rules.clone()).unwrap_or_default(),
             left_alone,
             event: Some(event),
             snapshot: None,
@@ -251,11 +264,37 @@ impl Run<'_> {
         }))
     }
 
+    fn new_index(&self, stage: &Stage, items: &[Item]) -> Result<NewIndex> {
+        let of_git = items.iter().filter(|item| item.is_versioned);
+        let of_git = of_git.map(|item| {
+            let file = stage.waiting(&item.path).map(Path::to_owned);
+            (&item.path, item.blob, file.unwrap_or_default())
+        });
+        self.git.new_index(stage.folder(), of_git)
+    }
+
+    /// Moves the branch, with git's lock on the index held from here until the files are in place:
+    /// nobody commits in between. `false` where somebody was faster.
+    fn advance(
+        &self,
+        stage: &Stage,
+        index: &NewIndex,
+        lock: &mut Option<IndexLock>,
+    ) -> Result<bool> {
+        let stages = self.workspace.root().join(STAGES);
+        if lock.is_none() {
+            *lock = Some(self.git.lock_index(stage.folder(), &stages)?);
+            if self.git.head()? != *self.head || !self.git.is_of_index(index)? {
+                return Ok(false);
+            }
+        }
+        self.git.advance(self.head, stage.folder(), &stages)
+    }
+
     fn stage_all(&self, stage: &mut Stage, draft: &Draft, changes: &Changes) -> Result<Vec<Item>> {
         let mut items = Vec::with_capacity(changes.len());
         for (path, content) in changes {
-            // The trail is the one ledger that git keeps.
-            let is_versioned = path.class().is_versioned() || path.as_str() == AUDIT;
+            let is_versioned = path.is_kept();
             let there = if is_versioned {
                 self.git.blob_at(self.head.tree, path)?
             } else {
@@ -288,7 +327,7 @@ impl Run<'_> {
         draft: &Draft,
         changes: &Changes,
         items: &[Item],
-        line: &AuditLine,
+        line: Option<&AuditLine>,
     ) -> Result<Oid> {
         let mut written = Written::default();
         for item in items.iter().filter(|item| item.is_versioned) {
@@ -305,7 +344,7 @@ impl Run<'_> {
             .into_iter()
             .chain(draft.other_parent)
             .collect();
-        let mut message = message_of(draft, line);
+        let mut message = message_of(self.tx, draft, line);
         if self.view.on_main {
             let changes_rules = items.iter().any(|item| item.path.is_policy());
             let rules = if changes_rules {
@@ -315,14 +354,18 @@ impl Run<'_> {
             };
             message = format!("{message}{}\n", rules.trailer());
         }
-        let commit = self.git.write_commit(
-            &draft.actor,
-            self.at,
-            &message,
-            tree,
-            &parents,
-            &mut written,
-        )?;
+        if draft.act.is_some() && self.git.runs_hooks() {
+            message = self.hooked(stage, draft, tree, &message)?;
+        }
+        let own = signature(&draft.actor, self.at)?;
+        let person = self.git.person(self.at);
+        // Who asked the daemon is not whom git's configuration names.
+        let is_here = draft.actor.is_human() && !self.workspace.is_identified();
+        let author = person.as_ref().filter(|_| is_here).unwrap_or(&own);
+        let signatures = [author, person.as_ref().unwrap_or(&own)];
+        let commit = self
+            .git
+            .write_commit(signatures, &message, tree, &parents, &mut written)?;
         self.git.to_sync(&written, &mut stage.unsynced);
         let folder = stage.folder().to_owned();
         self.git
@@ -363,6 +406,7 @@ impl Run<'_> {
             commit: commit.map(|id| id.to_string()),
             branch: commit.map(|_| self.head.reference.clone()),
             event: serde_json::to_value(event).ok(),
+            events: Vec::new(),
             conflicts: Vec::new(),
             tag: None,
         }
@@ -377,13 +421,12 @@ impl Run<'_> {
         }
     }
 
-    fn finish(
+    /// Puts the files and the index where they belong; git's lock ends here.
+    fn put_in_place(
         &self,
         stage: &mut Stage,
         items: &[Item],
-        index: Option<&IndexLock>,
-        begin: &Entry,
-        event: &WorkspaceEvent,
+        index: Option<(IndexLock, &NewIndex)>,
     ) -> Result<Vec<String>> {
         let root = self.workspace.root();
         let (mut left_alone, mut emptied) = (Vec::new(), Vec::new());
@@ -420,37 +463,40 @@ impl Run<'_> {
             folders::drop_empty(root, folder, &mut stage.unsynced);
         }
         self.workspace.reach(Step::Placed);
-        let of_git = items.iter().filter(|item| item.is_versioned);
-        let of_git: Vec<_> = of_git.map(|item| (&item.path, item.blob)).collect();
-        if let Some(index) = index {
-            index.update(self.git, &of_git)?;
+        if let Some((lock, index)) = index {
+            lock.replace(self.git, index)?;
         }
         self.workspace.reach(Step::Indexed);
+        Ok(left_alone)
+    }
+
+    fn finish(&self, stage: &mut Stage, begin: &Entry, event: &WorkspaceEvent) -> Result<()> {
+        let root = self.workspace.root();
         let folder = stage.folder().to_owned();
         begin.record(self.git, root, event, &folder, &mut stage.unsynced)?;
         stage.unsynced.sync()?;
         self.workspace.reach(Step::Recorded);
         wal::append(root, &begin.ended(wal::Action::Commit))?;
         self.workspace.reach(Step::Ended);
-        wal::trim(root)?;
-        Ok(left_alone)
+        wal::trim(root)
     }
 }
 
 /// The paths of a change as texts. The trail, which every change touches, is not among them.
 fn names(changes: &Changes) -> Vec<String> {
-    let is_own = |path: &&RepoPath| path.as_str() == AUDIT || path.class() == Class::Internal;
+    let is_own = |path: &&RepoPath| path.is_trail() || path.class() == Class::Internal;
     let named = changes.keys().filter(|path| !is_own(path));
     named.map(ToString::to_string).collect()
 }
 
-fn message_of(draft: &Draft, line: &AuditLine) -> String {
+fn message_of(tx: &str, draft: &Draft, line: Option<&AuditLine>) -> String {
     let mut message = draft.title.clone();
     if !draft.message.is_empty() && draft.message != draft.title {
         message = format!("{message}\n\n{}", draft.message);
     }
-    message = format!("{}\n\n{TRAILER}{}", message.trim_end(), line.event_id);
-    if !line.rules.is_empty() {
+    let actor = &draft.actor;
+    message = format!("{}\n\n{TRAILER}{tx}\n{ACTOR}{actor}", message.trim_end());
+    if let Some(line) = line.filter(|line| !line.rules.is_empty()) {
         message = format!("{message}\nReprise-Rule: {}", line.rules.join(", "));
     }
     message.push('\n');

@@ -24,6 +24,15 @@ pub(crate) enum WorkspaceCommand {
         #[arg(default_value = ".")]
         dir: PathBuf,
     },
+    /// Begin in a repository that has no PRD: a workspace, a first PRD, a glossary, what comes next
+    Start {
+        /// Where
+        #[arg(default_value = ".")]
+        dir: PathBuf,
+        /// What the first PRD is about; the README's heading where left out
+        #[arg(long)]
+        title: Option<String>,
+    },
     /// Write artifacts in one transaction: all of them or none
     Write(WriteArguments),
     /// Tie up what crashes left: finish what had happened, take back what had not
@@ -213,8 +222,11 @@ pub(crate) struct WriteArguments {
     #[arg(long)]
     pub(crate) actor: Actor,
     /// Where in the tree, and the file with its new content (`-` for stdin)
-    #[arg(value_name = "PATH=FILE", required_unless_present = "delete")]
+    #[arg(value_name = "PATH=FILE", required_unless_present_any = ["delete", "put"])]
     pub(crate) files: Vec<String>,
+    /// The same in two words, for names with `=` (may be repeated)
+    #[arg(long, num_args = 2, value_names = ["PATH", "FILE"])]
+    pub(crate) put: Vec<String>,
     /// Take this file away (may be repeated)
     #[arg(long, value_name = "PATH")]
     pub(crate) delete: Vec<RepoPath>,

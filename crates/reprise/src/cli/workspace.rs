@@ -12,8 +12,8 @@ use reprise_operations::counted;
 use reprise_store::Verify;
 use reprise_types::{MemoryRecord, SystemClock, UserId};
 use reprise_workspace::{
-    ARTIFACT_BYTES_MAX, Actor, CarePolicy, Combined, MergeRule, Pruned, Receipt, RepoPath, Sides,
-    Spaces, Workspace, WorkspaceError, WriteRequest, combine,
+    ARTIFACT_BYTES_MAX, Actor, CarePolicy, Combined, Made, MergeRule, Pruned, Receipt, RepoPath,
+    Sides, Spaces, Workspace, WorkspaceError, WriteRequest, combine,
 };
 use serde_json::json;
 
@@ -54,6 +54,9 @@ fn carry_out(context: &Context, arguments: &WorkspaceArguments) -> anyhow::Resul
     let open = || Workspace::open(&dir, Arc::new(SystemClock));
     match &arguments.command {
         WorkspaceCommand::Init { dir: below } => init(context, &dir.join(below)),
+        WorkspaceCommand::Start { dir: below, title } => {
+            start(context, &dir.join(below), title.as_deref())
+        }
         WorkspaceCommand::Write(write) => {
             let workspace = open()?;
             let request = request(&dir, write)?;
@@ -96,8 +99,7 @@ fn carry_out(context: &Context, arguments: &WorkspaceArguments) -> anyhow::Resul
             done(context, &open()?.checkpoint(actor, &state, message)?)
         }
         WorkspaceCommand::Snapshot { actor, tag } => {
-            let manifest = open()?.snapshot(actor, *tag)?;
-            list(context, &[manifest], snapshot_line)
+            list(context, &[open()?.snapshot(actor, *tag)?], snapshot_line)
         }
         WorkspaceCommand::Restore { actor, id } => done(context, &open()?.restore(actor, id)?),
         WorkspaceCommand::Prune {
@@ -137,8 +139,37 @@ fn pruned_line(pruned: &Pruned) -> String {
     )
 }
 
+/// Makes a workspace whose merges by plain git start this very program.
+fn make(dir: &Path) -> anyhow::Result<(Workspace, Made)> {
+    let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("reprise"));
+    Ok(Workspace::init_with(dir, Arc::new(SystemClock), &program)?)
+}
+
+fn start(context: &Context, dir: &Path, title: Option<&str>) -> anyhow::Result<Exit> {
+    let (workspace, made) = make(dir)?;
+    let started = workspace.start(title)?;
+    let mut out = crate::printer::stdout();
+    if context.json {
+        let row = json!({ "root": made.root, "branch": made.branch, "prds": started.prds,
+            "receipt": started.receipt, "next": started.next });
+        writeln!(out, "{row}")?;
+        return Ok(Exit::Success);
+    }
+    let root = terminal::title(made.root.display());
+    writeln!(out, "{root} is a workspace, shared on {}", made.branch)?;
+    writeln!(out, "  {}", counted(started.prds.len(), "PRD"))?;
+    for prd in &started.prds {
+        writeln!(out, "    {prd}")?;
+    }
+    writeln!(out, "go on with")?;
+    for line in &started.next {
+        writeln!(out, "    {line}")?;
+    }
+    Ok(Exit::Success)
+}
+
 fn init(context: &Context, dir: &Path) -> anyhow::Result<Exit> {
-    let (_, made) = Workspace::init(dir, Arc::new(SystemClock))?;
+    let (_, made) = make(dir)?;
     let mut out = crate::printer::stdout();
     if context.json {
         let receipt = made.receipt.as_ref();
@@ -162,10 +193,15 @@ fn init(context: &Context, dir: &Path) -> anyhow::Result<Exit> {
 /// The files that a write names, read. One that is too large is not.
 fn request(dir: &Path, write: &WriteArguments) -> anyhow::Result<WriteRequest> {
     let mut changes = Vec::new();
-    for pair in &write.files {
-        let (path, file) = pair
-            .split_once('=')
-            .with_context(|| format!("`{pair}` is not PATH=FILE"))?;
+    let put = write
+        .put
+        .chunks_exact(2)
+        .map(|two| (two[0].as_str(), two[1].as_str()));
+    let pairs = write.files.iter().map(|pair| halves(dir, pair));
+    let pairs = pairs
+        .chain(put.map(Ok))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    for (path, file) in pairs {
         let path = RepoPath::new(path).map_err(WorkspaceError::from)?;
         changes.push((path, Some(read_file(dir, Path::new(file))?)));
     }
@@ -175,6 +211,23 @@ fn request(dir: &Path, write: &WriteArguments) -> anyhow::Result<WriteRequest> {
         changes,
         message: write.message.clone(),
     })
+}
+
+/// PATH and FILE of `PATH=FILE`: where a name has a `=` of its own, by which FILE is there.
+fn halves<'a>(dir: &Path, pair: &'a str) -> anyhow::Result<(&'a str, &'a str)> {
+    let splits = || {
+        pair.match_indices('=')
+            .map(|(at, _)| (&pair[..at], &pair[at + 1..]))
+    };
+    let first = splits().next();
+    let first = first.with_context(|| format!("`{pair}` is not PATH=FILE"))?;
+    let mut there = splits().filter(|(_, file)| *file == "-" || dir.join(file).is_file());
+    match (there.next(), there.next()) {
+        (Some(_), Some(_)) => anyhow::bail!(
+            "`{pair}` can be read in two ways, and both files are there; write `--put PATH FILE`"
+        ),
+        (only, _) => Ok(only.unwrap_or(first)),
+    }
 }
 
 /// Reads a file, one byte more than the limit at most: that one shows that it is too large.

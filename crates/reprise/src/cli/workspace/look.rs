@@ -108,7 +108,12 @@ fn status(context: &Context, status: &Status) -> anyhow::Result<Exit> {
         writeln!(out, "  branch             {agent}")?;
     }
     for hook in &status.hooks {
-        writeln!(out, "  hook               {hook}, not run by transactions")?;
+        let how = if status.runs_hooks {
+            "run by transactions, where it is one of a commit's"
+        } else {
+            "not run by transactions; `git config reprise.hooks true` runs it"
+        };
+        writeln!(out, "  hook               {hook}, {how}")?;
     }
     for tx in &status.loose_ends {
         writeln!(

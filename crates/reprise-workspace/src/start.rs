@@ -1,0 +1,99 @@
+//! The first steps in a repository that has no PRD yet: one to begin with, made of what its README
+//! says, and the words of ADR-008.
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::actor::Actor;
+use crate::error::{Result, folder_of};
+use crate::git::Git;
+use crate::path::RepoPath;
+use crate::transaction::Receipt;
+use crate::workspace::{Workspace, WriteRequest};
+
+const PRD: &str = "core/prd/PRD-001.json";
+const GLOSSARY: &str = "core/kb/glossary.md";
+const WORDS: &str = include_str!("start/glossary.md");
+/// Longest beginning of a README that is taken over, in characters.
+const SUMMARY_MAX: usize = 600;
+
+/// What a start has made.
+#[derive(Debug, Clone, Serialize)]
+pub struct Started {
+    /// The PRDs that are there now.
+    pub prds: Vec<String>,
+    /// The transaction; nothing where all was there.
+    pub receipt: Option<Receipt>,
+    /// Commands to go on with.
+    pub next: Vec<String>,
+}
+
+impl Workspace {
+    /// Writes a first PRD where there is none, and the glossary, in one transaction.
+    pub fn start(&self, title: Option<&str>) -> Result<Started> {
+        let git = Git::open(self.root())?;
+        let tree = git.head()?.tree;
+        let mut prds: Vec<String> = git
+            .list(tree, "core/prd")?
+            .into_iter()
+            .map(|(name, _)| format!("core/prd/{name}"))
+            .collect();
+        let mut changes = Vec::new();
+        if prds.is_empty() {
+            let readme = git.content_at(tree, &RepoPath::known("README.md"));
+            let readme = readme.ok().flatten().unwrap_or_default();
+            let (heading, summary) = beginning(&String::from_utf8_lossy(&readme));
+            let title = title.map(str::to_owned).or(heading);
+            let prd = json!({
+                "id": "PRD-001",
+                "title": title.unwrap_or_else(|| folder_of(self.root())),
+                "status": "draft",
+                "summary": summary,
+                "goals": [],
+            });
+            let mut bytes = serde_json::to_vec_pretty(&prd).unwrap_or_default();
+            bytes.push(b'\n');
+            changes.push((RepoPath::known(PRD), Some(bytes)));
+            prds.push(PRD.to_owned());
+        }
+        let glossary = RepoPath::known(GLOSSARY);
+        if git.content_at(tree, &glossary)?.is_none() {
+            changes.push((glossary, Some(WORDS.as_bytes().to_vec())));
+        }
+        let receipt = if changes.is_empty() {
+            None
+        } else {
+            let request = WriteRequest {
+                actor: Actor::new("prm")?,
+                changes,
+                message: Some("Begin with a first PRD and a glossary".to_owned()),
+            };
+            Some(self.write(&request)?)
+        };
+        let first = prds.first().map_or(PRD, String::as_str);
+        let next = [
+            format!("git switch -c edit && $EDITOR {first}    # say the goals"),
+            "git commit -am \"Say the goals\" && git switch main".to_owned(),
+            "reprise workspace approve --human NAME edit".to_owned(),
+            "reprise workspace merge --actor governor edit".to_owned(),
+            format!("$PAGER {GLOSSARY}    # the words that are used here"),
+        ];
+        Ok(Started {
+            prds,
+            receipt,
+            next: next.to_vec(),
+        })
+    }
+}
+
+/// The first heading of a README, and its first paragraph.
+fn beginning(readme: &str) -> (Option<String>, String) {
+    let lines = readme.lines().map(str::trim);
+    let heading = lines.clone().find_map(|line| line.strip_prefix("# "));
+    let paragraph: Vec<&str> = lines
+        .skip_while(|line| line.is_empty() || line.starts_with(['#', '!', '[', '<']))
+        .take_while(|line| !line.is_empty())
+        .collect();
+    let summary = paragraph.join(" ").chars().take(SUMMARY_MAX).collect();
+    (heading.map(|heading| heading.trim().to_owned()), summary)
+}
