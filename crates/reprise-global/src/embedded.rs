@@ -19,10 +19,11 @@ use reprise_engine::{Engine, EngineError, EngineOptions, ForgetSelector, OpenRep
 use reprise_files::{Access, Folder};
 use reprise_types::{Clock, Embedding, EmbeddingSpace, RecordId, check_unit_vector};
 
-use crate::caller::{Caller, Shelf};
+use crate::caller::Caller;
 use crate::coordination::CoordinationSettings;
 use crate::error::{GlobalError, Result};
-use crate::record::{GlobalRecord, Publication, Version};
+use crate::record::Publication;
+use crate::rules::{Publishing, decide_publish, shelf_of, told};
 use crate::store::{Published, SEARCH_TEXT_BYTES_MAX, TextVectors, Unpublished, check_publication};
 use keep::Reader;
 use ledger::{Ledger, Line, Pen};
@@ -330,12 +331,9 @@ impl Shared {
         }
     }
 
-    fn publish(&self, caller: &Caller, publication: Publication) -> Result<Published> {
-        check_publication(&publication)?;
-        let policy = publication.access_policy;
-        let shelf = Shelf::of(caller, policy).ok_or_else(|| GlobalError::NoOrganisation {
-            user: caller.user.to_string(),
-        })?;
+    fn publish(&self, caller: &Caller, publication: &Publication) -> Result<Published> {
+        check_publication(publication)?;
+        let shelf = shelf_of(caller, publication)?;
         let vector = self.vector(&publication.search_text());
         let at = self.now();
         let reader = self.reader()?;
@@ -344,33 +342,25 @@ impl Shared {
                 Some(reader) => reader.at(engine.snapshot()),
                 None => Reader::of(engine.snapshot()),
             };
-            let bytes = publication.bytes().len();
             let earlier = reader.by_origin(caller, &publication.origin)?;
-            if let Some(earlier) = &earlier
-                && stands(&earlier.record, &shelf, &publication)?
-            {
-                return Ok(Published {
-                    id: earlier.record.id,
-                    version: earlier.record.version,
-                    bytes,
-                    unchanged: true,
-                    overlaps: Vec::new(),
-                });
-            }
-            let first = earlier.as_ref().map(|earlier| earlier.record.id);
-            let version = earlier.as_ref().map_or(0, |e| e.record.version.0) + 1;
-            let version = Version(version);
-            let overlaps = reader.overlaps(caller, &publication, vector.as_ref(), first)?;
-            let supersedes = earlier.map(|earlier| earlier.kept);
+            let standing = earlier.as_ref().map(keep::Found::standing);
+            let checksum = publication.checksum();
+            let (first, version) = match decide_publish(standing.as_ref(), &shelf, &checksum)? {
+                Publishing::Standing(id, version) => {
+                    return Ok(told(id, version, publication, true));
+                }
+                Publishing::Next(first, version) => (first, version),
+            };
+            let overlaps = reader.overlaps(caller, publication, vector.as_ref(), first)?;
             let made = keep::Making {
                 caller,
                 shelf: &shelf,
                 version,
                 first,
-                supersedes,
+                supersedes: earlier.map(|earlier| earlier.kept),
                 at,
             };
-            let new = made.record(publication, vector)?;
+            let new = made.record(publication.clone(), vector)?;
             let outcomes = engine.observe(vec![new], None, at).map_err(storage)?;
             let id = first.unwrap_or(keep::inserted(outcomes.into_iter().next())?);
             ledger.write(&[Line::Published {
@@ -381,11 +371,8 @@ impl Shared {
                 shelf: shelf.to_string(),
             }])?;
             Ok(Published {
-                id,
-                version,
-                bytes,
-                unchanged: false,
                 overlaps,
+                ..told(id, version, publication, false)
             })
         })
     }
@@ -432,18 +419,6 @@ impl Shared {
         let _turn = self.turn()?;
         work(&reader, &self.pen()?)
     }
-}
-
-/// Whether the same bytes stand already; another shelf is refused.
-fn stands(earlier: &GlobalRecord, shelf: &Shelf, publication: &Publication) -> Result<bool> {
-    let was = Shelf::holding(earlier);
-    if was != *shelf {
-        return Err(GlobalError::PolicyChanged {
-            id: earlier.id,
-            was: was.to_string(),
-        });
-    }
-    Ok(earlier.checksum == publication.checksum())
 }
 
 fn stamp(file: &Path) -> Result<Option<Stamp>> {

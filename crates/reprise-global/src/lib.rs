@@ -12,6 +12,7 @@ mod merge;
 mod org;
 mod postgres;
 mod record;
+mod rules;
 mod store;
 mod tier;
 mod two_tier;

@@ -1,5 +1,6 @@
-//! The global store beside a user's memory (M51, M52): asked at once with it, under a deadline of
-//! its own, and not waited for once it was late or failed.
+//! The global store beside a user's memory (M51, M52): asked at once with it, waited for within a
+//! deadline and no longer than its answers lately took, and not at all once it was late or failed.
+//! An answer that comes late is kept for whoever asks the same again.
 //!
 //! One answer of two tiers, what runs used of the published, and which newer versions there are.
 
@@ -15,7 +16,7 @@ use reprise_types::{
 };
 use serde_json::json;
 use tokio::sync::Semaphore;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 use tokio::time::timeout;
 
 use crate::caller::Caller;
@@ -27,6 +28,14 @@ use crate::wall::origin_name;
 
 /// What a store that was late gets beyond the user's own answer.
 const GRACE: Duration = Duration::from_millis(2);
+/// A store is waited for so many times as long as its answers lately took, half of the deadline at
+/// least.
+const PATIENCE: u32 = 4;
+/// What the newest answer counts for in how long they take, of so many parts.
+const NEWEST: u32 = 4;
+/// Late answers that are kept, and for how long.
+const KEPT_MAX: usize = 16;
+const KEPT: Duration = Duration::from_mins(1);
 /// How long a question may take where the user's own memory is not asked.
 const ALONE: Duration = Duration::from_secs(5);
 /// Questions to the global store that may be under way.
@@ -43,7 +52,7 @@ pub(crate) const COMPLETED: f32 = 0.8;
 /// How a global store is asked beside a memory.
 #[derive(Debug, Clone, Copy)]
 pub struct TierOptions {
-    /// How long a recall waits for it.
+    /// How long a recall waits for it at most.
     pub deadline: Duration,
     /// Where the buckets of the merge end.
     pub thresholds: Thresholds,
@@ -52,7 +61,7 @@ pub struct TierOptions {
 impl Default for TierOptions {
     fn default() -> Self {
         Self {
-            deadline: Duration::from_millis(50),
+            deadline: Duration::from_millis(400),
             thresholds: Thresholds::default(),
         }
     }
@@ -71,13 +80,72 @@ pub struct GlobalTier {
 struct Shared {
     /// The last question was not answered in time.
     is_late: AtomicBool,
+    /// How long its answers lately took.
+    took: Mutex<Option<Duration>>,
+    /// Answers that nobody waited for, newest last.
+    kept: Mutex<VecDeque<Late>>,
     /// Why the last question was refused, where that was for want of a token.
     refused: Mutex<Option<String>>,
     asked: Arc<Semaphore>,
     uses: Mutex<Uses>,
 }
 
+/// An answer that came too late for its question.
+#[derive(Debug)]
+struct Late {
+    query: GlobalQuery,
+    came: Instant,
+    answer: GlobalAnswer,
+}
+
 impl Shared {
+    fn took(&self) -> MutexGuard<'_, Option<Duration>> {
+        self.took.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, VecDeque<Late>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes how long an answer took.
+    fn note(&self, took: Duration) {
+        let mut lately = self.took();
+        let before = lately.unwrap_or(took);
+        *lately = Some((before * (NEWEST - 1) + took) / NEWEST);
+    }
+
+    /// How long the next question is waited for.
+    fn patience(&self, deadline: Duration) -> Duration {
+        if self.is_late.load(Ordering::Relaxed) {
+            return GRACE.min(deadline);
+        }
+        let lately = *self.took();
+        let patience = lately.map_or(deadline, |took| (took * PATIENCE).max(deadline / 2));
+        patience.min(deadline)
+    }
+
+    fn keep(&self, query: GlobalQuery, answer: GlobalAnswer) {
+        let mut kept = self.kept();
+        kept.retain(|late| late.query != query);
+        if kept.len() == KEPT_MAX {
+            kept.pop_front();
+        }
+        let came = Instant::now();
+        kept.push_back(Late {
+            query,
+            came,
+            answer,
+        });
+    }
+
+    /// The answer that came too late when the same was asked before.
+    fn kept_for(&self, query: &GlobalQuery) -> Option<GlobalAnswer> {
+        let mut kept = self.kept();
+        kept.retain(|late| late.came.elapsed() < KEPT);
+        let found = kept.iter().find(|late| late.query == *query);
+        found.map(|late| late.answer.clone())
+    }
+
     fn refused(&self) -> MutexGuard<'_, Option<String>> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -104,6 +172,8 @@ impl GlobalTier {
             options,
             shared: Arc::new(Shared {
                 is_late: AtomicBool::new(false),
+                took: Mutex::default(),
+                kept: Mutex::default(),
                 refused: Mutex::default(),
                 asked: Arc::new(Semaphore::new(ASKED_MAX)),
                 uses: Mutex::default(),
@@ -119,6 +189,16 @@ impl GlobalTier {
         &self.caller
     }
 
+    #[cfg(test)]
+    pub(crate) fn answered_in(&self, took: Duration) {
+        self.shared.note(took);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn patience(&self) -> Duration {
+        self.shared.patience(self.options.deadline)
+    }
+
     /// Puts the question to the store; nobody need wait for the answer.
     fn ask(&self, query: GlobalQuery) -> Option<JoinHandle<Result<GlobalAnswer>>> {
         let permit = Arc::clone(&self.shared.asked).try_acquire_owned().ok()?;
@@ -127,7 +207,9 @@ impl GlobalTier {
         Some(tokio::spawn(async move {
             let began = Instant::now();
             let answer = store.query(&caller, &query).await;
-            let is_late = began.elapsed() > deadline || answer.is_err();
+            let took = began.elapsed();
+            let is_late = took > deadline || answer.is_err();
+            shared.note(took);
             shared.is_late.store(is_late, Ordering::Relaxed);
             *shared.refused() = match &answer {
                 Err(error @ GlobalError::Token { .. }) => Some(error.to_string()),
@@ -145,19 +227,19 @@ impl GlobalTier {
         local: impl Future<Output = Result<Recall, E>>,
     ) -> Result<Recall, E> {
         let began = Instant::now();
-        let was_late = self.shared.is_late.load(Ordering::Relaxed);
-        let asked = self.ask(question(request));
+        let patience = self.shared.patience(self.options.deadline);
+        let query = question(request);
+        let kept = self.shared.kept_for(&query);
+        // Asked again all the same: what is kept was true a moment ago.
+        let asked = self.ask(query.clone());
         let mut recall = local.await?;
-        let left = if was_late {
-            GRACE
-        } else {
-            self.options.deadline.saturating_sub(began.elapsed())
+        let left = match &kept {
+            Some(_) => GRACE,
+            None if patience <= GRACE => patience,
+            None => patience.saturating_sub(began.elapsed()),
         };
-        let answer = match asked {
-            Some(asked) => timeout(left, asked).await.ok(),
-            None => None,
-        };
-        match answer {
+        let answer = self.within(left, asked, query).await;
+        match answer.or_else(|| Some(Ok(Ok(kept?)))) {
             Some(Ok(Ok(answer))) => {
                 let own = std::mem::take(&mut recall.results);
                 let mut hits = answer.hits;
@@ -177,12 +259,32 @@ impl GlobalTier {
                 if let Some(Ok(Err(error))) = other {
                     tracing::debug!(%error, "the global store failed");
                 }
-                self.shared.is_late.store(true, Ordering::Relaxed);
                 recall.degraded.push(Degraded::NoGlobal);
                 recall.notes.extend(self.shared.refused().clone());
             }
         }
         Ok(recall)
+    }
+
+    /// An answer within a time; one that comes later is kept.
+    async fn within(
+        &self,
+        left: Duration,
+        asked: Option<JoinHandle<Result<GlobalAnswer>>>,
+        query: GlobalQuery,
+    ) -> Option<Result<Result<GlobalAnswer>, JoinError>> {
+        let mut asked = asked?;
+        if let Ok(answer) = timeout(left, &mut asked).await {
+            return Some(answer);
+        }
+        self.shared.is_late.store(true, Ordering::Relaxed);
+        let shared = Arc::clone(&self.shared);
+        tokio::spawn(async move {
+            if let Ok(Ok(answer)) = asked.await {
+                shared.keep(query, answer);
+            }
+        });
+        None
     }
 
     /// What others published, alone.

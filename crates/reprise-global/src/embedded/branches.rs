@@ -9,38 +9,20 @@ use reprise_types::{Embedding, NewRecord, RecordId};
 
 use super::keep::{Found, Making, Reader, inserted};
 use super::ledger::{Line, Pen};
-use super::{Shared, stands, storage};
+use super::{Shared, storage};
 use crate::caller::{Caller, Shelf};
 use crate::error::{GlobalError, Result};
-use crate::record::{Publication, Version};
-use crate::store::{
-    BRANCH_THINGS_MAX, BRANCHES_MAX, Branch, Merged, Published, branch_is_full, check_publication,
-    name_is_taken, no_branch, too_many_branches,
+use crate::record::Publication;
+use crate::rules::{
+    Drafting, Publishing, decide_branch, decide_draft, decide_merge, shelf_of, told,
 };
+use crate::store::{Branch, Merged, Published, check_publication, no_branch};
 
 /// When the caller opened a branch.
 fn opened(ledger: &Pen, caller: &Caller, name: &str) -> Result<DateTime<Utc>> {
     let branches = &ledger.branches;
     let at = branches.get(&(caller.user.clone(), name.to_owned()));
     at.copied().ok_or_else(|| no_branch(name))
-}
-
-fn shelf_of(caller: &Caller, publication: &Publication) -> Result<Shelf> {
-    Shelf::of(caller, publication.access_policy).ok_or_else(|| GlobalError::NoOrganisation {
-        user: caller.user.to_string(),
-    })
-}
-
-/// Whether what is published of a thing are the same bytes already.
-fn is_standing(earlier: Option<&Found>, shelf: &Shelf, publication: &Publication) -> Result<bool> {
-    earlier.map_or(Ok(false), |earlier| {
-        stands(&earlier.record, shelf, publication)
-    })
-}
-
-/// The version that is published of a thing; 0 where there is none.
-fn version_of(earlier: Option<&Found>) -> u32 {
-    earlier.map_or(0, |earlier| earlier.record.version.0)
 }
 
 /// Takes away what stands on a branch that is over, and says what was done.
@@ -62,12 +44,9 @@ fn close(
 /// What is to happen with one thing of a branch when it is merged.
 struct Step {
     shelf: Shelf,
-    first: Option<RecordId>,
-    version: Version,
-    bytes: usize,
-    checksum: String,
-    /// The same bytes are published already.
-    is_standing: bool,
+    decided: Publishing,
+    /// As it is told where it is no new thing.
+    told: Merged,
     /// What is to be kept, taken from here for the commit.
     new: Option<NewRecord>,
 }
@@ -80,43 +59,38 @@ fn step(
     (draft, vector): (Found, Option<Embedding>),
     at: DateTime<Utc>,
 ) -> Result<Step> {
-    let (publication, checksum) = (draft.record.publication, draft.record.checksum);
+    let drafted = draft.drafted();
+    let publication = draft.record.publication;
     let shelf = shelf_of(caller, &publication)?;
     let earlier = reader.by_origin(caller, &publication.origin)?;
-    let is_standing = is_standing(earlier.as_ref(), &shelf, &publication)?;
-    let now = version_of(earlier.as_ref());
-    let was = draft.base.unwrap_or_default();
+    let standing = earlier.as_ref().map(Found::standing);
+    let decided = decide_merge(branch, standing.as_ref(), &drafted, &shelf)?;
     let first = earlier.as_ref().map(|earlier| earlier.record.id);
-    if now != was && !is_standing {
-        return Err(GlobalError::BranchMoved {
-            id: first.unwrap_or(draft.record.id),
-            branch: branch.to_owned(),
-            was,
-            now,
-        });
-    }
-    let version = if is_standing { now } else { now + 1 };
-    let (version, bytes) = (Version(version), publication.bytes().len());
-    let new = if is_standing {
-        None
-    } else {
-        let making = Making {
-            caller,
-            shelf: &shelf,
+    let (version, is_standing) = decided.version();
+    let told = Merged {
+        published: told(
+            first.unwrap_or(drafted.id),
             version,
-            first,
-            supersedes: earlier.map(|earlier| earlier.kept),
-            at,
-        };
-        Some(making.record(publication, vector)?)
+            &publication,
+            is_standing,
+        ),
+        checksum: drafted.checksum,
     };
+    let making = Making {
+        caller,
+        shelf: &shelf,
+        version,
+        first,
+        supersedes: earlier.map(|earlier| earlier.kept),
+        at,
+    };
+    let new = (!is_standing)
+        .then(|| making.record(publication, vector))
+        .transpose()?;
     Ok(Step {
         shelf,
-        first,
-        version,
-        bytes,
-        checksum,
-        is_standing,
+        decided,
+        told,
         new,
     })
 }
@@ -126,12 +100,9 @@ impl Shared {
         let at = self.now();
         self.write(|_, ledger| {
             let (who, open) = (caller.user.clone(), &ledger.branches);
-            if open.contains_key(&(who.clone(), name.clone())) {
-                return Err(name_is_taken("branch", &name));
-            }
-            if open.keys().filter(|(author, _)| *author == who).count() >= BRANCHES_MAX {
-                return Err(too_many_branches());
-            }
+            let is_taken = open.contains_key(&(who.clone(), name.clone()));
+            let own = open.keys().filter(|(author, _)| *author == who).count();
+            decide_branch(&name, is_taken, own)?;
             let line = Line::Branched {
                 at,
                 who,
@@ -165,10 +136,10 @@ impl Shared {
         &self,
         caller: &Caller,
         branch: &str,
-        publication: Publication,
+        publication: &Publication,
     ) -> Result<Published> {
-        check_publication(&publication)?;
-        let destined = shelf_of(caller, &publication)?;
+        check_publication(publication)?;
+        let destined = shelf_of(caller, publication)?;
         let vector = self.vector(&publication.search_text());
         let at = self.now();
         self.write(|engine, ledger| {
@@ -180,36 +151,26 @@ impl Shared {
                 reader.by_origin(caller, origin)?,
                 reader.draft(&shelf, origin)?,
             );
-            let as_it_is = is_standing(earlier.as_ref(), &destined, &publication)?;
-            let said = |found: &Found| Published {
-                id: found.record.id,
-                version: found.record.version,
-                bytes: publication.bytes().len(),
-                unchanged: true,
-                overlaps: Vec::new(),
-            };
-            if let Some(earlier) = earlier.as_ref().filter(|_| as_it_is) {
-                // The author is back at what is published: nothing is left to try.
-                let gone = before.iter().map(|before| before.kept).collect();
-                engine
-                    .forget(&ForgetSelector::All(gone), "as it was published", at)
-                    .map_err(storage)?;
-                return Ok(said(earlier));
-            }
-            let base = version_of(earlier.as_ref());
-            if let Some(before) = &before
-                && before.record.checksum == publication.checksum()
-                && before.base == Some(base)
-            {
-                return Ok(said(before));
-            }
-            if before.is_none() && reader.drafts(&shelf)?.len() >= BRANCH_THINGS_MAX {
-                return Err(branch_is_full(branch));
-            }
-            let known = earlier.as_ref().or(before.as_ref());
-            let first = known.map(|found| found.record.id);
-            let overlaps = reader.overlaps(caller, &publication, vector.as_ref(), first)?;
-            let (version, bytes) = (Version(base + 1), publication.bytes().len());
+            let standing = earlier.as_ref().map(Found::standing);
+            let drafted = before.as_ref().map(Found::drafted);
+            let held = reader.drafts(&shelf)?.len();
+            let checksum = publication.checksum();
+            let given = (&destined, checksum.as_str());
+            let (first, version) =
+                match decide_draft(branch, standing.as_ref(), drafted.as_ref(), held, given)? {
+                    Drafting::Withdrawn(id, version) => {
+                        let gone = before.iter().map(|before| before.kept).collect();
+                        engine
+                            .forget(&ForgetSelector::All(gone), "as it was published", at)
+                            .map_err(storage)?;
+                        return Ok(told(id, version, publication, true));
+                    }
+                    Drafting::Standing(id, version) => {
+                        return Ok(told(id, version, publication, true));
+                    }
+                    Drafting::Put(first, version) => (first, version),
+                };
+            let overlaps = reader.overlaps(caller, publication, vector.as_ref(), first)?;
             let made = Making {
                 caller,
                 shelf: &shelf,
@@ -218,15 +179,12 @@ impl Shared {
                 supersedes: before.map(|before| before.kept),
                 at,
             };
-            let new = made.record(publication, vector)?;
+            let new = made.record(publication.clone(), vector)?;
             let kept = engine.observe(vec![new], None, at).map_err(storage)?;
             let id = inserted(kept.into_iter().next())?;
             Ok(Published {
-                id: first.unwrap_or(id),
-                version,
-                bytes,
-                unchanged: false,
                 overlaps,
+                ..told(first.unwrap_or(id), version, publication, false)
             })
         })
     }
@@ -253,35 +211,20 @@ impl Shared {
             let new: Vec<NewRecord> = steps.iter_mut().filter_map(|s| s.new.take()).collect();
             let mut kept = engine.observe(new, None, at).map_err(storage)?.into_iter();
             let (mut merged, mut lines) = (Vec::with_capacity(steps.len()), Vec::new());
-            for step in steps {
-                let unchanged = step.is_standing;
-                let id = match (unchanged, step.first) {
-                    (true, Some(id)) => id,
-                    (_, first) => {
-                        let id = inserted(kept.next())?;
-                        first.unwrap_or(id)
-                    }
-                };
-                if !unchanged {
+            for mut step in steps {
+                if let Publishing::Next(first, version) = step.decided {
+                    let made = inserted(kept.next())?;
+                    let id = first.unwrap_or(made);
+                    step.told.published.id = id;
                     lines.push(Line::Published {
                         at,
                         who: caller.user.clone(),
                         id,
-                        version: step.version,
+                        version,
                         shelf: step.shelf.to_string(),
                     });
                 }
-                let published = Published {
-                    id,
-                    version: step.version,
-                    bytes: step.bytes,
-                    unchanged,
-                    overlaps: Vec::new(),
-                };
-                merged.push(Merged {
-                    published,
-                    checksum: step.checksum,
-                });
+                merged.push(step.told);
             }
             lines.push(Line::Merged {
                 at,

@@ -22,6 +22,7 @@ use crate::coordination::Standings;
 use crate::error::{GlobalError, Result};
 use crate::hit::RESERVE;
 use crate::record::{GlobalContentType, GlobalRecord, Publication, Version, sha256_hex};
+use crate::rules::{Drafted, Standing};
 use crate::store::{
     GlobalAnswer, GlobalHit, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX, Overlap, no_branch,
 };
@@ -149,6 +150,27 @@ pub(super) struct Found {
     pub(super) kept: RecordId,
     /// Of what stands on a branch: the version that it is to follow.
     pub(super) base: Option<u32>,
+}
+
+impl Found {
+    /// The same for the rulebook.
+    pub(super) fn standing(&self) -> Standing {
+        Standing {
+            id: self.record.id,
+            version: self.record.version.0,
+            checksum: self.record.checksum.clone(),
+            shelf: Shelf::holding(&self.record).to_string(),
+        }
+    }
+
+    /// What stands on a branch, for the rulebook.
+    pub(super) fn drafted(&self) -> Drafted {
+        Drafted {
+            id: self.record.id,
+            checksum: self.record.checksum.clone(),
+            base: self.base.unwrap_or_default(),
+        }
+    }
 }
 
 /// The store at one moment.

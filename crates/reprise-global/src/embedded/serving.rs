@@ -18,7 +18,7 @@ use crate::store::{
 impl GlobalStore for EmbeddedStore {
     async fn publish(&self, caller: &Caller, publication: Publication) -> Result<Published> {
         let caller = caller.clone();
-        self.blocking(move |store| store.publish(&caller, publication))
+        self.blocking(move |store| store.publish(&caller, &publication))
             .await
     }
 
@@ -177,7 +177,7 @@ impl GlobalStore for EmbeddedStore {
         publication: Publication,
     ) -> Result<Published> {
         let (caller, branch) = (caller.clone(), branch.to_owned());
-        self.blocking(move |store| store.draft(&caller, &branch, publication))
+        self.blocking(move |store| store.draft(&caller, &branch, &publication))
             .await
     }
 

@@ -17,10 +17,8 @@ use super::shared::Shared;
 use crate::caller::Caller;
 use crate::error::GlobalError;
 use crate::record::Publication;
-use crate::store::{
-    BRANCH_THINGS_MAX, BRANCHES_MAX, Branch, Merged, Published, branch_is_full, name_is_taken,
-    no_branch, too_many_branches,
-};
+use crate::rules::{Drafted, Drafting, Standing, decide_branch, decide_draft, decide_merge, told};
+use crate::store::{Branch, Merged, Published, name_is_taken, no_branch};
 
 /// Holds a branch until the end of the transaction; when it was opened.
 async fn held(
@@ -41,13 +39,14 @@ pub(super) async fn branch(node: &Node, caller: &Caller, name: &str) -> Result<B
     let author = caller.user.as_str();
     let counted = "SELECT count(*) FROM reprise_global.branch WHERE author = $1";
     let open: i64 = transaction.query_one(counted, &[&author]).await?.get(0);
-    if usize::try_from(open).is_ok_and(|open| open >= BRANCHES_MAX) {
-        return Err(too_many_branches().into());
-    }
+    let open = usize::try_from(open).unwrap_or(usize::MAX);
     let statement = "INSERT INTO reprise_global.branch (author, name, at) \
          VALUES ($1, $2, clock_timestamp()) ON CONFLICT (author, name) DO NOTHING RETURNING at";
     let row = transaction.query_opt(statement, &[&author, &name]).await?;
-    let row = row.ok_or_else(|| name_is_taken("branch", name))?;
+    decide_branch(name, row.is_none(), open)?;
+    let Some(row) = row else {
+        return Err(name_is_taken("branch", name).into());
+    };
     said(&transaction, caller, "branch", None, None, Some(name)).await?;
     transaction.commit().await.map_err(Failure::Commit)?;
     Ok(Branch {
@@ -74,19 +73,13 @@ pub(super) async fn branches(node: &Node, caller: &Caller) -> Result<Vec<Branch>
     Ok(rows.iter().map(branch).collect())
 }
 
-/// What stood on a branch of one origin, and what is published of it.
-struct Before {
-    draft: Option<(Uuid, String, i32)>,
-    /// Its id, shelf, version and checksum.
-    published: Option<(Uuid, String, i32, String)>,
-}
-
+/// What stands on a branch of one origin, and what is published of it.
 async fn before(
     transaction: &Transaction<'_>,
     caller: &Caller,
     branch: &str,
     origin: &str,
-) -> Result<Before, Failure> {
+) -> Result<(Option<Drafted>, Option<Standing>), Failure> {
     let author = caller.user.as_str();
     let draft = "SELECT id, checksum, base FROM reprise_global.draft \
          WHERE author = $1 AND branch = $2 AND origin = $3";
@@ -98,10 +91,18 @@ async fn before(
     let published = transaction
         .query_opt(published, &[&author, &origin])
         .await?;
-    Ok(Before {
-        draft: draft.map(|row| (row.get(0), row.get(1), row.get(2))),
-        published: published.map(|row| (row.get(0), row.get(1), row.get(2), row.get(3))),
-    })
+    let drafted = draft.map(|row| Drafted {
+        id: record_id(row.get(0)),
+        checksum: row.get(1),
+        base: version(row.get(2)).0,
+    });
+    let standing = published.map(|row| Standing {
+        id: record_id(row.get(0)),
+        shelf: row.get(1),
+        version: version(row.get(2)).0,
+        checksum: row.get(3),
+    });
+    Ok((drafted, standing))
 }
 
 /// `prepared` is on the shelf where it is to stand after the merge.
@@ -112,46 +113,32 @@ pub(super) async fn draft(
     prepared: &Prepared,
 ) -> Result<Published, Failure> {
     let publication = &prepared.publication;
-    let (destined, checksum) = (prepared.shelf.to_string(), publication.checksum());
+    let checksum = publication.checksum();
     let mut client = connection(&shared.node.pool).await?;
     let transaction = changing(&shared.node, &mut client, caller).await?;
     held(&transaction, caller, branch).await?;
-    let before = before(&transaction, caller, branch, &publication.origin).await?;
-    let said = |id: Uuid, number: i32| Published {
-        id: record_id(id),
-        version: version(number),
-        bytes: publication.bytes().len(),
-        unchanged: true,
-        overlaps: Vec::new(),
-    };
-    if let Some((id, was, number, known)) = &before.published {
-        if *was != destined {
-            let (id, was) = (record_id(*id), was.clone());
-            return Err(GlobalError::PolicyChanged { id, was }.into());
-        }
-        if *known == checksum {
-            // The author is back at what is published: nothing is left to try.
-            if let Some((draft, ..)) = before.draft {
-                forget(&transaction, caller, branch, draft).await?;
+    let (before, standing) = before(&transaction, caller, branch, &publication.origin).await?;
+    let stands = drafts(&transaction, caller, branch).await?.len();
+    let given = (&prepared.shelf, checksum.as_str());
+    let decided = decide_draft(branch, standing.as_ref(), before.as_ref(), stands, given)?;
+    let next = match decided {
+        Drafting::Withdrawn(id, version) => {
+            if let Some(before) = &before {
+                forget(&transaction, caller, branch, uuid(before.id)).await?;
             }
             transaction.commit().await.map_err(Failure::Commit)?;
-            return Ok(said(*id, *number));
+            return Ok(told(id, version, publication, true));
         }
-    }
-    let (thing, base) = match &before.published {
-        Some((id, _, number, _)) => (Some(*id), *number),
-        None => (None, 0),
+        Drafting::Standing(id, version) => return Ok(told(id, version, publication, true)),
+        Drafting::Put(_, version) => version,
     };
-    if let Some((id, known, was)) = &before.draft {
-        if *known == checksum && *was == base {
-            return Ok(said(thing.unwrap_or(*id), base + 1));
-        }
-        forget(&transaction, caller, branch, *id).await?;
-    } else if drafts(&transaction, caller, branch).await?.len() >= BRANCH_THINGS_MAX {
-        return Err(branch_is_full(branch).into());
+    if let Some(before) = &before {
+        forget(&transaction, caller, branch, uuid(before.id)).await?;
     }
-    let fresh = uuid(shared.node.fresh_id());
-    let id = before.draft.map_or(fresh, |(id, ..)| id);
+    let fresh = shared.node.fresh_id();
+    let id = uuid(before.map_or(fresh, |before| before.id));
+    let thing = standing.map(|standing| uuid(standing.id));
+    let base = i32::try_from(next.0).unwrap_or(i32::MAX) - 1;
     let author = caller.user.as_str();
     let statement = "INSERT INTO reprise_global.draft \
          (author, branch, origin, id, replaces, base, checksum) \
@@ -177,8 +164,7 @@ pub(super) async fn draft(
     write_on(&transaction, &shelf.to_string()).await?;
     let draft = (id, base + 1, &prepared.on(shelf));
     insert(&transaction, caller, row.get(0), &[draft]).await?;
-    let mut published = said(thing.unwrap_or(id), base + 1);
-    published.unchanged = false;
+    let mut published = told(record_id(thing.unwrap_or(id)), next, publication, false);
     if let Some(vector) = &prepared.vector {
         let own = thing.unwrap_or(id);
         published.overlaps = search::overlaps(shared, &transaction, caller, vector, own).await?;
@@ -263,17 +249,15 @@ pub(super) async fn merge(
     let at = Some(row.get(0));
     let mut merged = Vec::with_capacity(ready.len());
     for one in &ready {
-        let published = publish_in(shared, &transaction, caller, &one.prepared, at).await?;
-        let expected = version(one.base + 1);
-        if !published.unchanged && published.version != expected {
-            return Err(GlobalError::BranchMoved {
-                id: published.id,
-                branch: branch.to_owned(),
-                was: version(one.base).0,
-                now: published.version.0 - 1,
-            }
-            .into());
-        }
+        let drafted = Drafted {
+            id: record_id(one.id),
+            checksum: one.checksum.clone(),
+            base: version(one.base).0,
+        };
+        let shelf = &one.prepared.shelf;
+        let decide =
+            |standing: Option<&Standing>, _: &str| decide_merge(branch, standing, &drafted, shelf);
+        let published = publish_in(shared, &transaction, caller, &one.prepared, at, decide).await?;
         merged.push(Merged {
             published,
             checksum: one.checksum.clone(),

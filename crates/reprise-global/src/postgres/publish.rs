@@ -15,6 +15,7 @@ use super::shared::Shared;
 use crate::caller::{Caller, Shelf};
 use crate::error::{GlobalError, Result};
 use crate::record::Publication;
+use crate::rules::{Publishing, Standing, decide_publish, shelf_of, told};
 use crate::store::{Published, Unpublished, check_publication, name_is_taken};
 
 /// Things of one transaction of an import.
@@ -30,10 +31,7 @@ pub(super) struct Prepared {
 
 impl Prepared {
     pub(super) async fn of(node: &Node, caller: &Caller, publication: Publication) -> Result<Self> {
-        let shelf = Shelf::of(caller, publication.access_policy);
-        let shelf = shelf.ok_or_else(|| GlobalError::NoOrganisation {
-            user: caller.user.to_string(),
-        })?;
+        let shelf = shelf_of(caller, &publication)?;
         let text = publication.search_text();
         Ok(Self {
             shelf,
@@ -61,7 +59,12 @@ pub(super) async fn publish(
 ) -> Result<Published, Failure> {
     let mut client = connection(&shared.node.pool).await?;
     let transaction = changing(&shared.node, &mut client, caller).await?;
-    let mut published = publish_in(shared, &transaction, caller, prepared, None).await?;
+    let mut published = {
+        let decide = |standing: Option<&Standing>, checksum: &str| {
+            decide_publish(standing, &prepared.shelf, checksum)
+        };
+        publish_in(shared, &transaction, caller, prepared, None, decide).await?
+    };
     if published.unchanged {
         return Ok(published);
     }
@@ -74,14 +77,15 @@ pub(super) async fn publish(
     Ok(published)
 }
 
-/// Publishes as a part of a transaction, without a look at what it overlaps with; as of `at`, or
-/// of the moment in which its row is free.
+/// Publishes as a part of a transaction, without a look at what it overlaps with, what the rulebook
+/// says of what stands; as of `at`, or of the moment in which its row is free.
 pub(super) async fn publish_in(
     shared: &Shared,
     transaction: &Transaction<'_>,
     caller: &Caller,
     prepared: &Prepared,
     at: Option<DateTime<Utc>>,
+    decide: impl FnOnce(Option<&Standing>, &str) -> Result<Publishing>,
 ) -> Result<Published, Failure> {
     let publication = &prepared.publication;
     let (shelf, checksum) = (prepared.shelf.to_string(), publication.checksum());
@@ -100,23 +104,19 @@ pub(super) async fn publish_in(
     let (id, was): (Uuid, String) = (row.get(0), row.get(1));
     let (standing, known): (i32, String) = (row.get(2), row.get(3));
     let at = at.unwrap_or_else(|| row.get(4));
-    if was != shelf {
-        let id = record_id(id);
-        return Err(GlobalError::PolicyChanged { id, was }.into());
-    }
-    let mut published = Published {
+    // A row that this transaction has made stands for nothing yet.
+    let there = (standing > 0).then(|| Standing {
         id: record_id(id),
-        version: version(standing),
-        bytes: publication.bytes().len(),
-        unchanged: true,
-        overlaps: Vec::new(),
+        version: version(standing).0,
+        checksum: known,
+        shelf: was,
+    });
+    let next = match decide(there.as_ref(), &checksum)? {
+        Publishing::Standing(id, version) => return Ok(told(id, version, publication, true)),
+        Publishing::Next(_, version) => version,
     };
-    if known == checksum {
-        return Ok(published);
-    }
+    let published = told(record_id(id), next, publication, false);
     let next = standing + 1;
-    published.unchanged = false;
-    published.version = version(next);
     let statement = "UPDATE reprise_global.authored SET version = $3, checksum = $4 \
          WHERE author = $1 AND origin = $2";
     let statement = transaction.prepare_cached(statement).await?;

@@ -108,6 +108,8 @@ impl MemoryProvider for Own {
 #[derive(Default)]
 struct Others {
     stands_still: AtomicBool,
+    /// What stands still goes on once this is told.
+    goes_on: tokio::sync::Notify,
     fails: AtomicBool,
     refuses: AtomicBool,
     asked: AtomicUsize,
@@ -129,7 +131,7 @@ impl GlobalStore for Others {
             });
         }
         if self.stands_still.load(Ordering::SeqCst) {
-            std::future::pending::<()>().await;
+            self.goes_on.notified().await;
         }
         let mut hits = vec![hit(1, 0.5)];
         hits.truncate(query.top_k);
@@ -301,6 +303,53 @@ async fn a_store_that_stands_still_or_fails_costs_its_part_alone() {
     timeout(deadline, others).await.unwrap();
     // No more are under way than may be.
     assert!(bench.others.asked.load(Ordering::SeqCst) <= ASKED_MAX);
+}
+
+/// So often the runtime lets others go first until a late answer has come.
+const TURNS_MAX: usize = 10_000;
+
+#[tokio::test]
+async fn a_late_answer_is_there_when_the_same_is_asked_again() {
+    let bench = bench_within(Duration::from_millis(20));
+    bench.others.stands_still.store(true, Ordering::SeqCst);
+    let alone = (vec![101, 102], vec![Degraded::NoGlobal]);
+    assert_eq!(ids(&bench.memory, 5).await, alone);
+    bench.others.goes_on.notify_one();
+    let mut both = alone.clone();
+    for _ in 0..TURNS_MAX {
+        both = ids(&bench.memory, 5).await;
+        if both != alone {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(both, (vec![101, 102, 201], vec![]));
+    // Of another question nothing is known.
+    assert_eq!(ids(&bench.memory, 4).await, alone);
+}
+
+#[test]
+fn a_store_is_waited_for_as_long_as_it_lately_took_and_no_longer_than_the_deadline() {
+    let tier = GlobalTier::new(
+        Arc::new(Others::default()),
+        Caller::new("bob".parse().unwrap()),
+        TierOptions::default(),
+    );
+    let milliseconds = Duration::from_millis;
+    assert_eq!(TierOptions::default().deadline, milliseconds(400));
+    let took = |took: u64| {
+        tier.answered_in(milliseconds(took));
+        tier.patience()
+    };
+    assert_eq!(tier.patience(), milliseconds(400), "nothing is known yet");
+    assert_eq!(took(80), milliseconds(320));
+    assert_eq!(took(80), milliseconds(320));
+    assert_eq!(took(1_000), milliseconds(400));
+    let mut last = tier.patience();
+    for _ in 0..40 {
+        last = took(1);
+    }
+    assert_eq!(last, milliseconds(200));
 }
 
 #[tokio::test]

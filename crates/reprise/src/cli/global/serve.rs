@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reprise_global::{
-    Caller, EmbeddedStore, GlobalQuery, GlobalStore, Hold, PostgresOptions, PostgresStore,
+    Caller, EmbeddedStore, GlobalError, GlobalQuery, GlobalStore, Hold, PostgresOptions,
+    PostgresStore,
 };
 use reprise_server::{GlobalService, GlobalServiceOptions, TokenFile};
 use reprise_types::SystemClock;
@@ -15,13 +16,15 @@ use crate::cli::store::DIMENSIONS;
 use crate::cli::{Context, runtime};
 use crate::exit::Exit;
 
+/// Between two looks at whether the database is there.
+const AGAIN: Duration = Duration::from_secs(1);
 /// Between two looks at whether the database's index is to be built.
 const MAINTAIN: Duration = Duration::from_mins(10);
 
 pub(super) fn run(context: &Context, arguments: &GlobalServeArguments) -> anyhow::Result<Exit> {
     runtime::threaded()?.block_on(async {
         let store: Arc<dyn GlobalStore> = if let Some(url) = &arguments.which.database_url {
-            let store = database(context, &arguments.which, url).await?;
+            let store = once_there(context, &arguments.which, url).await?;
             tokio::spawn(maintained(store.clone()));
             Arc::new(store)
         } else {
@@ -78,6 +81,30 @@ pub(super) fn in_folder(context: &Context, which: &WhichStore) -> EmbeddedStore 
     let folder = which.store.clone();
     let folder = folder.unwrap_or_else(|| store::folder(context));
     store::embedded(context, folder, Hold::UntilIdle, store::vectors(context))
+}
+
+/// The same, waited for where it is not there yet: a machine starts its services in any order.
+async fn once_there(
+    context: &Context,
+    which: &WhichStore,
+    url: &str,
+) -> anyhow::Result<PostgresStore> {
+    let mut has_told = false;
+    loop {
+        let opened = database(context, which, url).await;
+        let Err(error) = &opened else {
+            return opened;
+        };
+        let absent = error.downcast_ref::<GlobalError>();
+        if !absent.is_some_and(|error| matches!(error, GlobalError::Unavailable { .. })) {
+            return opened;
+        }
+        if !has_told {
+            crate::cli::note(&format!("waiting for the database: {error}"));
+            has_told = true;
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
 }
 
 /// The database that is meant, its tables at this version.
