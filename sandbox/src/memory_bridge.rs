@@ -42,7 +42,8 @@ pub struct MemoryBridge(Option<Arc<Memory>>);
 enum Origin {
     /// A service of the host's own, under its session.
     Own(Box<MemoryConfig>),
-    /// One that runs beside the host, and outlives it.
+    /// A daemon's: while the host runs its memories are children of the host's session, and they
+    /// outlive it.
     Beside(MemoryService),
 }
 
@@ -80,6 +81,8 @@ struct Running {
 pub(crate) struct RunningMemory {
     running: Option<Running>,
     memory: Option<Arc<Memory>>,
+    /// The supervisor that it is under.
+    host: Option<ActorCell>,
 }
 
 impl MemoryBridge {
@@ -160,12 +163,19 @@ impl MemoryBridge {
         };
         let service = match &memory.origin {
             Origin::Own(config) => {
-                let started = MemoryService::start(config.as_ref().clone(), Some(supervisor)).await;
+                let started =
+                    MemoryService::start(config.as_ref().clone(), Some(supervisor.clone())).await;
                 started.map_err(|error| MemoryError::Storage {
                     message: error.to_string(),
                 })?
             }
-            Origin::Beside(service) => service.clone(),
+            Origin::Beside(service) => {
+                let joined = service.join_host(supervisor.clone()).await;
+                joined.map_err(|error| MemoryError::Storage {
+                    message: error.to_string(),
+                })?;
+                service.clone()
+            }
         };
         let feed = FeedSource(Arc::new(move || {
             Box::new(HostFeed {
@@ -184,6 +194,7 @@ impl MemoryBridge {
         Ok(RunningMemory {
             running: Some(running),
             memory: Some(Arc::clone(memory)),
+            host: Some(supervisor),
         })
     }
 }
@@ -193,6 +204,7 @@ impl RunningMemory {
         Self {
             running: None,
             memory: None,
+            host: None,
         }
     }
 
@@ -214,13 +226,17 @@ impl RunningMemory {
         if let Some(memory) = &self.memory {
             memory.running.send_replace(None);
         }
-        let is_own = |memory: &Arc<Memory>| matches!(memory.origin, Origin::Own(_));
-        if let Some(running) = self.running.take()
-            && self.memory.as_ref().is_some_and(is_own)
-        {
-            let report = running.service.shut_down().await;
-            if !report.is_clean() {
-                tracing::warn!(?report, "memory did not end in time");
+        let (Some(running), Some(memory)) = (self.running.take(), &self.memory) else {
+            return;
+        };
+        match (&memory.origin, self.host.take()) {
+            (Origin::Beside(service), Some(host)) => service.leave_host(host),
+            (Origin::Beside(_), None) => {}
+            (Origin::Own(_), _) => {
+                let report = running.service.shut_down().await;
+                if !report.is_clean() {
+                    tracing::warn!(?report, "memory did not end in time");
+                }
             }
         }
     }

@@ -35,6 +35,40 @@ fn every_package_keeps_to_the_table() {
     assert!(complaints.is_empty(), "out of order:\n{complaints}");
 }
 
+/// What our files and models are read with: another version may write or read other bytes (M13).
+const PINNED: [&str; 7] = [
+    "ort",
+    "rten",
+    "rten-tensor",
+    "ruvector-sona",
+    "rvf-runtime",
+    "rvf-types",
+    "rvf-wire",
+];
+
+#[test]
+fn what_formats_depend_on_is_pinned_to_one_version() {
+    let tree = Tree::read().expect("the workspace is readable");
+    let text = tree.text("Cargo.toml").expect("the workspace's manifest");
+    let loose = loose_pins(&text.parse().expect("well-formed"));
+    assert!(loose.is_empty(), "not pinned with `=`: {loose:?}");
+    let bad = "[workspace.dependencies]\nrvf-wire = \"0.2.0\"\nort = { version = \"=2.0.0\" }";
+    let loose = loose_pins(&bad.parse().expect("well-formed"));
+    assert!(
+        loose.contains(&"rvf-wire") && !loose.contains(&"ort"),
+        "{loose:?}"
+    );
+}
+
+fn loose_pins(workspace: &toml::Table) -> Vec<&'static str> {
+    let version = |name: &str| {
+        let of = workspace.get("workspace")?.get("dependencies")?.get(name)?;
+        of.get("version").unwrap_or(of).as_str()
+    };
+    let pinned = |name: &&str| version(name).is_some_and(|version| version.starts_with('='));
+    PINNED.into_iter().filter(|name| !pinned(name)).collect()
+}
+
 fn short(package: &str) -> &str {
     package.strip_prefix("reprise-").unwrap_or(package)
 }

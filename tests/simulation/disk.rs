@@ -382,6 +382,18 @@ impl Disk for SimDisk {
         Ok(())
     }
 
+    fn clone_file(&self, from: &Path, to: &Path) -> io::Result<bool> {
+        let bytes = {
+            let state = self.state();
+            let inode = state.lookup(from)?;
+            state.inodes[inode].live.clone()
+        };
+        let clone = self.open_or_create(to)?;
+        clone.write_all_at(0, &bytes)?;
+        clone.sync()?;
+        Ok(true)
+    }
+
     fn make_folder(&self, _path: &Path) -> io::Result<()> {
         self.state().check_power()
     }

@@ -180,6 +180,7 @@ fn learning_entry(dice: u64) -> Entry {
                 vector: unit_vector(dice, DIMENSIONS),
             }),
             recall_id: None,
+            overheard: dice.is_multiple_of(2),
         }
     };
     Entry::Learning(Box::new(event))

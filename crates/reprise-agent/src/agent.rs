@@ -14,15 +14,15 @@ mod tending;
 use std::sync::Arc;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use reprise_engine::{Engine, EngineError};
-use reprise_types::MemoryError;
+use reprise_engine::{Engine, RunTurn, RunWrite, WriteBatch};
+use reprise_types::{MemoryError, RunStep};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::admission::Permit;
 use crate::config::MemoryConfig;
 use crate::embedder::EmbedPool;
 use crate::handle::AgentHandle;
-use crate::job::{Job, Reply, run_error, storage};
+use crate::job::{Job, Reply, storage};
 use crate::protocol::{EngineWork, MemoryAgentMsg, Own, OwnMsg};
 use crate::stages::Stages;
 use crate::supervisor::Directory;
@@ -147,6 +147,11 @@ impl MemoryAgentState {
                 permit,
                 reply,
             } => answer(reply, self.requests.clone().ingest(records, permit)),
+            MemoryAgentMsg::Write {
+                batch,
+                permit,
+                reply,
+            } => answer(reply, self.requests.clone().write(batch, permit)),
             MemoryAgentMsg::Compact { permit, reply } => {
                 let handle = self.handle.clone();
                 answer(reply, async move {
@@ -158,34 +163,6 @@ impl MemoryAgentState {
                 let _left = reply.send(self.handle.snapshot()).is_err();
                 drop(permit);
             }
-            MemoryAgentMsg::BeginTrajectory { run, permit, reply } => {
-                self.queue_run_event(permit, reply, move |engine| engine.begin_run(&run, now));
-            }
-            MemoryAgentMsg::AddTrajectoryStep {
-                run_id,
-                action,
-                used,
-                permit,
-                reply,
-            } => self.queue_run_event(permit, reply, move |engine| {
-                engine.step_run(&run_id, &action, &used, now)
-            }),
-            MemoryAgentMsg::EndTrajectory { run, permit, reply } => {
-                self.queue_run_event(permit, reply, move |engine| {
-                    engine.end_run(&run, now)?;
-                    engine.leave_outcome(&run.run_id, None, now).map(drop)
-                });
-            }
-            MemoryAgentMsg::Revise {
-                run_id,
-                revision,
-                quality,
-                permit,
-                reply,
-            } => self.queue_run_event(permit, reply, move |engine| {
-                engine.revise_run(&run_id, revision, quality, now)?;
-                engine.leave_outcome(&run_id, None, now).map(drop)
-            }),
             MemoryAgentMsg::Forget {
                 selector,
                 reason,
@@ -199,19 +176,66 @@ impl MemoryAgentState {
                 self.queue(Job::answering(permit, reply, |engine| Ok(engine.stats())));
             }
             MemoryAgentMsg::Work(EngineWork(job)) => self.queue(job),
-            MemoryAgentMsg::Own(_) => {}
+            request => self.dispatch_run(request),
         }
     }
 
-    /// Queues an event of a run for the writer.
-    fn queue_run_event(
-        &self,
-        permit: Permit,
-        reply: Reply<()>,
-        what: impl FnOnce(&mut Engine) -> Result<(), EngineError> + Send + 'static,
-    ) {
-        let work = |engine: &mut Engine| what(engine).map_err(run_error);
-        self.queue(Job::answering(permit, reply, work));
+    /// The same of what is said of a run.
+    fn dispatch_run(&self, request: MemoryAgentMsg) {
+        match request {
+            MemoryAgentMsg::BeginTrajectory { run, permit, reply } => {
+                self.say(RunTurn::Begin(run), permit, reply);
+            }
+            MemoryAgentMsg::AddTrajectoryStep {
+                run_id,
+                action,
+                used,
+                permit,
+                reply,
+            } => {
+                let step = RunStep {
+                    run_id,
+                    action,
+                    used,
+                    result: None,
+                };
+                self.say(RunTurn::Step { step, result: None }, permit, reply);
+            }
+            MemoryAgentMsg::EndTrajectory { run, permit, reply } => {
+                self.say(RunTurn::End(run), permit, reply);
+            }
+            MemoryAgentMsg::Revise {
+                run_id,
+                revision,
+                quality,
+                permit,
+                reply,
+            } => {
+                let turn = RunTurn::Revise {
+                    run_id,
+                    revision,
+                    quality,
+                };
+                self.say(turn, permit, reply);
+            }
+            _ => {}
+        }
+    }
+
+    /// Queues what is said of a run, in the order in which it is said.
+    fn say(&self, turn: RunTurn, permit: Permit, reply: Reply<()>) {
+        let said = RunWrite::told(self.config.clock.now(), turn);
+        let (job, written) = Job::write(WriteBatch::of_run(said));
+        self.queue(job);
+        let requests = self.requests.clone();
+        answer(reply, async move {
+            let _permit = permit;
+            let fate = requests.written(written).await?.learning.pop();
+            fate.unwrap_or(Ok(()))
+                .map_err(|refused| MemoryError::Invalid {
+                    message: refused.to_string(),
+                })
+        });
     }
 
     /// Queues a job for the writer, from a task where the queue is full.

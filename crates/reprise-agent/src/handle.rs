@@ -3,13 +3,14 @@
 //! The bounded channel to the writer thread, the latest snapshot, which readers take without
 //! waiting, and the state of the opening.
 
+use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use ractor::ActorRef;
-use reprise_engine::{Engine, Snapshot};
+use reprise_engine::{Engine, RECEIPTS_MAX, Snapshot};
 use reprise_types::{MemoryError, Receipt, UserId};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
@@ -38,6 +39,8 @@ struct Inner {
     /// Taken before the file is first accessed.
     born: Instant,
     used: Mutex<Instant>,
+    /// Receipts of recalls that the writer has not taken yet.
+    receipts: Mutex<VecDeque<Receipt>>,
     /// Held while the file is compacted.
     compactions: Arc<tokio::sync::Mutex<()>>,
     /// Held while a batch of waiting texts is embedded. Every text before this place was tried,
@@ -67,6 +70,7 @@ impl AgentHandle {
             ready: watch::Sender::new(Readiness::Opening),
             born: Instant::now(),
             used: Mutex::new(Instant::now()),
+            receipts: Mutex::default(),
             compactions: Arc::default(),
             embedding: tokio::sync::Mutex::default(),
         };
@@ -93,11 +97,7 @@ impl AgentHandle {
 
     /// Whether its agent has ended; ask the supervisor for a new one.
     pub fn is_closed(&self) -> bool {
-        self.0
-            .jobs
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_none()
+        lock(&self.0.jobs).is_none()
     }
 
     /// The latest snapshot; an error where the file is not open.
@@ -172,17 +172,12 @@ impl AgentHandle {
     }
 
     fn take_no_more(&self) {
-        let mut jobs = self.0.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        jobs.take();
+        lock(&self.0.jobs).take();
     }
 
     /// Time since the last request.
     pub(crate) fn idle(&self) -> Duration {
-        self.0
-            .used
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .elapsed()
+        lock(&self.0.used).elapsed()
     }
 
     pub(crate) fn unavailable(&self) -> MemoryError {
@@ -221,24 +216,32 @@ impl AgentHandle {
     }
 
     fn jobs(&self) -> Option<mpsc::Sender<Job>> {
-        let jobs = self.0.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        jobs.clone()
+        lock(&self.0.jobs).clone()
     }
 
     /// Resets the idle time.
     pub(crate) fn touch(&self) {
-        *self.0.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *lock(&self.0.used) = Instant::now();
     }
 }
 
 impl AgentHandle {
-    /// Queues a recall's receipt for the writer without waiting. Where the queue is full the
-    /// receipt is lost, and an outcome that names the recall is refused: a recall never waits for
-    /// this.
+    /// Keeps a recall's receipt for the writer, which takes it before its next job: a recall waits
+    /// for nothing, and no receipt is lost to a full queue.
     pub(crate) fn remember(&self, receipt: Receipt) {
-        let (job, _nobody) = Job::run(move |engine| engine.remember_recall(receipt));
-        if self.try_send(job).is_err() {
-            tracing::debug!(user = %self.0.user, "a receipt was lost");
+        let mut receipts = lock(&self.0.receipts);
+        if receipts.len() == RECEIPTS_MAX {
+            receipts.pop_front();
         }
+        receipts.push_back(receipt);
     }
+
+    /// The receipts since the last call, oldest first.
+    pub(crate) fn take_receipts(&self) -> VecDeque<Receipt> {
+        std::mem::take(&mut lock(&self.0.receipts))
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,97 +3,123 @@
 use std::fmt;
 
 use ractor::RpcReplyPort;
-use reprise_engine::{Engine, EngineError};
-use reprise_types::{MemoryError, NewRecord, WriteOutcome};
+use reprise_engine::{Engine, EngineError, WriteBatch, Written};
+use reprise_types::{MemoryError, NewRecord};
 use tokio::sync::oneshot;
 
 /// Where the answer to a request goes.
 pub type Reply<T> = RpcReplyPort<Result<T, MemoryError>>;
 
+/// What comes of a job.
+pub(crate) type Coming<T> = oneshot::Receiver<Result<T, MemoryError>>;
+
 /// A job for a writer thread.
 pub(crate) enum Job {
-    Observe(Observe),
+    /// A batch, which may share its commit with those around it.
+    Write(Write),
     /// Anything else that needs the engine.
-    Run(Work),
+    Run(Box<dyn Work>),
 }
 
-/// Work on the engine, or on the error that there is none. The returned closure sends the answer;
-/// it is called once readers see the change.
-pub(crate) type Work = Box<dyn FnOnce(Result<&mut Engine, MemoryError>) -> Answer + Send>;
-type Answer = Box<dyn FnOnce() + Send>;
-/// Work on the engine in the job of a write.
-pub(crate) type Beside = Box<dyn FnOnce(&mut Engine) + Send>;
+/// Work on the engine, or on the error that there is none; it is answered once readers see the
+/// change.
+pub(crate) trait Work: Send {
+    fn run(&mut self, engine: Result<&mut Engine, MemoryError>);
+    fn answer(self: Box<Self>);
+}
 
-/// Records to store, with the stream position that they advance the store to.
-pub(crate) struct Observe {
-    pub(crate) records: Vec<NewRecord>,
+/// A batch to be written.
+pub(crate) struct Write {
+    pub(crate) batch: WriteBatch,
     /// Approximate size of the stored records.
     pub(crate) bytes: usize,
-    pub(crate) cursor: Option<(String, u64)>,
-    /// Runs in the same job, before the records are stored.
-    pub(crate) before: Option<Beside>,
-    /// Runs in the same job, after the records are stored; not where they could not be.
-    pub(crate) after: Option<Beside>,
-    pub(crate) reply: Reply<Vec<WriteOutcome>>,
+    pub(crate) reply: oneshot::Sender<Result<Written, MemoryError>>,
+}
+
+/// A function on the engine with the place of its answer; `held` is dropped after that.
+struct Task<F, T, H> {
+    work: Option<F>,
+    done: Option<Result<T, MemoryError>>,
+    reply: Reply<T>,
+    held: H,
+}
+
+impl<F, T, H> Work for Task<F, T, H>
+where
+    F: FnOnce(&mut Engine) -> Result<T, MemoryError> + Send,
+    T: Send + 'static,
+    H: Send,
+{
+    fn run(&mut self, engine: Result<&mut Engine, MemoryError>) {
+        if let Some(work) = self.work.take() {
+            self.done = Some(engine.and_then(work));
+        }
+    }
+
+    fn answer(self: Box<Self>) {
+        if let Some(done) = self.done {
+            // The caller may have gone; the work is done all the same.
+            let _left = self.reply.send(done).is_err();
+        }
+        drop(self.held);
+    }
 }
 
 impl fmt::Debug for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Observe(observe) => write!(f, "Observe({} records)", observe.records.len()),
+            Self::Write(write) => write!(f, "Write({} records)", write.batch.records.len()),
             Self::Run(_) => f.write_str("Run"),
         }
     }
 }
 
-impl Observe {
-    pub(crate) fn new(records: Vec<NewRecord>, reply: Reply<Vec<WriteOutcome>>) -> Self {
-        Self {
-            bytes: records.iter().map(NewRecord::encoded_bytes).sum(),
-            records,
-            cursor: None,
-            before: None,
-            after: None,
-            reply,
-        }
-    }
-}
-
 impl Job {
+    /// A batch, and what comes of it.
+    pub(crate) fn write(batch: WriteBatch) -> (Self, Coming<Written>) {
+        let (reply, written) = oneshot::channel();
+        let bytes = batch.records.iter().map(NewRecord::encoded_bytes).sum();
+        let write = Write {
+            batch,
+            bytes,
+            reply,
+        };
+        (Self::Write(write), written)
+    }
+
     /// Work on the engine whose result goes to `reply`; `held` is dropped afterwards.
     pub(crate) fn answering<T: Send + 'static>(
         held: impl Send + 'static,
         reply: Reply<T>,
         work: impl FnOnce(&mut Engine) -> Result<T, MemoryError> + Send + 'static,
     ) -> Self {
-        Self::Run(Box::new(move |engine| {
-            let done = engine.and_then(work);
-            Box::new(move || {
-                // The caller may have gone; the work is done all the same.
-                let _left = reply.send(done).is_err();
-                drop(held);
-            })
+        Self::Run(Box::new(Task {
+            work: Some(work),
+            done: None,
+            reply,
+            held,
         }))
     }
 
     /// The same for callers within this crate.
     pub(crate) fn run<T: Send + 'static>(
         work: impl FnOnce(&mut Engine) -> T + Send + 'static,
-    ) -> (Self, oneshot::Receiver<Result<T, MemoryError>>) {
+    ) -> (Self, Coming<T>) {
         let (reply, answer) = oneshot::channel();
-        (
-            Self::answering((), reply.into(), move |engine| Ok(work(engine))),
-            answer,
-        )
+        let work = move |engine: &mut Engine| Ok(work(engine));
+        (Self::answering((), reply.into(), work), answer)
     }
 
     /// Answers with an error.
     pub(crate) fn refuse(self, error: MemoryError) {
         match self {
-            Self::Observe(observe) => {
-                let _left = observe.reply.send(Err(error)).is_err();
+            Self::Write(write) => {
+                let _left = write.reply.send(Err(error)).is_err();
             }
-            Self::Run(work) => work(Err(error))(),
+            Self::Run(mut work) => {
+                work.run(Err(error));
+                work.answer();
+            }
         }
     }
 }
@@ -102,15 +128,5 @@ impl Job {
 pub(crate) fn storage(error: &EngineError) -> MemoryError {
     MemoryError::Storage {
         message: error.to_string(),
-    }
-}
-
-/// Converts an error about a run: a refused event is the caller's error.
-pub(crate) fn run_error(error: EngineError) -> MemoryError {
-    match error {
-        EngineError::Learn(refused) => MemoryError::Invalid {
-            message: refused.to_string(),
-        },
-        error => storage(&error),
     }
 }

@@ -8,7 +8,6 @@ mod config;
 mod context_snapshot;
 mod embedder;
 mod handle;
-mod ingest;
 mod intake;
 mod job;
 mod others;

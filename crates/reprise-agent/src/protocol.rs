@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use reprise_engine::{CompactionOutcome, EngineStats, ForgetSelector, Forgotten, Snapshot};
+use reprise_engine::{
+    CompactionOutcome, EngineStats, ForgetSelector, Forgotten, Snapshot, WriteBatch, Written,
+};
 use reprise_types::{
     MemoryError, NewRecord, Recall, RecallRequest, RecordId, Revision, RunBeginning, RunEnding,
     WriteOutcome,
@@ -24,6 +26,14 @@ pub enum MemoryAgentMsg {
         /// From [`crate::Admission::write`].
         permit: Permit,
         reply: Reply<Vec<WriteOutcome>>,
+    },
+    /// Writes a batch in one commit: records, links, what is said of runs, and how far a stream was
+    /// read. It is embedded as [`Self::Ingest`] is.
+    Write {
+        batch: WriteBatch,
+        /// From [`crate::Admission::write`]; a relay has none, and waits instead.
+        permit: Option<Permit>,
+        reply: Reply<Written>,
     },
     /// A recall. Answered within the recall budget, which begins with the permit.
     Recall {
@@ -112,6 +122,7 @@ impl MemoryAgentMsg {
     pub(crate) fn refuse(self, error: MemoryError) {
         let _left = match self {
             Self::Ingest { reply, .. } => reply.send(Err(error)).is_err(),
+            Self::Write { reply, .. } => reply.send(Err(error)).is_err(),
             Self::Recall { reply, .. } => reply.send(Err(error)).is_err(),
             Self::BeginTrajectory { reply, .. }
             | Self::AddTrajectoryStep { reply, .. }

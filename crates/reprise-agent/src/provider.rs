@@ -84,7 +84,7 @@ impl ActorMemoryProvider {
         self.ask(|reply| message(permit, reply)).await
     }
 
-    async fn ask<T: Send + 'static>(
+    pub(crate) async fn ask<T: Send + 'static>(
         &self,
         message: impl FnOnce(Reply<T>) -> MemoryAgentMsg,
     ) -> Result<T, MemoryError> {

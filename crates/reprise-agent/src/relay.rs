@@ -7,7 +7,6 @@ mod actor;
 mod arguments;
 mod batch;
 mod counters;
-mod credit;
 mod decode;
 mod feed;
 mod handle;
@@ -18,7 +17,6 @@ mod resume;
 mod runs;
 mod table;
 mod template;
-mod write;
 
 pub(crate) use actor::{MemoryEventRelay, RelayMsg};
 pub(crate) use arguments::MemoryEventRelayArguments;

@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use ractor::{Actor, ActorCell, ActorId, ActorRef, call_t};
-use reprise_engine::{CompactionOutcome, Engine, Snapshot};
+use ractor::{Actor, ActorCell, ActorId, ActorRef, ActorStatus, call_t};
+use reprise_engine::{CompactionOutcome, Engine, Snapshot, WriteBatch, Written};
 use reprise_types::{
     Embedding, MemoryError, NewRecord, Recall, RecallRequest, UserId, WriteOutcome,
 };
@@ -27,6 +29,9 @@ use crate::supervisor::{
 
 /// Time limit for starting a relay.
 const START_RELAY_MS: u64 = 5_000;
+/// Time limit for a host to start a supervisor that ended again, and how often that is looked at.
+const RESTART: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(10);
 /// Time limit for a ping of the supervisor.
 const PING_MS: u64 = 1_000;
 
@@ -40,6 +45,8 @@ struct Shared {
     pool: EmbedPool,
     stages: Arc<Stages>,
     admission: Admission,
+    /// A host's supervisor starts what ends.
+    hosted: AtomicBool,
 }
 
 /// The service could not start.
@@ -82,12 +89,25 @@ impl MemoryService {
         let admission = Admission::new(&config.limits);
         let stages = Arc::new(Stages::default());
         let config = Arc::new(config);
-        let directory = Arc::new(Directory::default());
+        let service = Self(Arc::new(Shared {
+            config,
+            directory: Arc::default(),
+            pool,
+            stages,
+            admission,
+            hosted: AtomicBool::new(false),
+        }));
+        service.supervise(parent).await?;
+        Ok(service)
+    }
+
+    async fn supervise(&self, parent: Option<ActorCell>) -> Result<(), StartError> {
+        let shared = &self.0;
         let arguments = MemorySupervisorArguments {
-            config: Arc::clone(&config),
-            pool: pool.clone(),
-            directory: Arc::clone(&directory),
-            stages: Arc::clone(&stages),
+            config: Arc::clone(&shared.config),
+            pool: shared.pool.clone(),
+            directory: Arc::clone(&shared.directory),
+            stages: Arc::clone(&shared.stages),
         };
         let started = match parent {
             Some(parent) => {
@@ -95,16 +115,31 @@ impl MemoryService {
             }
             None => MemorySupervisor::spawn(None, MemorySupervisor, arguments).await,
         };
-        started.map_err(|error| StartError {
+        started.map(drop).map_err(|error| StartError {
             message: error.to_string(),
-        })?;
-        Ok(Self(Arc::new(Shared {
-            config,
-            directory,
-            pool,
-            stages,
-            admission,
-        })))
+        })
+    }
+
+    /// Puts the memories of a running service under a host's supervisor, which sees when theirs
+    /// ends and calls this again: then they are started anew.
+    pub async fn join_host(&self, host: ActorCell) -> Result<(), StartError> {
+        self.0.hosted.store(true, Ordering::Release);
+        let running = self.0.directory.supervisor().map(|actor| actor.get_cell());
+        match running.filter(|actor| actor.get_status() < ActorStatus::Draining) {
+            Some(actor) => {
+                actor.link(host);
+                Ok(())
+            }
+            None => self.supervise(Some(host)).await,
+        }
+    }
+
+    /// Takes them out of it again: they outlive a host that ends.
+    pub fn leave_host(&self, host: ActorCell) {
+        self.0.hosted.store(false, Ordering::Release);
+        if let Some(supervisor) = self.0.directory.supervisor() {
+            supervisor.get_cell().unlink(host);
+        }
     }
 
     /// The supervisor's actor id, by which its parent identifies it.
@@ -134,11 +169,19 @@ impl MemoryService {
         self.0.config.tended.subscribe()
     }
 
-    /// Returns once the supervisor has ended; from then on no request is answered.
+    /// Returns once the supervisor has ended and no host starts another; from then on no request
+    /// is answered.
     pub async fn ended(&self) {
-        if let Some(supervisor) = self.0.directory.supervisor() {
+        while let Some(supervisor) = self.0.directory.supervisor() {
             // Without a time limit this cannot fail.
             let _ended = supervisor.wait(None).await.is_ok();
+            let since = Instant::now();
+            while self.supervisor_id() == Some(supervisor.get_id()) {
+                if !self.0.hosted.load(Ordering::Acquire) || since.elapsed() > RESTART {
+                    return;
+                }
+                tokio::time::sleep(LOOK).await;
+            }
         }
     }
 
@@ -204,6 +247,17 @@ impl MemoryService {
         records: Vec<NewRecord>,
     ) -> Result<Vec<WriteOutcome>, MemoryError> {
         self.provider(user).observe(records).await
+    }
+
+    /// Writes a batch (see [`MemoryAgentMsg::Write`]).
+    pub async fn write(&self, user: &UserId, batch: WriteBatch) -> Result<Written, MemoryError> {
+        let permit = Some(self.0.admission.write(user, &batch.records)?);
+        let write = |reply| MemoryAgentMsg::Write {
+            batch,
+            permit,
+            reply,
+        };
+        self.provider(user).ask(write).await
     }
 
     /// The latest snapshot of a user's memory; opens its file where it is closed.

@@ -231,7 +231,6 @@ impl Actor for MemorySupervisor {
                 let arguments = MemoryEventRelayArguments {
                     batch: state.arguments.config.limits.relay_batch,
                     clock: Arc::clone(&state.arguments.config.clock),
-                    pool: state.arguments.pool.clone(),
                     directory: Arc::clone(&state.arguments.directory),
                     handle: RelayHandle::new(binding.clone()),
                     binding,

@@ -2,17 +2,18 @@
 //!
 //! It opens the file, groups commits, and reopens a file that was replaced.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::DirBuilderExt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use reprise_engine::{Engine, EngineError, EngineOptions};
-use reprise_types::{MemoryError, NewRecord, WriteOutcome, system_entropy};
+use reprise_engine::{Engine, EngineError, EngineOptions, Parts, WriteBatch, Written};
+use reprise_types::{MemoryError, RecordId, WriteOutcome, system_entropy};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::config::MemoryConfig;
 use crate::handle::AgentHandle;
-use crate::job::{Beside, Job, Observe, Reply, Work, storage};
+use crate::job::{Job, Work, Write, storage};
 
 /// Most bytes of records in one group commit; a larger request is committed alone.
 const GROUP_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -80,15 +81,17 @@ impl Writer {
         self.handle.set_open();
         let mut next = self.jobs.blocking_recv();
         while let Some(job) = next {
+            self.take_receipts();
             next = match job {
                 Job::Run(work) => {
                     self.run_work(work);
                     None
                 }
-                Job::Observe(observe) => self.commit_group(observe),
+                Job::Write(write) => self.commit_group(write),
             };
             next = next.or_else(|| self.jobs.blocking_recv());
         }
+        self.take_receipts();
         if let Some(engine) = self.engine.take()
             && let Err(error) = engine.close()
         {
@@ -96,6 +99,15 @@ impl Writer {
             tracing::warn!(user = %self.handle.user(), %error, "the last checkpoint failed");
         }
         WriterEnd::Closed
+    }
+
+    /// Tells the engine what was recalled meanwhile.
+    fn take_receipts(&mut self) {
+        if let Some(engine) = &mut self.engine {
+            for receipt in self.handle.take_receipts() {
+                engine.remember_recall(receipt);
+            }
+        }
     }
 
     fn open(&mut self) -> Result<(), MemoryError> {
@@ -115,6 +127,10 @@ impl Writer {
         let options = EngineOptions {
             learn: self.config.learn,
             space: self.config.space.clone(),
+            parts: Parts {
+                learning: self.config.learning.clone(),
+                ..Parts::default()
+            },
             ..EngineOptions::new(self.config.dimensions, system_entropy(), now)
         };
         let (engine, report) = loop {
@@ -146,11 +162,11 @@ impl Writer {
             .ok_or_else(|| self.handle.unavailable())
     }
 
-    fn run_work(&mut self, work: Work) {
-        let answer = work(self.engine());
+    fn run_work(&mut self, mut work: Box<dyn Work>) {
+        work.run(self.engine());
         self.show();
         // Answered after publishing, so that the caller's next read sees the change.
-        answer();
+        work.answer();
     }
 
     /// Publishes the new snapshot. A file that was put in the place of ours is opened at once, so
@@ -168,29 +184,19 @@ impl Writer {
     }
 
     /// Commits `first` together with queued writes that fit. Returns the first job that did not.
-    fn commit_group(&mut self, first: Observe) -> Option<Job> {
+    fn commit_group(&mut self, first: Write) -> Option<Job> {
         let most = self.config.limits.group_records_max;
         let mut left_over = None;
-        let mut count = first.records.len();
-        let mut bytes = first.bytes;
-        let mut cursor = first.cursor;
-        let mut records = first.records;
-        let mut before: Vec<_> = first.before.into_iter().collect();
-        let mut after: Vec<_> = first.after.into_iter().collect();
-        let mut replies = vec![(count, first.reply)];
-        while count < most && bytes < GROUP_BYTES_MAX {
+        let (mut bytes, mut batch) = (first.bytes, first.batch);
+        let mut asked = vec![Asked::of(&batch, first.reply)];
+        while batch.records.len() < most && bytes < GROUP_BYTES_MAX {
             match self.jobs.try_recv() {
-                Ok(Job::Observe(more))
-                    if bytes + more.bytes <= GROUP_BYTES_MAX
-                        && joins(cursor.as_ref(), more.cursor.as_ref()) =>
+                Ok(Job::Write(more))
+                    if bytes + more.bytes <= GROUP_BYTES_MAX && joins(&batch, &more.batch) =>
                 {
-                    count += more.records.len();
                     bytes += more.bytes;
-                    cursor = later(cursor, more.cursor);
-                    replies.push((more.records.len(), more.reply));
-                    records.extend(more.records);
-                    before.extend(more.before);
-                    after.extend(more.after);
+                    asked.push(Asked::of(&more.batch, more.reply));
+                    batch.join(more.batch);
                 }
                 Ok(other) => {
                     left_over = Some(other);
@@ -199,96 +205,96 @@ impl Writer {
                 Err(_) => break,
             }
         }
-        if let Ok(engine) = self.engine() {
-            for first in before {
-                first(engine);
-            }
-        }
-        let observed = self.observe(records, cursor, after);
-        answer(observed, replies);
-        left_over
-    }
-
-    fn observe(
-        &mut self,
-        records: Vec<NewRecord>,
-        cursor: Option<(String, u64)>,
-        after: Vec<Beside>,
-    ) -> Observed {
         let now = self.config.clock.now();
-        let kept = match self.engine() {
-            Ok(engine) => {
-                let kept = engine.observe(records, cursor, now);
-                if kept.is_ok() {
-                    for then in after {
-                        then(engine);
-                    }
-                }
-                kept
-            }
-            Err(error) => return Observed::failed(Vec::new(), error),
+        let (written, failed) = match self.engine().map(|engine| engine.write(batch, now)) {
+            Ok(Ok(written)) => (written, None),
+            Ok(Err(error)) => part_of(error),
+            Err(closed) => (Written::default(), Some(closed)),
         };
         self.show();
-        let error = match kept {
-            Ok(outcomes) => {
-                let failed = None;
-                return Observed { outcomes, failed };
-            }
-            Err(error) => error,
-        };
-        tracing::error!(user = %self.handle.user(), %error, "a write failed");
-        match error {
-            EngineError::Partly {
-                outcomes, cause, ..
-            } => Observed::failed(outcomes, storage(&cause)),
-            error => Observed::failed(Vec::new(), storage(&error)),
+        if let Some(error) = &failed {
+            tracing::error!(user = %self.handle.user(), %error, "a write failed");
         }
+        answer(written, failed.as_ref(), asked);
+        left_over
     }
 }
 
-/// The outcomes of a group commit, which may cover only its first records.
-struct Observed {
-    outcomes: Vec<WriteOutcome>,
-    /// The error that ended it early.
-    failed: Option<MemoryError>,
+/// What was written before an error ended it.
+fn part_of(error: EngineError) -> (Written, Option<MemoryError>) {
+    match error {
+        EngineError::Partly {
+            outcomes, cause, ..
+        } => {
+            let written = Written {
+                outcomes,
+                ..Written::default()
+            };
+            (written, Some(storage(&cause)))
+        }
+        error => (Written::default(), Some(storage(&error))),
+    }
 }
 
-impl Observed {
-    fn failed(outcomes: Vec<WriteOutcome>, error: MemoryError) -> Self {
-        let failed = Some(error);
-        Self { outcomes, failed }
+/// A request of a group: how much of it is its own.
+struct Asked {
+    records: usize,
+    said: usize,
+    reply: oneshot::Sender<Result<Written, MemoryError>>,
+}
+
+impl Asked {
+    fn of(batch: &WriteBatch, reply: oneshot::Sender<Result<Written, MemoryError>>) -> Self {
+        Self {
+            records: batch.records.len(),
+            said: batch.learning.len(),
+            reply,
+        }
     }
 }
 
 /// Whether two writes can share a commit, which holds the cursor of one stream.
-fn joins(held: Option<&(String, u64)>, more: Option<&(String, u64)>) -> bool {
-    match (held, more) {
+fn joins(held: &WriteBatch, more: &WriteBatch) -> bool {
+    match (&held.cursor, &more.cursor) {
         (Some((one, _)), Some((two, _))) => one == two,
         _ => true,
     }
 }
 
-/// The later of two positions in one stream.
-fn later(one: Option<(String, u64)>, two: Option<(String, u64)>) -> Option<(String, u64)> {
-    match (one, two) {
-        (Some(one), Some(two)) => Some(if two.1 > one.1 { two } else { one }),
-        (one, two) => one.or(two),
-    }
-}
-
-/// Answers each request with the outcomes of its own records, whatever happened to the others of
-/// the group.
-fn answer(observed: Observed, replies: Vec<(usize, Reply<Vec<WriteOutcome>>)>) {
-    let Observed { outcomes, failed } = observed;
-    let mut outcomes = outcomes.into_iter();
-    for (count, reply) in replies {
-        let own: Vec<_> = outcomes.by_ref().take(count).collect();
-        let answer = match &failed {
-            Some(error) if count == 0 || own.len() < count => Err(partly(own.len(), count, error)),
-            _ => Ok(own),
+/// Answers each request with what became of its own, whatever happened to the others of the group.
+/// What runs left goes to the first that told of any.
+fn answer(written: Written, failed: Option<&MemoryError>, asked: Vec<Asked>) {
+    let mut outcomes = written.outcomes.into_iter();
+    let (mut learning, mut waiting) = (written.learning.into_iter(), written.waiting);
+    let inserted = |outcome: &WriteOutcome| match outcome {
+        WriteOutcome::Inserted { id } => Some(*id),
+        _ => None,
+    };
+    let all: BTreeSet<RecordId> = outcomes.as_slice().iter().filter_map(inserted).collect();
+    let left = waiting.extract_if(.., |id| !all.contains(id));
+    let mut left: Vec<RecordId> = left.collect();
+    for request in asked {
+        let own: Vec<_> = outcomes.by_ref().take(request.records).collect();
+        let answer = match failed {
+            Some(error) if request.records == 0 || own.len() < request.records => {
+                Err(partly(own.len(), request.records, error))
+            }
+            _ => {
+                let ids: BTreeSet<RecordId> = own.iter().filter_map(inserted).collect();
+                let mut own_waiting: Vec<_> =
+                    waiting.extract_if(.., |id| ids.contains(id)).collect();
+                if request.said > 0 {
+                    own_waiting.append(&mut left);
+                }
+                Ok(Written {
+                    outcomes: own,
+                    learning: learning.by_ref().take(request.said).collect(),
+                    waiting: own_waiting,
+                })
+            }
         };
         // The caller may have gone; the records are stored all the same.
-        let _left = reply.send(answer).is_err();
+        let _left = request.reply.send(answer).is_err();
     }
 }
 

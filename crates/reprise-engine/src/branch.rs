@@ -5,6 +5,7 @@
 //! and what happens to the parent never touches it.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use chrono::{DateTime, Utc};
 use reprise_store::{CommitSeq, Entry};
@@ -97,6 +98,32 @@ impl Engine {
         branch.state.read_others(&branch.log.reader());
         branch.publish();
         Ok(branch.log.records())
+    }
+
+    /// Makes the file at `path`, where there is none, a copy-on-write clone of this memory's. `false`
+    /// where the file system cannot, or where something forgotten is still in the file, which no
+    /// branch may get: then [`Self::fork_into`] copies.
+    pub fn clone_to(&self, path: &Path) -> Result<bool, EngineError> {
+        let index = &self.snapshot.index;
+        let held = |doc: reprise_index::Doc| doc.forgotten_at.is_some() && !doc.hole;
+        if (0..index.len() as u32)
+            .filter_map(|at| index.doc(at))
+            .any(held)
+        {
+            return Ok(false);
+        }
+        Ok(self.log.clone_to(path)?)
+    }
+
+    /// Notes in a clone, opened for writing, which memory it is a branch of; answers the number of
+    /// records. `stream` is that of [`Self::fork_into`].
+    pub fn be_branch(&mut self, stream: &str) -> Result<u32, EngineError> {
+        let (stream, seq) = (stream.to_owned(), self.log.seq().0);
+        self.commit(&[Entry::Cursor { stream, seq }])?;
+        self.publish();
+        let index = &self.snapshot.index;
+        let docs = (0..index.len() as u32).filter_map(|at| index.doc(at));
+        Ok(docs.filter(|doc| !doc.hole).count() as u32)
     }
 
     /// Brings what only `branch` has into this memory, as newly learned now, and gives records of

@@ -12,6 +12,7 @@ use reprise_types::{ExternalId, RecordId};
 use crate::error::EngineError;
 use crate::ids::IdSource;
 use crate::keys::key_of;
+use crate::open::Parts;
 use crate::snapshot::Snapshot;
 use crate::state::State;
 
@@ -41,6 +42,7 @@ pub struct Engine {
     /// Longer texts are cut.
     pub(crate) text_bytes_max: usize,
     pub(crate) first_told: bool,
+    pub(crate) parts: Parts,
 }
 
 impl Engine {
@@ -181,6 +183,7 @@ impl Engine {
             &mut self.state,
             self.log.reader(),
             self.first_told,
+            &self.parts,
         ));
     }
 }

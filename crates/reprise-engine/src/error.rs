@@ -60,11 +60,6 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// Whether what was said of a run had been said before: nothing was written, nothing is lost.
-    pub fn is_repetition(&self) -> bool {
-        matches!(self, Self::Learn(LearnError::AlreadyEnded { .. }))
-    }
-
     /// Whether another writer has the file.
     pub fn is_locked(&self) -> bool {
         matches!(self, Self::Store(StoreError::Locked { .. }))

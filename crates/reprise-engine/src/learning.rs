@@ -1,21 +1,19 @@
-//! Learning from runs: each thing said of a run is checked, logged in one commit, folded,
-//! published.
-//!
-//! The engine's side of `reprise-learn`.
+//! The engine's side of `reprise-learn`: what is said of runs goes through `write.rs`, fits and
+//! switches are logged here.
 
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use reprise_learn::{Explained, LearnError, Learning, Premises, SonaFile, SonaState};
+use reprise_learn::{Explained, Learning, SonaFile, SonaState};
 use reprise_store::Entry;
 use reprise_types::{
-    AdapterWeights, LearningEvent, Receipt, RecordId, Revision, RunBeginning, RunEnding,
-    RunOutcome, VectorStore,
+    Consolidation, LearningEvent, Receipt, RecordId, Revision, RunBeginning, RunEnding, RunOutcome,
 };
 
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::snapshot::Snapshot;
+use crate::write::RunTurn;
 
 /// The readable projection of what was learned, in the log's folder.
 const SONA_NAME: &str = "sona.json";
@@ -28,7 +26,7 @@ pub struct ConsolidationJob(Arc<Snapshot>);
 
 impl ConsolidationJob {
     /// Fits. The store serves and writes meanwhile.
-    pub fn run(self) -> AdapterWeights {
+    pub fn run(self) -> Consolidation {
         let snapshot = self.0;
         let vector = |record: RecordId, out: &mut [f32]| snapshot.vector_of(record, out);
         snapshot.learner.consolidate(&vector)
@@ -48,30 +46,24 @@ impl Engine {
     }
 
     pub fn begin_run(&mut self, run: &RunBeginning, now: DateTime<Utc>) -> Result<(), EngineError> {
-        self.say(now, |learning, premises| learning.begin(run, premises))
+        self.say_of_run(RunTurn::Begin(run.clone()), now)
     }
 
-    /// A run under way does something, with records that it used for it.
-    pub fn step_run(
-        &mut self,
-        run_id: &str,
-        action: &str,
-        used: &[RecordId],
-        now: DateTime<Utc>,
-    ) -> Result<(), EngineError> {
-        self.say(now, |learning, premises| {
-            learning.step(run_id, action, used, premises)
-        })
-    }
-
-    /// A run under way ends, and teaches.
+    /// A run under way ends, teaches, and leaves a record.
     pub fn end_run(&mut self, run: &RunEnding, now: DateTime<Utc>) -> Result<(), EngineError> {
-        self.say(now, |learning, premises| learning.end(run, premises))
+        self.say_of_run(RunTurn::End(run.clone()), now)
     }
 
     /// A run that is over is reported, and teaches.
     pub fn outcome(&mut self, run: &RunOutcome, now: DateTime<Utc>) -> Result<(), EngineError> {
-        self.say(now, |learning, premises| learning.outcome(run, premises))
+        let run = Box::new(run.clone());
+        let (leaves, question) = (false, None);
+        let turn = RunTurn::Outcome {
+            run,
+            leaves,
+            question,
+        };
+        self.say_of_run(turn, now)
     }
 
     /// Something is learned about a run that has ended. `quality` counts for
@@ -83,35 +75,36 @@ impl Engine {
         quality: Option<f32>,
         now: DateTime<Utc>,
     ) -> Result<(), EngineError> {
-        self.say(now, |learning, premises| {
-            learning.revise(run_id, revision, quality, premises.now)
-        })
+        let run_id = run_id.to_owned();
+        let turn = RunTurn::Revise {
+            run_id,
+            revision,
+            quality,
+        };
+        self.say_of_run(turn, now)
     }
 
     /// Gives up the runs that have said nothing for a day while others have; they teach nothing.
     /// Answers how many. The clock has no say: a log that is read late tells its own time.
     pub fn sweep_runs(&mut self) -> Result<usize, EngineError> {
-        let before = self.state.learning.open_runs();
-        let Some(now) = self.state.learning.latest_word() else {
-            return Ok(0);
+        let learning = &self.state.learning;
+        let events = match learning.latest_word() {
+            Some(latest) => learning.sweep(latest),
+            None => Vec::new(),
         };
-        self.say(now, |learning, premises| Ok(learning.sweep(premises.now)))?;
-        Ok(before - self.state.learning.open_runs())
+        let count = events.len();
+        self.log_events(events)?;
+        Ok(count)
     }
 
     /// Switches adjustments on or off; outcomes are learned from in both cases.
     pub fn switch_learning(&mut self, on: bool, now: DateTime<Utc>) -> Result<(), EngineError> {
-        self.say(now, |_, premises| {
-            let at = premises.now;
-            Ok(vec![LearningEvent::Switched { at, on }])
-        })
+        self.log_events(vec![LearningEvent::Switched { at: now, on }])
     }
 
     /// Throws away everything learned so far. The log keeps what happened.
     pub fn reset_learning(&mut self, now: DateTime<Utc>) -> Result<(), EngineError> {
-        self.say(now, |_, premises| {
-            Ok(vec![LearningEvent::Reset { at: premises.now }])
-        })
+        self.log_events(vec![LearningEvent::Reset { at: now }])
     }
 
     /// The adapter's next fit, once enough runs have ended since the last one.
@@ -120,16 +113,13 @@ impl Engine {
         due.then(|| ConsolidationJob(self.snapshot()))
     }
 
-    /// Logs fitted weights and puts them in force.
-    pub fn finish_consolidation(&mut self, weights: AdapterWeights) -> Result<(), EngineError> {
+    /// Logs a fit and puts it in force.
+    pub fn finish_consolidation(&mut self, done: Consolidation) -> Result<(), EngineError> {
         if !self.state.learning.needs_consolidation() {
             // A reset, or a change of space, came while it was fitted.
             return Ok(());
         }
-        let event = LearningEvent::Consolidated(weights.into());
-        self.commit(&[Entry::Learning(Box::new(event))])?;
-        self.publish();
-        Ok(())
+        self.log_events(vec![LearningEvent::Consolidated(done.into())])
     }
 
     /// Why learning moves a record for a question.
@@ -165,44 +155,30 @@ impl Engine {
         Ok(file.compare(text.as_deref()))
     }
 
-    /// Checks what is said, writes it in one commit (at the host's time, which may lie in the
-    /// past), folds it and shows it to readers.
-    fn say(
-        &mut self,
-        now: DateTime<Utc>,
-        events: impl FnOnce(&Learning, Premises<'_>) -> Result<Vec<LearningEvent>, LearnError>,
-    ) -> Result<(), EngineError> {
-        let snapshot = &self.snapshot;
-        let index = &snapshot.index;
-        let live = |record| {
-            let doc = index.find(record).and_then(|ordinal| index.doc(ordinal));
-            doc.is_some_and(|doc| doc.forgotten_at.is_none())
-        };
-        let premises = Premises {
-            now,
-            space: self.state.space.as_ref(),
-            live: &live,
-            vector: &|record, out| snapshot.vector_of(record, out),
-        };
-        let events = events(&self.state.learning, premises)?;
-        if events.is_empty() {
-            return Ok(());
-        }
-        let entries: Vec<Entry> = events
+    fn log_events(&mut self, events: Vec<LearningEvent>) -> Result<(), EngineError> {
+        let entries = events
             .into_iter()
-            .map(|event| Entry::Learning(Box::new(event)))
-            .collect();
-        self.commit(&entries)?;
-        self.publish();
+            .map(|event| Entry::Learning(event.into()));
+        let entries: Vec<Entry> = entries.collect();
+        if !entries.is_empty() {
+            self.commit(&entries)?;
+            self.publish();
+        }
         Ok(())
     }
 }
 
 impl Snapshot {
+    /// Whether a record is here and not forgotten, whether it still answers or not.
+    pub(crate) fn is_there(&self, record: RecordId) -> bool {
+        let doc = self.index.find(record).and_then(|at| self.index.doc(at));
+        doc.is_some_and(|doc| doc.forgotten_at.is_none())
+    }
+
     /// Writes a record's vector of the space in use; `false` where it has none.
     pub(crate) fn vector_of(&self, record: RecordId, out: &mut [f32]) -> bool {
         let ordinal = self.index.find(record);
         let own = ordinal.filter(|ordinal| self.index.has_vector(*ordinal));
-        own.is_some_and(|ordinal| self.reader.vector(ordinal, out))
+        own.is_some_and(|ordinal| self.vectors.vector(ordinal, out))
     }
 }

@@ -20,13 +20,13 @@ mod head;
 mod identifiers;
 mod ids;
 mod keys;
+mod late;
 mod learning;
 mod list;
 mod marks;
 mod names;
 mod naming;
 mod narrow;
-mod observe;
 mod open;
 mod others;
 mod outcome;
@@ -37,6 +37,7 @@ mod snapshot;
 mod state;
 mod stats;
 mod traces;
+mod write;
 
 #[cfg(test)]
 mod tests;
@@ -54,7 +55,7 @@ pub use excerpt::{excerpt, matches};
 pub use forget::{ForgetSelector, Forgotten};
 pub use identifiers::{Shape, identifiers};
 pub use learning::ConsolidationJob;
-pub use open::{EngineOptions, IndexOrigin, OpenReport};
+pub use open::{EngineOptions, IndexOrigin, OpenReport, OpenVectors, Parts};
 pub use recall::{
     Ablation, Elsewhere, Spread, Testimony, UnknownSignal, Weighed, decide, judged,
     question_vector, subject, with_wordings, without_sensitive,
@@ -62,7 +63,8 @@ pub use recall::{
 pub use reprise_index::{
     TextTerm, TextTerms, alike_pairs, term_norm, term_score, term_share, term_weight, text_terms,
 };
-pub use reprise_learn::LearnSettings;
+pub use reprise_learn::{LearnError, LearnSettings, RECEIPTS_MAX};
 pub use retire::Retired;
 pub use snapshot::Snapshot;
 pub use stats::{EngineStats, OtherSpace, Space};
+pub use write::{LinkEnd, NewLink, Overheard, RunTurn, RunWrite, WriteBatch, Written};

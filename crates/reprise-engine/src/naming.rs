@@ -24,6 +24,16 @@ impl Batch {
         self.kept.get(*self.places.get(&id)?)
     }
 
+    /// Its place among what is kept.
+    pub(crate) fn place(&self, id: RecordId) -> Option<usize> {
+        self.places.get(&id).copied()
+    }
+
+    /// The newest of them with this external id.
+    pub(crate) fn named(&self, name: &ExternalId) -> Option<RecordId> {
+        self.named.get(name).copied()
+    }
+
     pub(crate) fn push(&mut self, record: MemoryRecord) {
         let names = record.external_ids.iter().cloned();
         self.named.extend(names.map(|name| (name, record.id)));
@@ -101,7 +111,7 @@ impl Engine {
         }
         let mut names = new.external_ids.iter().chain(handed_on(corrected));
         names.find_map(|name| {
-            let staged = batch.named.get(name).copied();
+            let staged = batch.named(name);
             let known = staged.or_else(|| self.duplicate_of(name))?;
             let is_own = corrected.iter().any(|version| version.id == known);
             (!is_own || !name.is_handed_on()).then_some(known)

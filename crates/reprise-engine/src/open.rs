@@ -9,9 +9,11 @@ use reprise_index::{
     GRAPH_DOCUMENTS, PART_CODES, PART_DOCUMENTS, PART_GRAPH, PART_HOT_GRAPH, PART_WORDS,
 };
 use reprise_learn::LearnSettings;
-use reprise_store::{CommitSeq, Disk, Log, OpenOptions, Opened, RecoveryReport, Verify};
-use reprise_types::EmbeddingSpace;
+use reprise_store::{
+    CommitSeq, Disk, Log, LogReader, OpenOptions, Opened, RecoveryReport, Verify,
+};
 use reprise_types::limits::TEXT_BYTES_MAX;
+use reprise_types::{EmbeddingSpace, LearningEngine, VectorStore, show_fields};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -56,7 +58,22 @@ pub struct EngineOptions {
     pub text_bytes_max: usize,
     /// Of records that answer alike the first that was told comes first, else the last.
     pub first_told: bool,
+    /// What is used in place of the engine's own parts.
+    pub parts: Parts,
 }
+
+/// Makes the store that whole vectors are read from, over the file as it is at one moment.
+pub type OpenVectors = Arc<dyn Fn(LogReader) -> Arc<dyn VectorStore> + Send + Sync>;
+
+/// Parts behind a port (M13): without one the log serves vectors, and the memory's own learner
+/// adjusts scores.
+#[derive(Clone, Default)]
+pub struct Parts {
+    pub vectors: Option<OpenVectors>,
+    pub learning: Option<Arc<dyn LearningEngine>>,
+}
+
+show_fields!(Parts {});
 
 impl EngineOptions {
     /// Opens for writing, makes a missing file, verifies the tail first.
@@ -73,6 +90,7 @@ impl EngineOptions {
             learn: LearnSettings::default(),
             text_bytes_max: TEXT_BYTES_MAX,
             first_told: false,
+            parts: Parts::default(),
         }
     }
 }
@@ -133,7 +151,8 @@ impl Engine {
             (state, CommitSeq(0), IndexOrigin::Rebuilt)
         };
         state.index.set_graph_from(options.graph_from);
-        let snapshot = Arc::new(Snapshot::of(&mut state, log.reader(), options.first_told));
+        let (first_told, parts) = (options.first_told, options.parts.clone());
+        let snapshot = Arc::new(Snapshot::of(&mut state, log.reader(), first_told, &parts));
         let (low, high) = (options.entropy as u64, (options.entropy >> 64) as u64);
         let ids = IdSource::new(low ^ high, state.index.last().map(|last| last.0));
         let engine = Self {
@@ -145,7 +164,8 @@ impl Engine {
             graph_unsaved: 0,
             graph_left: 0,
             text_bytes_max: options.text_bytes_max,
-            first_told: options.first_told,
+            first_told,
+            parts,
         };
         Ok((
             engine,

@@ -15,6 +15,7 @@ use crate::error::EngineError;
 use crate::forget::{ForgetSelector, Forgotten};
 use crate::marks::{APART, CONTRARY, DISTILLED, LinkSpan, OVER, RETIRED, puts_away};
 use crate::snapshot::Snapshot;
+use crate::write::{LinkEnd, NewLink, WriteBatch};
 
 /// A record that was put away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,28 +116,17 @@ impl Engine {
         sources: &[RecordId],
         now: DateTime<Utc>,
     ) -> Result<Option<RecordId>, EngineError> {
-        let outcomes = self.observe(vec![record], None, now)?;
-        let Some(WriteOutcome::Inserted { id }) = outcomes.first() else {
-            return Ok(None);
+        let sources = sources.iter().copied().map(LinkEnd::Kept);
+        let links = sources.map(|source| NewLink::distilled(LinkEnd::New(0), source));
+        let batch = WriteBatch {
+            records: vec![record],
+            links: links.collect(),
+            ..WriteBatch::default()
         };
-        let links = sources.iter().map(|source| (*id, *source));
-        self.link_all_as(DISTILLED, links.collect(), now)?;
-        Ok(Some(*id))
-    }
-
-    /// Puts records behind one that was made of their words and cites them. Forgetting one of them
-    /// forgets what was made, and the others answer again.
-    pub fn stand_for(
-        &mut self,
-        made: RecordId,
-        sources: &[RecordId],
-        now: DateTime<Utc>,
-    ) -> Result<(), EngineError> {
-        let cited = sources.iter().map(|source| (made, *source));
-        self.link_all_as(DISTILLED, cited.collect(), now)?;
-        let behind: Vec<_> = sources.iter().map(|source| (*source, made)).collect();
-        self.retire(&behind, now)?;
-        Ok(())
+        Ok(match self.write(batch, now)?.outcomes[..] {
+            [WriteOutcome::Inserted { id }] => Some(id),
+            _ => None,
+        })
     }
 
     /// Links live records, in one commit; answers the instant and how many.

@@ -7,9 +7,12 @@ use chrono::{DateTime, Utc};
 use reprise_index::{IndexSnapshot, View};
 use reprise_learn::Learner;
 use reprise_store::{LogReader, StoreError};
-use reprise_types::{EmbeddingSpace, MemoryFilter, MemoryRecord, RecordId, VectorStore as _};
+use reprise_types::{
+    EmbeddingSpace, LearningEngine, MemoryFilter, MemoryRecord, RecordId, VectorStore, show_fields,
+};
 
 use crate::marks::Marks;
+use crate::open::Parts;
 use crate::others::Others;
 use crate::state::State;
 
@@ -17,12 +20,16 @@ use crate::state::State;
 const TAGS_MAX: usize = 16;
 
 /// One moment of one user's memory. Later writes, and even a compaction, leave it as it is.
-#[derive(Debug)]
 pub struct Snapshot {
     pub(crate) index: Arc<IndexSnapshot>,
     pub(crate) reader: LogReader,
     pub(crate) space: Option<EmbeddingSpace>,
     pub(crate) others: Others,
+    /// Whole vectors, read as they are asked for.
+    pub(crate) vectors: Arc<dyn VectorStore>,
+    /// What adjusts scores,
+    pub(crate) learning: Arc<dyn LearningEngine>,
+    /// and what the runs of this memory teach, which mostly is the same.
     pub(crate) learner: Arc<Learner>,
     pub(crate) marks: Marks,
     /// Of records that answer alike the first that was told comes first, else the last.
@@ -31,14 +38,29 @@ pub struct Snapshot {
     views: Mutex<HashMap<String, Arc<View>>>,
 }
 
+show_fields!(Snapshot { space, learner });
+
 impl Snapshot {
-    pub(crate) fn of(state: &mut State, reader: LogReader, first_told: bool) -> Self {
+    pub(crate) fn of(
+        state: &mut State,
+        reader: LogReader,
+        first_told: bool,
+        parts: &Parts,
+    ) -> Self {
+        let learner = state.learning.learner();
+        let vectors: Arc<dyn VectorStore> = match &parts.vectors {
+            Some(open) => open(reader.clone()),
+            None => Arc::new(reader.clone()),
+        };
+        let own = || -> Arc<dyn LearningEngine> { Arc::clone(&learner) as _ };
         Self {
             index: state.index.publish(),
             reader,
+            vectors,
+            learning: parts.learning.clone().unwrap_or_else(own),
             space: state.space.clone(),
             others: state.others.clone(),
-            learner: state.learning.learner(),
+            learner,
             marks: state.marks.clone(),
             first_told,
             views: Mutex::default(),
@@ -81,7 +103,12 @@ impl Snapshot {
         }
     }
 
-    /// What past runs teach, as of this moment: the learner that a recall is meant to use.
+    /// What adjusts scores, as of this moment: the learner that a recall is meant to use.
+    pub fn learning(&self) -> &dyn LearningEngine {
+        self.learning.as_ref()
+    }
+
+    /// What past runs teach, as of this moment.
     pub fn learner(&self) -> &Arc<Learner> {
         &self.learner
     }
@@ -152,7 +179,7 @@ impl Snapshot {
     pub fn vector(&self, id: RecordId) -> Option<Vec<f32>> {
         let ordinal = self.ordinal(id)?;
         let mut vector = vec![0.0; self.index.dimensions()];
-        let held = self.index.has_vector(ordinal) && self.reader.vector(ordinal, &mut vector);
+        let held = self.index.has_vector(ordinal) && self.vectors.vector(ordinal, &mut vector);
         held.then_some(vector)
     }
 

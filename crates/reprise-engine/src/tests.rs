@@ -12,13 +12,16 @@ mod keeping;
 mod learning;
 mod listing;
 mod lookups;
+mod parts;
 mod past;
 mod reembedding;
 mod restarts;
 mod retiring;
 mod spaces;
 mod tiers;
+mod writing;
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -29,7 +32,12 @@ use reprise_types::{
     RecallRequest, RecordId, Unlearned, WriteOutcome, normalize, parse_timestamp,
 };
 
-use crate::{Engine, EngineOptions};
+use crate::{Engine, EngineOptions, Parts};
+
+thread_local! {
+    /// What engines of this thread's tests use in place of their own parts.
+    pub(crate) static PARTS: RefCell<Parts> = RefCell::default();
+}
 
 /// A store in a directory of its own.
 pub(crate) struct Bench {
@@ -87,6 +95,7 @@ impl Bench {
         drop(self.engine.take());
         let mut options = EngineOptions::new(DIMENSIONS as u16, 42, self.now);
         options.create = true;
+        options.parts = PARTS.with_borrow(Clone::clone);
         let opened = Engine::open(Arc::new(RealDisk), &self.path(), &options);
         self.engine = Some(opened.unwrap().0);
     }
@@ -110,9 +119,8 @@ impl Bench {
         let vector = axis.map(|axis| vector(axis, 0.0));
         let space = space();
         let query = vector.as_deref().map(|vector| (&space, vector));
-        self.engine()
-            .snapshot()
-            .recall(request, query, RecallId::from_u128(1), &Unlearned)
+        let memory = self.engine().snapshot();
+        memory.recall(request, query, RecallId::from_u128(1), memory.learning())
     }
 
     /// The external ids of an answer, best first.

@@ -15,5 +15,5 @@ mod replace;
 pub use error::FileError;
 pub use folder::{Access, Folder};
 pub use found::{Entry, Found, Kind, Stamp};
-pub use named::{open_named, open_path, read_named};
+pub use named::{clone_path, open_named, open_path, read_named};
 pub use place::Placed;

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
 
 use crate::error::{FileError, Result};
 use crate::folder::{Access, read_whole, regular};
@@ -34,4 +34,31 @@ pub fn read_named(path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>> {
     let file = open_named(path)?;
     file.map(|file| read_whole(file, path, bytes_max))
         .transpose()
+}
+
+/// Makes `to` a copy-on-write clone of `from`: the bytes are shared until one of the two changes
+/// them. `false` where the file system cannot, and then nothing is at `to`.
+pub fn clone_path(from: &Path, to: &Path) -> Result<bool> {
+    let source = open_path(from, Access::Read)?;
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let made = openat(CWD, to, flags, Mode::RUSR | Mode::WUSR);
+    let made = File::from(made.map_err(FileError::open("make", to))?);
+    let cloned = share(&source, &made);
+    if cloned {
+        made.sync_all().map_err(FileError::io("sync", to))?;
+    } else {
+        drop(made);
+        unlinkat(CWD, to, AtFlags::empty()).map_err(FileError::open("remove", to))?;
+    }
+    Ok(cloned)
+}
+
+#[cfg(target_os = "linux")]
+fn share(from: &File, to: &File) -> bool {
+    rustix::fs::ioctl_ficlone(to, from).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn share(_from: &File, _to: &File) -> bool {
+    false
 }

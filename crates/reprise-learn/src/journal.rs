@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use reprise_types::{RecordId, Revision};
+use reprise_types::{ChainStep, RecordId, Revision};
 
 use crate::code::Code;
-use crate::cow::CowRow;
+use crate::cow::{CowMap, CowRow};
+use crate::trajectories;
 
 /// Runs held. Older ones are only in the log: they have no weight left.
 const RUNS_MAX: usize = 20_000;
@@ -18,6 +19,8 @@ pub(crate) struct Run {
     /// Its query; all zeros where it has none.
     pub(crate) query: Code,
     pub(crate) used: Vec<RecordId>,
+    /// What it did, where it said so.
+    pub(crate) chain: Vec<ChainStep>,
     /// Its quality in force, 0..1.
     pub(crate) quality: f32,
     /// Whether the caller gave the quality.
@@ -44,20 +47,49 @@ impl Run {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Journal {
     pub(crate) runs: CowRow<Arc<Run>>,
+    /// By record: the run of which it is a step's result.
+    results: CowMap<u64>,
 }
 
 impl Journal {
     /// Adds a run and returns its number.
     pub(crate) fn push(&mut self, run: Run) -> u64 {
-        let number = self.runs.next();
-        self.runs.push(Arc::new(run));
+        let number = self.restore(run);
         self.runs.shrink_to(RUNS_MAX);
+        number
+    }
+
+    /// Adds a run that was held before.
+    pub(crate) fn restore(&mut self, mut run: Run) -> u64 {
+        let (number, first) = (self.runs.next(), self.runs.first());
+        for step in &mut run.chain {
+            // A record is the result of one run.
+            let of = |result: &RecordId| self.results.get(*result);
+            step.result = step
+                .result
+                .filter(|result| of(result).is_none_or(|of| *of < first));
+        }
+        for result in run.chain.iter().filter_map(|step| step.result) {
+            self.results.insert(result, number);
+        }
+        self.runs.push(Arc::new(run));
         number
     }
 
     /// The run for writing; `None` for one no longer held.
     pub(crate) fn change(&mut self, number: u64) -> Option<&mut Run> {
         self.runs.get_mut(number).map(Arc::make_mut)
+    }
+
+    /// Removes a record from the run of which it is a result.
+    pub(crate) fn strike_result(&mut self, record: RecordId) {
+        let Some(number) = self.results.get(record).copied() else {
+            return;
+        };
+        self.results.remove(record);
+        if let Some(run) = self.change(number) {
+            trajectories::strike(&mut run.chain, record);
+        }
     }
 
     /// Removes a record from every run that used it.

@@ -3,7 +3,11 @@
 //! A fold of the log: the same events give the same learner, bit for bit. Clones share what did not
 //! change, so one is published with every snapshot.
 
-use reprise_types::{AdapterWeights, Credit, EndedRun, Expected, RecordId, Revision};
+use std::sync::Arc;
+
+use reprise_types::{
+    ChainStep, Consolidation, Credit, EndedRun, Expected, RecordId, Revision, RunPattern,
+};
 
 use crate::adapter::Adapter;
 use crate::adapter::fit::{self, Row};
@@ -12,6 +16,7 @@ use crate::evidence::{Evidence, baseline};
 use crate::gate::{Gate, Sample};
 use crate::journal::{Journal, Run};
 use crate::settings::LearnSettings;
+use crate::trajectories::strike;
 
 /// Factor from the evidence learner's estimate to the score.
 pub(crate) const EVIDENCE_WORTH: f32 = 0.6;
@@ -43,6 +48,8 @@ pub struct Learner {
     pub(crate) adapter_gate: Gate,
     /// Consecutive runs that ended with a gate fully open, up to [`SUSTAINED_RUNS`].
     pub(crate) sustained: u32,
+    /// The reasoning bank, as the last fit left it.
+    pub(crate) bank: Arc<[RunPattern]>,
 }
 
 impl Learner {
@@ -58,6 +65,7 @@ impl Learner {
             evidence_gate: Gate::default(),
             adapter_gate: Gate::default(),
             sustained: 0,
+            bank: Arc::default(),
         }
     }
 
@@ -93,7 +101,13 @@ impl Learner {
 
     /// Takes a finished run in, with its question as it can be compared here, and has the adapter
     /// take its step; answers the run's number.
-    pub(crate) fn learn(&mut self, ended: &EndedRun, query: Code, own: Option<&[f32]>) -> u64 {
+    pub(crate) fn learn(
+        &mut self,
+        ended: &EndedRun,
+        query: Code,
+        own: Option<&[f32]>,
+        chain: Vec<ChainStep>,
+    ) -> u64 {
         let credit = match ended.credit {
             Credit::Explicit => 1.0,
             Credit::Implicit => self.settings.implicit_weight(),
@@ -107,6 +121,7 @@ impl Learner {
             at_ms: ended.at.timestamp_millis(),
             query,
             used: ended.used.clone(),
+            chain,
             quality: ended.quality,
             scored: ended.scored,
             revised: None,
@@ -149,12 +164,16 @@ impl Learner {
         self.adapter_gate.replace(old.1, new.1, age);
     }
 
-    /// Refits the adapter to the last runs. `vector` writes a record's vector and returns whether
-    /// it has one. Slow: run it on a clone, off the writer's thread.
-    pub fn consolidate(&self, vector: &dyn Fn(RecordId, &mut [f32]) -> bool) -> AdapterWeights {
+    /// Refits the adapter to the last runs and takes the reasoning bank from them. `vector` writes
+    /// a record's vector and returns whether it has one. Slow: run it on a clone, off the writer's
+    /// thread.
+    pub fn consolidate(&self, vector: &dyn Fn(RecordId, &mut [f32]) -> bool) -> Consolidation {
         let rows = self.rows(vector);
         let runs = self.journal.runs.next();
-        fit::fit(&rows, self.adapter.weights(), self.dimensions, runs)
+        Consolidation {
+            weights: fit::fit(&rows, self.adapter.weights(), self.dimensions, runs),
+            patterns: self.find_patterns(),
+        }
     }
 
     /// Whether enough runs ended since the last fit.
@@ -164,9 +183,17 @@ impl Learner {
         now >= (then + wait).max(FIT_RUNS_MIN)
     }
 
-    /// Puts fitted weights in force.
-    pub(crate) fn adopt(&mut self, weights: AdapterWeights) {
-        self.adapter = Adapter::new(self.dimensions, weights);
+    /// Puts a fit in force, as far as its records are there.
+    pub(crate) fn adopt(&mut self, done: &Consolidation, live: &dyn Fn(RecordId) -> bool) {
+        self.adapter = Adapter::new(self.dimensions, done.weights.clone());
+        let mut bank = done.patterns.clone();
+        for pattern in &mut bank {
+            pattern.records.retain(|record| live(*record));
+            for step in &mut pattern.chain {
+                step.result = step.result.filter(|result| live(*result));
+            }
+        }
+        self.bank = bank.into();
     }
 
     /// Removes a forgotten record.
@@ -174,6 +201,17 @@ impl Learner {
         // Every record of a run has evidence; without any it is in no run.
         if self.evidence.forget(record) {
             self.journal.strike(record);
+        }
+        self.journal.strike_result(record);
+        let names = |pattern: &RunPattern| {
+            let result = |step: &ChainStep| step.result == Some(record);
+            pattern.records.contains(&record) || pattern.chain.iter().any(result)
+        };
+        if self.bank.iter().any(names) {
+            for pattern in Arc::make_mut(&mut self.bank) {
+                pattern.records.retain(|used| *used != record);
+                strike(&mut pattern.chain, record);
+            }
         }
     }
 

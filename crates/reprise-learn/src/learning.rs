@@ -90,6 +90,7 @@ impl Learning {
                 at,
                 query,
                 recall_id,
+                overheard,
             } => {
                 let run = OpenRun {
                     last: *at,
@@ -97,15 +98,22 @@ impl Learning {
                     recall_id: *recall_id,
                     steps: 0,
                     used: Vec::new(),
+                    chain: Vec::new(),
+                    overheard: *overheard,
                 };
                 self.trajectories.open.insert(run_id.clone(), run);
             }
             LearningEvent::Stepped {
-                run_id, at, used, ..
+                run_id,
+                at,
+                action,
+                used,
+                result,
             } => {
                 if let Some(run) = self.trajectories.open.get_mut(run_id) {
                     run.last = run.last.max(*at);
                     run.steps += 1;
+                    run.add(action, result.filter(|result| live(*result)));
                     for record in used {
                         if live(*record) && !run.used.contains(record) {
                             run.used.push(*record);
@@ -128,8 +136,8 @@ impl Learning {
                 self.trajectories.open.remove(run_id);
             }
             // Weights speak of the vectors that they were fitted to.
-            LearningEvent::Consolidated(weights) if !self.follows_a_foreign_run() => {
-                Arc::make_mut(&mut self.learner).adopt(weights.as_ref().clone());
+            LearningEvent::Consolidated(done) if !self.follows_a_foreign_run() => {
+                Arc::make_mut(&mut self.learner).adopt(done, live);
             }
             LearningEvent::Switched { on, .. } => Arc::make_mut(&mut self.learner).on = *on,
             LearningEvent::Reset { .. } => {
@@ -169,6 +177,12 @@ impl Learning {
         self.trajectories.receipt(run.recall_id?)
     }
 
+    /// Whether a run under way was begun by what a relay heard.
+    pub fn is_overheard(&self, run_id: &str) -> bool {
+        let run = self.trajectories.open.get(run_id);
+        run.is_some_and(|run| run.overheard)
+    }
+
     /// The newest receipt of a recall with this query shortly before `at`, for hosts that do not
     /// name the recall of a run.
     pub fn recalled_for(&self, query: &Embedding, at: DateTime<Utc>) -> Option<&Receipt> {
@@ -201,10 +215,8 @@ impl Learning {
 
     fn fold_end(&mut self, ended: &EndedRun, live: &dyn Fn(RecordId) -> bool) {
         let begun = self.trajectories.open.remove(&ended.run_id);
-        let asked = ended
-            .query
-            .as_ref()
-            .or(begun.as_ref().and_then(|run| run.query.as_ref()));
+        let asked = ended.query.as_ref();
+        let asked = asked.or(begun.as_ref().and_then(|run| run.query.as_ref()));
         let dimensions = self.learner.dimensions;
         let own = self.own(asked);
         let query = match (asked, own) {
@@ -216,7 +228,8 @@ impl Learning {
         let mut ended = ended.clone();
         ended.used.retain(|record| live(*record));
         let learner = Arc::make_mut(&mut self.learner);
-        let number = learner.learn(&ended, query, own.as_deref());
+        let chain = begun.map(|run| run.chain).unwrap_or_default();
+        let number = learner.learn(&ended, query, own.as_deref(), chain);
         let first = learner.journal.runs.first();
         let ids = &mut self.trajectories.ended;
         ids.insert(ended.run_id, number);

@@ -21,7 +21,6 @@ mod trajectories;
 pub use error::LearnError;
 pub use learner::Learner;
 pub use learning::{Learning, Premises};
-pub use patterns::Pattern;
 pub use settings::LearnSettings;
 pub use shipped::Shipped;
 pub use sona::{SonaFile, SonaState};

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use chrono::DateTime;
 use reprise_types::{
-    AdapterWeights, Embedding, EmbeddingSpace, RecallId, Receipt, RecordId, Revision,
+    AdapterWeights, ChainStep, Embedding, EmbeddingSpace, RecallId, Receipt, RecordId, Revision,
+    RunPattern,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -26,7 +27,7 @@ use crate::trajectories::OpenRun;
 use bytes::{Reader, Writer};
 
 /// First bytes of a part; the last is the version.
-const MAGIC: [u8; 8] = *b"RPLEARN\x03";
+const MAGIC: [u8; 8] = *b"RPLEARN\x04";
 
 impl Learning {
     /// The part for a checkpoint.
@@ -58,6 +59,8 @@ impl Learning {
             let (run_id, run) = (r.text()?, read_open(r)?);
             learning.trajectories.open.insert(run_id, run);
         }
+        let bank = (0..r.count()?).map(|_| read_pattern(r));
+        learner.bank = bank.collect::<Option<Vec<_>>>()?.into();
         for _ in 0..r.count()? {
             let receipt = Receipt {
                 recall_id: RecallId::from_u128(r.u128()?),
@@ -132,6 +135,12 @@ impl Learning {
             out.u128(run.recall_id.map_or(0, RecallId::to_u128));
             out.u32(run.steps as u32);
             put_records(&mut out, &run.used);
+            put_chain(&mut out, &run.chain);
+            out.u8(u8::from(run.overheard));
+        }
+        out.count(learner.bank.len());
+        for pattern in learner.bank.iter() {
+            put_pattern(&mut out, pattern);
         }
         out
     }
@@ -156,7 +165,7 @@ fn read_learner(r: &mut Reader<'_>, learner: &mut Learner) -> Option<()> {
     learner.journal.runs = CowRow::starting_at(r.u64()?);
     for _ in 0..r.count()? {
         let run = read_run(r, learner.dimensions)?;
-        learner.journal.runs.push(Arc::new(run));
+        learner.journal.restore(run);
     }
     for _ in 0..r.count()? {
         let record = RecordId::from_u128(r.u128()?);
@@ -187,6 +196,7 @@ fn put_run(out: &mut Writer, run: &Run) {
         out.i16(*x);
     }
     put_records(out, &run.used);
+    put_chain(out, &run.chain);
     out.u8(u8::from(run.scored));
     out.u8(run.revised.map_or(0, Revision::number));
     for number in [
@@ -208,6 +218,7 @@ fn read_run(r: &mut Reader<'_>, dimensions: usize) -> Option<Run> {
         at_ms,
         query: Code::from_parts(scale, numbers),
         used: read_records(r)?,
+        chain: read_chain(r)?,
         scored: r.u8()? != 0,
         revised: match r.u8()? {
             0 => None,
@@ -231,7 +242,55 @@ fn read_open(r: &mut Reader<'_>) -> Option<OpenRun> {
         },
         steps: r.u32()? as usize,
         used: read_records(r)?,
+        chain: read_chain(r)?,
+        overheard: r.u8()? != 0,
     })
+}
+
+fn put_pattern(out: &mut Writer, pattern: &RunPattern) {
+    out.text(&pattern.example_run);
+    out.u64(pattern.runs as u64);
+    out.f32(pattern.quality);
+    put_records(out, &pattern.records);
+    put_chain(out, &pattern.chain);
+    out.count(pattern.centre.len());
+    for number in &pattern.centre {
+        out.u8(number.cast_unsigned());
+    }
+}
+
+fn read_pattern(r: &mut Reader<'_>) -> Option<RunPattern> {
+    Some(RunPattern {
+        example_run: r.text()?,
+        runs: r.u64()? as usize,
+        quality: r.f32()?,
+        records: read_records(r)?,
+        chain: read_chain(r)?,
+        centre: (0..r.count()?)
+            .map(|_| r.u8().map(u8::cast_signed))
+            .collect::<Option<_>>()?,
+    })
+}
+
+fn put_chain(out: &mut Writer, chain: &[ChainStep]) {
+    out.count(chain.len());
+    for step in chain {
+        out.text(&step.action);
+        out.u128(step.result.map_or(0, RecordId::to_u128));
+    }
+}
+
+fn read_chain(r: &mut Reader<'_>) -> Option<Vec<ChainStep>> {
+    let count = r.count()?;
+    let step = |_| {
+        Some(ChainStep {
+            action: r.text()?,
+            result: Some(r.u128()?)
+                .filter(|id| *id != 0)
+                .map(RecordId::from_u128),
+        })
+    };
+    (0..count).map(step).collect()
 }
 
 fn put_query(out: &mut Writer, query: Option<&Embedding>) {

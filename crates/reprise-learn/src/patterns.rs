@@ -1,12 +1,12 @@
-//! The reasoning bank: successful runs as at most twenty clusters of queries.
+//! The reasoning bank (M63): successful runs as at most twenty clusters of queries, each with the
+//! steps of the best of its runs.
 //!
-//! Computed from the journal on demand, never stored. Farthest-first seeding, then Lloyd's
-//! algorithm, in a fixed order.
+//! Taken from the journal at each fit and kept with it in the log. Farthest-first seeding, then
+//! Lloyd's algorithm, in a fixed order.
 
 use std::collections::BTreeMap;
 
-use reprise_types::{RecordId, dot, normalize};
-use serde::Serialize;
+use reprise_types::{RecordId, RunPattern, dot, normalize};
 
 use crate::journal::Run;
 use crate::learner::Learner;
@@ -20,24 +20,26 @@ const NEAR: f32 = 0.6;
 const STEPS: usize = 8;
 const RECORDS_MAX: usize = 5;
 
-/// A cluster of similar queries that were answered well.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Pattern {
-    /// The run whose query is nearest to the centre.
-    pub example_run: String,
-    pub runs: usize,
-    /// Mean quality of its runs, 0..1.
-    pub quality: f32,
-    /// The records they used most, most used first.
-    pub records: Vec<RecordId>,
-    /// The centre, a unit vector.
-    #[serde(skip)]
-    pub centre: Vec<f32>,
-}
-
 impl Learner {
-    /// The patterns, largest first.
-    pub fn patterns(&self) -> Vec<Pattern> {
+    /// The patterns, largest first: those of the last fit, or before the first one those of now.
+    pub fn patterns(&self) -> Vec<RunPattern> {
+        if self.bank.is_empty() {
+            self.find_patterns()
+        } else {
+            self.bank.to_vec()
+        }
+    }
+
+    /// The pattern that a query belongs to.
+    pub fn pattern_of(&self, query: &[f32]) -> Option<RunPattern> {
+        let patterns = self.patterns().into_iter();
+        let near = patterns.map(|pattern| (dot(&direction(&pattern.centre), query), pattern));
+        let nearest = near.max_by(|a, b| a.0.total_cmp(&b.0));
+        nearest.filter(|near| near.0 >= NEAR).map(|near| near.1)
+    }
+
+    /// The patterns of the runs held.
+    pub(crate) fn find_patterns(&self) -> Vec<RunPattern> {
         let runs: Vec<(&Run, Vec<f32>)> = self
             .journal
             .runs
@@ -68,12 +70,12 @@ impl Learner {
                 }
             }
         }
-        let mut patterns: Vec<Pattern> = centres
+        let mut patterns: Vec<RunPattern> = centres
             .into_iter()
             .enumerate()
             .filter_map(|(index, centre)| {
                 let members = runs.iter().zip(&of).filter(|(_, of)| **of == index);
-                pattern(&members.map(|(run, _)| run).collect::<Vec<_>>(), centre)
+                pattern(&members.map(|(run, _)| run).collect::<Vec<_>>(), &centre)
             })
             .collect();
         patterns.sort_by_key(|pattern| std::cmp::Reverse(pattern.runs));
@@ -113,25 +115,48 @@ fn nearest(centres: &[Vec<f32>], query: &[f32]) -> (usize, f32) {
     best
 }
 
-fn pattern(members: &[&(&Run, Vec<f32>)], centre: Vec<f32>) -> Option<Pattern> {
-    let example = members
+fn pattern(members: &[&(&Run, Vec<f32>)], centre: &[f32]) -> Option<RunPattern> {
+    let near = |member: &(&Run, Vec<f32>)| dot(centre, &member.1);
+    let members_by = members.iter().copied();
+    let example = members_by.max_by(|a, b| near(a).total_cmp(&near(b)))?.0;
+    // The best run's steps, of equals those of the one that asked most like all.
+    let told = members
         .iter()
-        .max_by(|a, b| dot(&centre, &a.1).total_cmp(&dot(&centre, &b.1)))?;
+        .copied()
+        .filter(|one| !one.0.chain.is_empty());
+    let best = told.max_by(|a, b| {
+        let quality = a.0.quality.total_cmp(&b.0.quality);
+        quality.then_with(|| near(a).total_cmp(&near(b)))
+    });
     let mut uses: BTreeMap<RecordId, usize> = BTreeMap::new();
     for record in members.iter().flat_map(|(run, _)| &run.used) {
         *uses.entry(*record).or_default() += 1;
     }
     let mut records: Vec<(RecordId, usize)> = uses.into_iter().collect();
     records.sort_by_key(|(_, uses)| std::cmp::Reverse(*uses));
-    Some(Pattern {
-        example_run: example.0.id.clone(),
+    let records = records.into_iter().take(RECORDS_MAX);
+    Some(RunPattern {
+        example_run: example.id.clone(),
         runs: members.len(),
         quality: members.iter().map(|(run, _)| run.quality).sum::<f32>() / members.len() as f32,
-        records: records
-            .into_iter()
-            .take(RECORDS_MAX)
-            .map(|(id, _)| id)
-            .collect(),
-        centre,
+        records: records.map(|(id, _)| id).collect(),
+        chain: best.map(|best| best.0.chain.clone()).unwrap_or_default(),
+        centre: coarse(centre),
     })
+}
+
+/// A direction in whole numbers, for the log.
+fn coarse(vector: &[f32]) -> Vec<i8> {
+    let largest = vector
+        .iter()
+        .fold(f32::MIN_POSITIVE, |most, x| most.max(x.abs()));
+    let scaled = vector.iter().map(|x| (x / largest * 127.0).round() as i8);
+    scaled.collect()
+}
+
+/// The unit vector of such a direction.
+fn direction(centre: &[i8]) -> Vec<f32> {
+    let mut vector: Vec<f32> = centre.iter().map(|x| f32::from(*x)).collect();
+    normalize(&mut vector);
+    vector
 }

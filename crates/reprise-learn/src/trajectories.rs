@@ -5,12 +5,15 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use reprise_types::{Embedding, RecallId, Receipt, RecordId};
+use reprise_types::{ChainStep, Embedding, RecallId, Receipt, RecordId};
 
 /// Most runs under way; one more abandons the one idle for longest.
 pub const OPEN_RUNS_MAX: usize = 1_024;
 pub const STEPS_MAX: usize = 1_024;
 pub const RECEIPTS_MAX: usize = 256;
+/// Steps of a run that its reasoning chain has, the first ones, and bytes of the action of one.
+const CHAIN_MAX: usize = 8;
+const CHAIN_ACTION_BYTES_MAX: usize = 96;
 /// A run idle for this long is abandoned.
 pub const STALE_AFTER: TimeDelta = TimeDelta::hours(24);
 
@@ -22,6 +25,26 @@ pub(crate) struct OpenRun {
     pub(crate) recall_id: Option<RecallId>,
     pub(crate) steps: usize,
     pub(crate) used: Vec<RecordId>,
+    /// What is kept of its steps.
+    pub(crate) chain: Vec<ChainStep>,
+    /// A relay heard of its beginning.
+    pub(crate) overheard: bool,
+}
+
+impl OpenRun {
+    /// Adds a step to the chain: of one action several times over the last result counts.
+    pub(crate) fn add(&mut self, action: &str, result: Option<RecordId>) {
+        let action = &action[..action.floor_char_boundary(CHAIN_ACTION_BYTES_MAX)];
+        let room = self.chain.len() < CHAIN_MAX;
+        match self.chain.last_mut().filter(|last| last.action == action) {
+            Some(last) => last.result = result.or(last.result),
+            None if room => self.chain.push(ChainStep {
+                action: action.to_owned(),
+                result,
+            }),
+            None => {}
+        }
+    }
 }
 
 /// Runs under way, ids of ended ones, receipts.
@@ -62,6 +85,7 @@ impl Trajectories {
     pub(crate) fn strike(&mut self, record: RecordId) {
         for run in self.open.values_mut() {
             run.used.retain(|used| *used != record);
+            strike(&mut run.chain, record);
         }
         for receipt in self.receipts.values_mut() {
             receipt.records.retain(|returned| *returned != record);
@@ -84,5 +108,12 @@ impl Trajectories {
         }
         let silent = self.open.iter().min_by_key(|(_, run)| run.last);
         silent.map(|(run_id, _)| run_id)
+    }
+}
+
+/// Removes a forgotten record from a chain.
+pub(crate) fn strike(chain: &mut [ChainStep], record: RecordId) {
+    for step in chain {
+        step.result = step.result.filter(|result| *result != record);
     }
 }

@@ -37,6 +37,12 @@ pub trait Disk: Debug + Send + Sync {
     /// A hard link; `AlreadyExists` where `to` names something.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
 
+    /// Makes `to`, which names nothing, a copy-on-write clone of `from`; `false` where this file
+    /// system has none, and then nothing is there.
+    fn clone_file(&self, _from: &Path, _to: &Path) -> io::Result<bool> {
+        Ok(false)
+    }
+
     /// Makes the parent folder of `path` where it is missing, accessible to its owner only.
     fn make_folder(&self, path: &Path) -> io::Result<()>;
 

@@ -61,6 +61,14 @@ pub struct Log {
     pub(crate) compacting: Arc<AtomicBool>,
 }
 
+/// Where to cut instead, where a cut at `taken` would part a record from what follows it.
+fn parted_at(entries: &[Entry], taken: usize) -> Option<usize> {
+    let is_record = |entry: &Entry| matches!(entry, Entry::Record(_));
+    let parted = entries.get(taken).is_some_and(|next| !is_record(next));
+    let last = entries[..taken].iter().rposition(is_record);
+    last.filter(|last| parted && *last > 0)
+}
+
 impl Log {
     /// Writes entries as one commit: one write, one sync, all or nothing. After `Ok` they are on
     /// stable storage. Records take the next ordinals in order. No entries: nothing is written.
@@ -75,10 +83,25 @@ impl Log {
         self.commit(staged)
     }
 
+    /// Makes the file at `path`, where there is none, a copy-on-write clone of this one; `false`
+    /// where the file system cannot.
+    pub fn clone_to(&self, path: &Path) -> Result<bool> {
+        let cloned = self.disk.make_folder(path).and_then(|()| {
+            let cloned = self.disk.clone_file(&self.path, path)?;
+            self.disk.sync_dir(path)?;
+            Ok(cloned)
+        });
+        cloned.map_err(StoreError::io("clone to", path))
+    }
+
     /// Writes as many of the entries, from the first on, as fit one commit, and returns how many.
-    /// The caller passes the rest again.
+    /// The caller passes the rest again. A record is not parted from what follows it up to the next
+    /// one.
     pub fn append_part(&mut self, entries: &[Entry]) -> Result<(Commit, usize)> {
-        let staged = self.stage(entries, PART_BYTES_MAX)?;
+        let mut staged = self.stage(entries, PART_BYTES_MAX)?;
+        if let Some(whole) = parted_at(entries, staged.taken) {
+            staged = self.stage(&entries[..whole], PART_BYTES_MAX)?;
+        }
         let taken = staged.taken;
         Ok((self.commit(staged)?, taken))
     }

@@ -66,7 +66,8 @@ pub use record::{
 pub use record_type::About;
 pub use restart::RestartBudget;
 pub use run::{
-    AdapterWeights, EndedRun, Expected, LearningEvent, Receipt, RunBeginning, RunEnding, RunOutcome,
+    AdapterWeights, ChainStep, Consolidation, EndedRun, Expected, LearningEvent, Receipt,
+    RunBeginning, RunEnding, RunOutcome, RunPattern, RunStep,
 };
 pub use spoken::{Event, Side, Spoken};
 pub use time::{SystemClock, TimestampError, parse_timestamp};

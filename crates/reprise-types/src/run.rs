@@ -69,6 +69,40 @@ pub struct AdapterWeights {
     pub fisher: Vec<f32>,
 }
 
+/// One step of a reasoning chain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChainStep {
+    /// The action, in the host's words.
+    pub action: String,
+    /// The record that is its result, whose vector is the result's embedding.
+    pub result: Option<RecordId>,
+}
+
+/// Requests of a kind that went well, and how they were done (M63).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunPattern {
+    /// The run whose query is nearest to the centre.
+    pub example_run: String,
+    pub runs: usize,
+    /// Mean quality of its runs, 0..1.
+    pub quality: f32,
+    /// The records they used most, most used first.
+    pub records: Vec<RecordId>,
+    /// The steps of the best of them.
+    pub chain: Vec<ChainStep>,
+    /// The direction of its queries.
+    #[serde(skip)]
+    pub centre: Vec<i8>,
+}
+
+/// What a look back over the runs yields.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Consolidation {
+    pub weights: AdapterWeights,
+    /// The reasoning bank, largest first.
+    pub patterns: Vec<RunPattern>,
+}
+
 /// A learning event of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -82,6 +116,9 @@ pub enum LearningEvent {
         query: Option<Embedding>,
         /// The recall that it works with.
         recall_id: Option<RecallId>,
+        /// A relay heard of it: nobody says which records were used, so that is inferred.
+        #[serde(default)]
+        overheard: bool,
     },
     Stepped {
         run_id: String,
@@ -90,6 +127,9 @@ pub enum LearningEvent {
         action: String,
         /// Records used for it.
         used: Vec<RecordId>,
+        /// The record that is its result.
+        #[serde(default)]
+        result: Option<RecordId>,
     },
     Ended(Box<EndedRun>),
     /// The quality of an ended run was revised.
@@ -105,8 +145,8 @@ pub enum LearningEvent {
         run_id: String,
         at: DateTime<Utc>,
     },
-    /// The adapter was fitted to the runs so far.
-    Consolidated(Box<AdapterWeights>),
+    /// The adapter was fitted to the runs so far, and the reasoning bank taken from them.
+    Consolidated(Box<Consolidation>),
     /// Learning was switched on or off.
     Switched {
         at: DateTime<Utc>,
@@ -127,6 +167,18 @@ pub struct RunBeginning {
     pub query: Option<Embedding>,
     /// The recall that it works with.
     pub recall_id: Option<RecallId>,
+}
+
+/// A step of a run under way (M64).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RunStep {
+    pub run_id: String,
+    /// What was done, in the host's words.
+    pub action: String,
+    /// Records used for it.
+    pub used: Vec<RecordId>,
+    /// The record that is its result: its vector is the result's embedding.
+    pub result: Option<RecordId>,
 }
 
 /// The end of a run that has begun.

@@ -529,6 +529,12 @@ pub(crate) enum BenchCommand {
         #[arg(long, default_value_t = 10_000)]
         records: usize,
     },
+    /// A branch as a copy-on-write clone, where the file system can, and as a copy
+    Branch {
+        /// Records in the store
+        #[arg(long, default_value_t = 100_000)]
+        records: usize,
+    },
     /// Forgetting everything at once, with its proof, and beside a writer
     Forget {
         /// Records in the store

@@ -54,8 +54,8 @@ pub(crate) fn bridge(folder: &TempDir) -> MemoryBridge {
     bridge_behind(folder, None)
 }
 
-fn bridge_behind(folder: &TempDir, before: Option<Arc<super::Before>>) -> MemoryBridge {
-    let config = MemoryConfig::new(
+fn config(folder: &TempDir) -> MemoryConfig {
+    MemoryConfig::new(
         folder.path().join("data"),
         DIMENSIONS,
         Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
@@ -67,13 +67,16 @@ fn bridge_behind(folder: &TempDir, before: Option<Arc<super::Before>>) -> Memory
                 dimensions: DIMENSIONS,
             })))
         }),
-    );
+    )
+}
+
+fn bridge_behind(folder: &TempDir, before: Option<Arc<super::Before>>) -> MemoryBridge {
     let binding = SourceBinding {
         stream: "events".into(),
         user: ada(),
     };
     let mapper = Arc::new(Mapper::builtin().unwrap());
-    MemoryBridge::with_memory_behind(config, binding, mapper, before)
+    MemoryBridge::with_memory_behind(config(folder), binding, mapper, before)
 }
 
 async fn host(folder: &TempDir, memory: &MemoryBridge) -> AppState {

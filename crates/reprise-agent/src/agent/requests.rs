@@ -2,24 +2,25 @@
 //!
 //! A recall runs within its time budget on the newest snapshot; a write goes to the writer.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
-use reprise_engine::{Snapshot, judged, with_wordings};
-use reprise_types::{
-    Calendar, Degraded, Embedding, EmbeddingSpace, LearningEngine, MemoryError, NewRecord, Recall,
-    RecallId, RecallRequest, Receipt, WriteOutcome, system_entropy,
+use reprise_engine::{
+    Engine, RunTurn, Snapshot, WriteBatch, Written, judged, subject, with_wordings,
 };
-use tokio::sync::oneshot;
+use reprise_types::{
+    Calendar, Degraded, Embedding, EmbeddingSpace, MemoryError, NewRecord, Recall, RecallId,
+    RecallRequest, Receipt, RecordId, WriteOutcome, system_entropy,
+};
 use tokio::time::{timeout, timeout_at};
 
 use crate::admission::Permit;
 use crate::config::MemoryConfig;
 use crate::embedder::{EmbedPool, PoolError};
 use crate::handle::AgentHandle;
-use crate::ingest::{collect, copies, submit};
-use crate::job::{Job, Observe};
+use crate::job::{Coming, Job};
 use crate::second;
 use crate::stages::Stages;
 use crate::supervisor::Directory;
@@ -83,27 +84,115 @@ impl Requests {
         answer.unwrap_or(Err(MemoryError::TimedOut { budget_ms }))
     }
 
-    /// Stores records, embedded where there is a model; answers once they are on disk and findable.
+    /// Stores records; answers once they are on disk and findable.
     pub(crate) async fn ingest(
         self,
-        mut records: Vec<NewRecord>,
+        records: Vec<NewRecord>,
         permit: Permit,
     ) -> Result<Vec<WriteOutcome>, MemoryError> {
-        let known = match copies(&records) {
-            Some(copies) => self.handle.run(copies).await.unwrap_or_default(),
-            None => Vec::new(),
+        let batch = WriteBatch {
+            records,
+            ..WriteBatch::default()
         };
-        let vectors = submit(&self.pool, &records, &known).await;
-        collect(vectors, &mut records).await;
-        let (reply, answer) = oneshot::channel();
-        let job = Job::Observe(Observe::new(records, reply.into()));
+        Ok(self.write(batch, Some(permit)).await?.outcomes)
+    }
+
+    /// Writes a batch, its texts embedded where there is a model.
+    pub(crate) async fn write(
+        self,
+        mut batch: WriteBatch,
+        permit: Option<Permit>,
+    ) -> Result<Written, MemoryError> {
+        self.embed(&mut batch).await;
+        let (job, written) = Job::write(batch);
         if let Err(undone) = self.handle.send(job).await {
             // Closed meanwhile: the records go to the successor.
             self.directory.work(self.handle.user(), undone).await;
         }
-        let outcomes = answer.await;
-        self.stages.write.record(permit.since.elapsed());
-        outcomes.unwrap_or_else(|_| Err(self.handle.unavailable()))
+        let written = self.written(written).await;
+        if let Some(permit) = permit {
+            self.stages.write.record(permit.since.elapsed());
+        }
+        written
+    }
+
+    /// What comes of a batch, once what runs left in it is embedded. That does not wait for the
+    /// next late embedding: a digest taken in between would differ from the one after it.
+    pub(crate) async fn written(&self, coming: Coming<Written>) -> Result<Written, MemoryError> {
+        let written = coming.await;
+        let written = written.unwrap_or_else(|_| Err(self.handle.unavailable()))?;
+        let own: Vec<&RecordId> = written.outcomes.iter().filter_map(inserted).collect();
+        let left = written.waiting.iter().filter(|id| !own.contains(id));
+        let Ok(memory) = self.handle.snapshot() else {
+            return Ok(written);
+        };
+        let mut vectors = Vec::new();
+        for id in left {
+            if let Some(Ok(record)) = memory.get(*id)
+                && let Ok(made) = self.pool.document(&record.text).await.vector().await
+            {
+                vectors.push((*id, made.space, made.vector));
+            }
+        }
+        if !vectors.is_empty() {
+            let kept = self.handle.run(move |engine| engine.embed_late(vectors));
+            if let Ok(Err(error)) = kept.await {
+                tracing::warn!(%error, "the vector of an outcome record was not stored");
+            }
+        }
+        Ok(written)
+    }
+
+    /// Sets the vectors of a batch's records and the questions of runs that begin with one of
+    /// them; what is known already, or has no model, goes on without.
+    async fn embed(&self, batch: &mut WriteBatch) {
+        let named = batch
+            .records
+            .iter()
+            .any(|record| !record.external_ids.is_empty());
+        let known = if named {
+            let records = batch.records.clone();
+            let known = move |engine: &mut Engine| {
+                let known = records.iter().map(|record| engine.is_known(record));
+                known.collect()
+            };
+            self.handle.run(known).await.unwrap_or_default()
+        } else {
+            Vec::new()
+        };
+        let mut coming = Vec::new();
+        for (place, record) in batch.records.iter().enumerate() {
+            let known = known.get(place).copied().unwrap_or_default();
+            if record.embedding.is_none() && !known && !record.text.trim().is_empty() {
+                coming.push((place, self.pool.document(&record.text).await));
+            }
+        }
+        for (place, vector) in coming {
+            match vector.vector().await {
+                Ok(made) => batch.records[place].embedding = Some(made),
+                Err(PoolError::Failed(error)) => {
+                    tracing::warn!(%error, "a text could not be embedded; words still find it");
+                }
+                Err(PoolError::Unavailable(_) | PoolError::Full { .. } | PoolError::Closed) => {}
+            }
+        }
+        for said in &mut batch.learning {
+            let place = said.overheard.as_ref().and_then(|heard| heard.question);
+            let asks = place.and_then(|place| batch.records.get(place));
+            if let (RunTurn::Begin(run), Some(asks)) = (&mut said.turn, asks) {
+                run.query = self.question(asks).await;
+            }
+        }
+    }
+
+    /// The vector of the question in a record: the one that a recall with the same words has.
+    async fn question(&self, record: &NewRecord) -> Option<Embedding> {
+        let own = record.embedding.as_ref()?;
+        if let Cow::Borrowed(_) = subject(&record.text) {
+            return Some(own.clone());
+        }
+        let asked = self.pool.query(&record.text).await.ok()?;
+        Some(Arc::unwrap_or_clone(asked))
     }
 
     async fn query_vector(&self, query: &str, patience: Duration) -> Question {
@@ -212,10 +301,7 @@ fn search(
     vector: &Asked,
     others: Vec<(String, Asked)>,
 ) -> Recall {
-    let learning: &dyn LearningEngine = match &config.learning {
-        Some(learning) => learning.as_ref(),
-        None => snapshot.learner().as_ref(),
-    };
+    let learning = snapshot.learning();
     let id = RecallId::from_parts(
         u64::try_from(config.clock.now().timestamp_millis()).unwrap_or_default(),
         system_entropy() >> 48,
@@ -244,6 +330,13 @@ fn search(
         return recall;
     }
     with_wordings(recall, others, request.top_k)
+}
+
+fn inserted(outcome: &WriteOutcome) -> Option<&RecordId> {
+    match outcome {
+        WriteOutcome::Inserted { id } => Some(id),
+        _ => None,
+    }
 }
 
 /// The receipt, by which a later outcome can give credit.

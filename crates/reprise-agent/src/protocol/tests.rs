@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ractor::{ActorRef, RactorErr, call_t};
-use reprise_engine::ForgetSelector;
+use reprise_engine::{ForgetSelector, Overheard, RunTurn, RunWrite, WriteBatch};
 use reprise_types::{
     Credit, MemoryError, Recall, RecallRequest, RecordId, Revision, RunBeginning, RunEnding,
     WriteOutcome,
@@ -151,6 +151,54 @@ async fn a_run_is_begun_stepped_ended_and_revised_by_messages() {
         learner.curve().map(|run| run.0).collect::<Vec<f32>>()
     });
     assert_eq!(taught.await.unwrap(), [1.0], "an approved run");
+    assert!(service.shut_down().await.is_clean());
+}
+
+/// What a relay forwards: an agent embeds it, and writes it with what it says of a run (ADR 0044).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_agent_embeds_and_writes_what_a_relay_forwards() {
+    let bench = Bench::new();
+    let service = bench.start().await;
+    let (agent, _) = holding(&service, &["the auth race was fixed"]).await;
+    let asked = recall(&service, &agent, "fix the auth race").await;
+    let mut batch = WriteBatch {
+        records: vec![note("fix the auth race")],
+        cursor: Some(("host".to_owned(), 3)),
+        ..WriteBatch::default()
+    };
+    let run = RunBeginning {
+        run_id: "run-1".to_owned(),
+        query: None,
+        recall_id: None,
+    };
+    batch.learning.push(RunWrite {
+        at: bench.config.clock.now(),
+        turn: RunTurn::Begin(run),
+        overheard: Some(Overheard {
+            question: Some(0),
+            ..Overheard::default()
+        }),
+    });
+    let write = |reply| MemoryAgentMsg::Write {
+        batch: batch.clone(),
+        permit: None,
+        reply,
+    };
+    let written = ask(&agent, write).await.unwrap();
+    assert!(written.waiting.is_empty(), "it has a vector: {written:?}");
+    assert!(written.learning[0].is_ok(), "{written:?}");
+    let user = ada();
+    let state = service.with_engine(&user, |engine| {
+        let receipt = engine.learning().receipt_of("run-1");
+        let recall = receipt.map(|receipt| receipt.recall_id);
+        (recall, engine.stats().unembedded, engine.cursor("host"))
+    });
+    let expected = (Some(asked.recall_id), 0, Some(3));
+    assert_eq!(
+        state.await.unwrap(),
+        expected,
+        "the run works with that recall"
+    );
     assert!(service.shut_down().await.is_clean());
 }
 

@@ -6,6 +6,7 @@ use reprise_types::{
     Credit, MemoryError, MemoryProvider, RecallId, RecallRequest, Revision, RunBeginning, RunEnding,
 };
 
+use crate::job::Job;
 use crate::testing::{Bench, ada, note, until};
 
 fn begin(run: usize, recall_id: RecallId) -> RunBeginning {
@@ -106,5 +107,30 @@ async fn what_makes_no_sense_is_refused_in_one_sentence() {
     memory.end_run(end(1, used, 0.8)).await.unwrap();
     let approved = memory.revise_run("run-1".into(), Revision::Approved, None);
     approved.await.unwrap();
+    assert!(service.shut_down().await.is_clean());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_receipt_is_kept_though_the_writers_queue_is_full() {
+    let mut bench = Bench::new();
+    bench.config.limits.writer_queue_max = 1;
+    let (service, user) = (bench.start().await, ada());
+    service.observe(&user, vec![note("one")]).await.unwrap();
+    let memory = service.provider(&user);
+    let handle = memory.directory.agent(&user).await.unwrap();
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let (held, _answer) = Job::run(move |_| wait.recv().is_ok());
+    handle.send(held).await.unwrap();
+    while handle.try_send(Job::run(|_| ()).0).is_ok() {
+        tokio::task::yield_now().await;
+    }
+    let recall = memory
+        .recall_request(RecallRequest::new("one"))
+        .await
+        .unwrap();
+    go.send(()).unwrap();
+    memory.begin_run(begin(1, recall.recall_id)).await.unwrap();
+    let used = recall.results[0].record.id;
+    memory.end_run(end(1, used, 0.8)).await.unwrap();
     assert!(service.shut_down().await.is_clean());
 }

@@ -3,13 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use reprise_engine::Engine;
+use reprise_engine::{Engine, WriteBatch, Written};
 use reprise_types::{Clock, MemoryError};
+use tokio::sync::oneshot;
 
 use super::feed::{FeedSource, SourceBinding};
 use super::handle::RelayHandle;
 use super::map::Mapper;
-use crate::embedder::EmbedPool;
+use crate::protocol::MemoryAgentMsg;
 use crate::supervisor::Directory;
 
 #[derive(Clone)]
@@ -19,7 +20,6 @@ pub(crate) struct MemoryEventRelayArguments {
     pub(crate) feed: FeedSource,
     pub(crate) batch: usize,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) pool: EmbedPool,
     pub(crate) directory: Arc<Directory>,
     pub(crate) handle: RelayHandle,
 }
@@ -33,6 +33,24 @@ impl fmt::Debug for MemoryEventRelayArguments {
 }
 
 impl MemoryEventRelayArguments {
+    /// Forwards a batch to the agent, which embeds and writes it.
+    pub(super) async fn write(&self, batch: WriteBatch) -> Result<Written, MemoryError> {
+        let (reply, written) = oneshot::channel();
+        let message = MemoryAgentMsg::Write {
+            batch,
+            permit: None,
+            reply: reply.into(),
+        };
+        let user = &self.binding.user;
+        self.directory.deliver(user, message).await;
+        // No answer: the agent ended with the message in its mailbox.
+        written.await.unwrap_or_else(|_| {
+            Err(MemoryError::Unavailable {
+                user: user.to_string(),
+            })
+        })
+    }
+
     /// Runs work on the engine of the user's memory.
     pub(super) async fn with_engine<T: Send + 'static>(
         &self,

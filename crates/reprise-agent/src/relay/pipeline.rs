@@ -1,35 +1,37 @@
-//! The pipeline of the relay: feed, decode, map, credit, write. Events arrive at least once and are
-//! stored exactly once, in order.
-//!
-//! While one batch is written the next is embedded, so that the model never waits for the disk.
+//! The pipeline of the relay: feed, decode, map, forward. Events arrive at least once and are stored
+//! exactly once, in order: the next batch is forwarded once the one before is on disk.
 
 use std::time::Duration;
 
+use reprise_engine::{WriteBatch, Written};
+use reprise_types::limits::TEXT_BYTES_MAX;
+use reprise_types::{MemoryError, WriteOutcome};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
 use super::arguments::MemoryEventRelayArguments;
-use super::batch::Batch;
+use super::batch;
 use super::feed::{FeedError, Reader};
 use super::handle::CatchUp;
 use super::resume::resume;
-use super::write::{Writing, leave_missing};
-use crate::ingest::{copies, submit};
 
 /// Most events without a record by which the stored cursor may lag behind.
 const CURSOR_LAG_MAX: u64 = 256;
 /// Pause after a failed read of the log.
 const READ_ON_AFTER: Duration = Duration::from_millis(500);
+/// First and longest pause before a failed step is retried.
+pub(super) const RETRY_FIRST: Duration = Duration::from_millis(20);
+const RETRY_LONGEST: Duration = Duration::from_secs(2);
 
 pub(super) struct Pipeline {
     arguments: MemoryEventRelayArguments,
     stopped: watch::Receiver<bool>,
     reader: Reader,
-    writing: Writing,
-    /// The batch being embedded, not yet written.
-    ready: Batch,
-    /// Events up to here may be stored already.
-    copies_until: u64,
+    /// The last position whose cursor was written.
+    sent: u64,
+    /// A batch was given up because the relay was stopped: nothing after it may be written, or the
+    /// cursor would pass it.
+    given_up: bool,
     /// A read of the log failed and must be repeated.
     behind: bool,
 }
@@ -43,23 +45,19 @@ impl Pipeline {
             reader: Reader::new(&arguments.feed),
             arguments,
             stopped,
-            writing: Writing::default(),
-            ready: Batch::default(),
-            copies_until: 0,
+            sent: 0,
+            given_up: false,
             behind: false,
         }
     }
 
     pub(super) async fn run(mut self, mut requests: mpsc::Receiver<CatchUp>) {
         let resumed = resume(&self.arguments, &mut self.reader, &mut self.stopped);
-        let Some(resumed) = resumed.await else {
+        let Some(cursor) = resumed.await else {
             return;
         };
-        let cursor = resumed.cursor;
-        self.copies_until = resumed.copies_until;
-        leave_missing(&self.arguments).await;
         self.reader.begin(cursor);
-        self.writing.begin(cursor);
+        self.sent = cursor;
         self.arguments
             .handle
             .change(|progress| progress.durable_seq = cursor);
@@ -83,7 +81,11 @@ impl Pipeline {
                 () = tokio::time::sleep(READ_ON_AFTER), if self.behind => self.read_on().await,
             }
         }
-        self.write_cursor().await;
+        if self.reader.seen() > self.sent {
+            // So that the next start resumes here.
+            let seen = self.reader.seen();
+            self.forward(WriteBatch::default(), Some(seen)).await;
+        }
     }
 
     fn is_stopped(&self) -> bool {
@@ -104,7 +106,6 @@ impl Pipeline {
             }
         }
         self.behind = false;
-        self.flush().await;
         Ok(())
     }
 
@@ -123,63 +124,88 @@ impl Pipeline {
         });
         if !live.fresh.is_empty() {
             self.carry(live.fresh).await;
-            self.flush().await;
         }
         if live.gap {
             self.read_on().await;
         }
     }
 
-    /// Maps these events and starts embedding them; meanwhile the previous batch is written.
+    /// Maps these events and forwards what they say. The cursor of those that say nothing waits, up
+    /// to [`CURSOR_LAG_MAX`].
     async fn carry(&mut self, events: Vec<Value>) {
-        let since = self.reader.seen();
-        let mut next = Batch::of(events, &self.arguments);
-        if let Some(seq) = next.cursor {
+        let (batch, last) = batch::of(events, &self.arguments);
+        if let Some(seq) = last {
             self.reader.pass(seq);
         }
-        let known = self.known(since, &next).await;
-        next.vectors = submit(&self.arguments.pool, &next.records, &known).await;
-        let before = std::mem::replace(&mut self.ready, next);
-        self.write(before).await;
+        let lag = last.map_or(0, |seq| seq.saturating_sub(self.sent));
+        let says = !(batch.records.is_empty() && batch.learning.is_empty());
+        if says || lag >= CURSOR_LAG_MAX {
+            self.forward(batch, last).await;
+        }
     }
 
-    /// Which of a batch's records are stored already; checked only where the log is read again.
-    async fn known(&self, since: u64, batch: &Batch) -> Vec<bool> {
-        match copies(&batch.records).filter(|_| since < self.copies_until) {
-            Some(copies) => {
-                let known = self.arguments.with_engine(copies).await;
-                known.unwrap_or_default()
+    /// Forwards a batch, again until it is on disk or the relay is stopped. In the same commit the
+    /// cursor moves.
+    async fn forward(&mut self, mut batch: WriteBatch, last: Option<u64>) {
+        let stream = &self.arguments.binding.stream;
+        batch.cursor = last.map(|seq| (stream.clone(), seq));
+        let mut wait = RETRY_FIRST;
+        while !self.given_up {
+            match self.arguments.write(batch.clone()).await {
+                Ok(written) => {
+                    self.sent = last.unwrap_or(self.sent);
+                    return self.count(&written, &batch);
+                }
+                Err(error) => {
+                    let handle = &self.arguments.handle;
+                    handle.change(|progress| progress.retries += 1);
+                    let paused = pause(&mut self.stopped, &error, &mut wait).await;
+                    self.given_up = paused.is_none();
+                }
             }
-            None => Vec::new(),
         }
     }
 
-    /// Writes the batch that is ready. The cursor of a batch without records is deferred, up to
-    /// [`CURSOR_LAG_MAX`].
-    async fn flush(&mut self) {
-        let batch = std::mem::take(&mut self.ready);
-        let lag = |seq: u64| seq.saturating_sub(self.writing.sent());
-        if batch.is_cursor_only() && batch.cursor.map_or(0, lag) < CURSOR_LAG_MAX {
-            return;
+    fn count(&self, written: &Written, batch: &WriteBatch) {
+        for refused in written
+            .learning
+            .iter()
+            .filter_map(|said| said.as_ref().err())
+        {
+            tracing::debug!(%refused, "an event of a run was refused");
         }
-        self.write(batch).await;
+        self.arguments.handle.change(|progress| {
+            for (outcome, record) in written.outcomes.iter().zip(&batch.records) {
+                match outcome {
+                    WriteOutcome::Inserted { id } => {
+                        progress.inserted += 1;
+                        progress.truncated += u64::from(record.text.len() > TEXT_BYTES_MAX);
+                        progress.unembedded += u64::from(written.waiting.contains(id));
+                    }
+                    WriteOutcome::Duplicate { .. } => progress.duplicates += 1,
+                    WriteOutcome::Rejected { why } => {
+                        tracing::warn!(%why, "a record was refused");
+                        progress.rejected += 1;
+                    }
+                }
+            }
+            progress.durable_seq = progress.durable_seq.max(self.sent);
+        });
     }
+}
 
-    /// Writes the cursor at the end, so that the next start resumes here.
-    async fn write_cursor(&mut self) {
-        let mut batch = std::mem::take(&mut self.ready);
-        batch.cursor = Some(self.reader.seen())
-            .filter(|seq| *seq > self.writing.sent())
-            .or(batch.cursor);
-        self.write(batch).await;
-    }
-
-    async fn write(&mut self, batch: Batch) {
-        let Self {
-            arguments, stopped, ..
-        } = self;
-        self.writing.write(batch, arguments, stopped).await;
-    }
+/// Waits before a retry; `None` where the relay was stopped meanwhile.
+pub(super) async fn pause(
+    stopped: &mut watch::Receiver<bool>,
+    error: &MemoryError,
+    wait: &mut Duration,
+) -> Option<()> {
+    tracing::warn!(%error, ?wait, "the relay tries again");
+    let over = tokio::time::timeout(*wait, stopped.wait_for(|stop| *stop))
+        .await
+        .is_ok();
+    *wait = (*wait * 2).min(RETRY_LONGEST);
+    (!over).then_some(())
 }
 
 #[cfg(test)]

@@ -11,34 +11,23 @@ use super::arguments::MemoryEventRelayArguments;
 use super::decode::Event;
 use super::feed::Reader;
 use super::map::MapOutcome;
-use super::write::{RETRY_FIRST, pause};
+use super::pipeline::{RETRY_FIRST, pause};
 
 /// Events before the cursor that are checked to be those that were read.
 const CHECKED: u64 = 64;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Resumed {
-    /// Everything up to here is on disk.
-    pub(super) cursor: u64,
-    /// Events up to here may be stored already: duplicates are not embedded again.
-    pub(super) copies_until: u64,
-}
 
 /// The stored cursor, checked against the log; `None` where the relay was stopped first.
 pub(super) async fn resume(
     arguments: &MemoryEventRelayArguments,
     reader: &mut Reader,
     stopped: &mut watch::Receiver<bool>,
-) -> Option<Resumed> {
+) -> Option<u64> {
     let mut wait: Duration = RETRY_FIRST;
     loop {
         let stream = arguments.binding.stream.clone();
-        let found = arguments.with_engine(move |engine| {
-            let live = engine.stats().live;
-            (engine.cursor(&stream).unwrap_or_default(), live > 0)
-        });
+        let found = arguments.with_engine(move |engine| engine.cursor(&stream));
         match found.await {
-            Ok((left, any)) => return Some(checked(arguments, reader, left, any).await),
+            Ok(left) => return Some(checked(arguments, reader, left.unwrap_or_default()).await),
             Err(error) => {
                 arguments.handle.change(|progress| progress.retries += 1);
                 pause(stopped, &error, &mut wait).await?;
@@ -47,15 +36,9 @@ pub(super) async fn resume(
     }
 }
 
-/// The position to resume from, given the stored cursor and whether the store holds anything.
-async fn checked(
-    arguments: &MemoryEventRelayArguments,
-    reader: &mut Reader,
-    left: u64,
-    any: bool,
-) -> Resumed {
-    let latest = reader.latest().await.ok();
-    let cursor = match latest {
+/// The position to resume from, given the stored cursor.
+async fn checked(arguments: &MemoryEventRelayArguments, reader: &mut Reader, left: u64) -> u64 {
+    match reader.latest().await.ok() {
         _ if left == 0 => 0,
         Some(latest) if latest < left => {
             tracing::warn!(
@@ -66,13 +49,6 @@ async fn checked(
             0
         }
         _ => rewritten(arguments, reader, left).await.unwrap_or(left),
-    };
-    // Resumed at the cursor, or with an empty store, there are no duplicates.
-    let again = any && (left == 0 || cursor < left);
-    let copies_until = if again { latest.unwrap_or(u64::MAX) } else { 0 };
-    Resumed {
-        cursor,
-        copies_until,
     }
 }
 

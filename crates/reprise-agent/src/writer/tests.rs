@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use reprise_engine::{Engine, ForgetSelector};
+use reprise_engine::{Engine, ForgetSelector, Written};
 use reprise_simulation::SimDisk;
 use reprise_types::{MemoryError, NewRecord, WriteOutcome};
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
-use super::{Observed, answer};
+use super::{Asked, answer};
 use crate::MemoryService;
 use crate::testing::{Bench, ada, note};
 
@@ -152,22 +152,33 @@ async fn each_request_of_a_group_hears_of_its_own_records() {
     let full = MemoryError::Storage {
         message: "the disk is full".into(),
     };
-    let observed = Observed::failed(vec![outcome(), outcome(), outcome()], full);
-    let (replies, answers): (Vec<_>, Vec<_>) = [2, 2, 1, 0]
-        .map(|count| {
+    let written = Written {
+        outcomes: vec![outcome(), outcome(), outcome()],
+        ..Written::default()
+    };
+    let (asked, answers): (Vec<_>, Vec<_>) = [2, 2, 1, 0]
+        .map(|records| {
             let (reply, answer) = oneshot::channel();
-            ((count, reply.into()), answer)
+            let said = 0;
+            (
+                Asked {
+                    records,
+                    said,
+                    reply,
+                },
+                answer,
+            )
         })
         .into_iter()
         .unzip();
-    answer(observed, replies);
+    answer(written, Some(&full), asked);
     let mut said = Vec::new();
     for answer in answers {
         said.push(
             answer
                 .await
                 .unwrap()
-                .map(|own| own.len())
+                .map(|own| own.outcomes.len())
                 .map_err(|e| e.to_string()),
         );
     }

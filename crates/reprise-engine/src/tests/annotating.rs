@@ -51,7 +51,7 @@ fn sorted(recall: &Recall) -> Vec<&str> {
 }
 
 #[test]
-fn a_tag_filter_admits_what_has_every_tag_now_or_had_it_then() {
+pub(super) fn a_tag_filter_admits_what_has_every_tag_now_or_had_it_then() {
     let mut bench = Bench::new();
     let ids = inserted(&bench.keep(vec![
         tagged("a", &["Rust", "error handling"]),
@@ -93,7 +93,7 @@ fn a_tag_filter_admits_what_has_every_tag_now_or_had_it_then() {
 }
 
 #[test]
-fn a_receipt_answers_to_its_tag_and_its_id_alone() {
+pub(super) fn a_receipt_answers_to_its_tag_and_its_id_alone() {
     let mut bench = Bench::new();
     let mut receipt = record("r", "Published record in the global store", 1, "s");
     receipt.tags = vec![MemoryRecord::RECEIPT.to_owned()];
@@ -122,7 +122,7 @@ fn a_receipt_answers_to_its_tag_and_its_id_alone() {
 }
 
 #[test]
-fn what_is_said_survives_every_way_to_start_and_goes_with_the_forgotten() {
+pub(super) fn what_is_said_survives_every_way_to_start_and_goes_with_the_forgotten() {
     let mut bench = Bench::new();
     let ids = inserted(&bench.keep(week()));
     bench.tag(ids[0], &["race"]);
@@ -161,7 +161,7 @@ fn what_is_said_survives_every_way_to_start_and_goes_with_the_forgotten() {
 }
 
 #[test]
-fn a_correction_takes_the_links_over_even_when_what_it_corrects_is_forgotten() {
+pub(super) fn a_correction_takes_the_links_over_even_when_what_it_corrects_is_forgotten() {
     let mut bench = Bench::new();
     let ids = inserted(&bench.keep(week()));
     bench.link(ids[0], ids[2], "fixed-by");
@@ -183,7 +183,7 @@ fn a_correction_takes_the_links_over_even_when_what_it_corrects_is_forgotten() {
 }
 
 #[test]
-fn links_are_made_once_and_taken_back() {
+pub(super) fn links_are_made_once_and_taken_back() {
     let mut bench = Bench::new();
     let ids = inserted(&bench.keep(week()));
     assert!(bench.link(ids[0], ids[1], "Caused By"));
@@ -204,7 +204,7 @@ fn links_are_made_once_and_taken_back() {
 }
 
 #[test]
-fn one_tag_is_merged_into_another_on_every_live_record_that_has_it() {
+pub(super) fn one_tag_is_merged_into_another_on_every_live_record_that_has_it() {
     let mut bench = Bench::new();
     let many: Vec<NewRecord> = (0..700)
         .map(|n| tagged(&n.to_string(), &["rs", "keep"]))

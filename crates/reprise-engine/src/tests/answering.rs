@@ -38,7 +38,7 @@ fn heard(question: &str) -> RecallRequest {
 }
 
 #[test]
-fn a_prompt_is_no_answer_and_leads_to_what_followed_it() {
+pub(super) fn a_prompt_is_no_answer_and_leads_to_what_followed_it() {
     let question = "why is the checkout total wrong with a coupon";
     let said = "The sum counted each coupon once per line of the cart, so it came off twice.";
     let mut bench = Bench::new();
@@ -70,7 +70,7 @@ fn a_prompt_is_no_answer_and_leads_to_what_followed_it() {
 }
 
 #[test]
-fn a_question_asked_before_is_no_rival_of_its_answer() {
+pub(super) fn a_question_asked_before_is_no_rival_of_its_answer() {
     let question = "which port does the staging proxy use";
     let fact = record("fact", "The staging proxy listens on port 8443", 0, "notes");
     let alone = |prompts: usize| {
@@ -96,7 +96,7 @@ fn a_question_asked_before_is_no_rival_of_its_answer() {
 }
 
 #[test]
-fn a_prompt_that_repeats_a_word_is_no_answer_to_itself() {
+pub(super) fn a_prompt_that_repeats_a_word_is_no_answer_to_itself() {
     let mut bench = Bench::new();
     others(&mut bench);
     let text = "The parser is the old parser: a parser that has no parser tests, the parser \
@@ -110,7 +110,7 @@ fn a_prompt_that_repeats_a_word_is_no_answer_to_itself() {
 }
 
 #[test]
-fn what_others_published_has_a_place_beside_four_lines_of_ones_own() {
+pub(super) fn what_others_published_has_a_place_beside_four_lines_of_ones_own() {
     let mut bench = Bench::new();
     others(&mut bench);
     let told = (0..5).map(|n| {
@@ -150,7 +150,7 @@ fn what_others_published_has_a_place_beside_four_lines_of_ones_own() {
 }
 
 #[test]
-fn a_line_that_stands_in_another_is_shown_once() {
+pub(super) fn a_line_that_stands_in_another_is_shown_once() {
     let mut bench = Bench::new();
     others(&mut bench);
     let short = "The staging proxy listens on port 8441";
@@ -171,7 +171,7 @@ fn a_line_that_stands_in_another_is_shown_once() {
 }
 
 #[test]
-fn a_turn_that_asks_and_tells_may_answer_and_one_that_only_asks_does_not() {
+pub(super) fn a_turn_that_asks_and_tells_may_answer_and_one_that_only_asks_does_not() {
     let mut bench = Bench::new();
     others(&mut bench);
     bench.keep(vec![
@@ -196,7 +196,7 @@ fn a_turn_that_asks_and_tells_may_answer_and_one_that_only_asks_does_not() {
 }
 
 #[test]
-fn a_prompt_that_tells_may_answer() {
+pub(super) fn a_prompt_that_tells_may_answer() {
     let mut bench = Bench::new();
     others(&mut bench);
     bench.keep(vec![prompt(
@@ -218,7 +218,7 @@ fn a_prompt_that_tells_may_answer() {
 }
 
 #[test]
-fn nothing_is_shown_where_nothing_is_likely_and_little_where_one_thing_is_certain() {
+pub(super) fn nothing_is_shown_where_nothing_is_likely_and_little_where_one_thing_is_certain() {
     let mut bench = Bench::new();
     others(&mut bench);
     bench.keep(vec![record(
@@ -242,7 +242,7 @@ fn nothing_is_shown_where_nothing_is_likely_and_little_where_one_thing_is_certai
 }
 
 #[test]
-fn near_in_words_alone_is_related_and_not_likely() {
+pub(super) fn near_in_words_alone_is_related_and_not_likely() {
     let mut bench = Bench::new();
     others(&mut bench);
     let mut olga = record("olga", "Olga moved to the search team", 0, "n");
@@ -258,7 +258,7 @@ fn near_in_words_alone_is_related_and_not_likely() {
 }
 
 #[test]
-fn a_time_that_is_named_is_a_filter() {
+pub(super) fn a_time_that_is_named_is_a_filter() {
     let mut bench = Bench::new();
     let mut on = |external: &str, text: &str, day: &str| {
         let mut new = record(external, text, 0, "n");
@@ -315,7 +315,7 @@ fn a_time_that_is_named_is_a_filter() {
 }
 
 #[test]
-fn what_is_over_answers_no_more_tended_or_not() {
+pub(super) fn what_is_over_answers_no_more_tended_or_not() {
     let mut bench = Bench::new();
     let mut offer = record("offer", "The hotel offer costs 80 euros a night", 0, "n");
     offer.details = Some(json!({"type": "note", "expires_at": "2026-02-18T11:00:00Z"}));
@@ -328,7 +328,7 @@ fn what_is_over_answers_no_more_tended_or_not() {
 }
 
 #[test]
-fn a_number_of_an_issue_is_certain_whatever_is_asked_of_it() {
+pub(super) fn a_number_of_an_issue_is_certain_whatever_is_asked_of_it() {
     let mut bench = Bench::new();
     others(&mut bench);
     bench.keep(vec![record(
@@ -348,7 +348,7 @@ fn a_number_of_an_issue_is_certain_whatever_is_asked_of_it() {
 }
 
 #[test]
-fn use_is_shown_by_what_is_said_after() {
+pub(super) fn use_is_shown_by_what_is_said_after() {
     let mut bench = Bench::new();
     others(&mut bench);
     let text = "The checkout total is wrong where a coupon is counted per line, see rounding.rs";
@@ -364,7 +364,7 @@ fn use_is_shown_by_what_is_said_after() {
 }
 
 #[test]
-fn a_run_that_tells_no_step_crowds_neither_answers_nor_lists() {
+pub(super) fn a_run_that_tells_no_step_crowds_neither_answers_nor_lists() {
     let mut bench = Bench::new();
     others(&mut bench);
     let question = "how was the coupon rounding put right";
@@ -415,7 +415,7 @@ fn a_run_that_tells_no_step_crowds_neither_answers_nor_lists() {
 }
 
 #[test]
-fn what_is_plainly_asked_for_comes_before_what_is_as_near() {
+pub(super) fn what_is_plainly_asked_for_comes_before_what_is_as_near() {
     let mut bench = Bench::new();
     others(&mut bench);
     let told = "The backup of the cart database goes to the second disk each night";
@@ -443,7 +443,7 @@ fn what_is_plainly_asked_for_comes_before_what_is_as_near() {
 }
 
 #[test]
-fn a_filter_of_types_admits_what_a_person_calls_so() {
+pub(super) fn a_filter_of_types_admits_what_a_person_calls_so() {
     let mut bench = Bench::new();
     bench.keep(vec![
         record("note", "The deploy needs a key", 0, ""),
@@ -480,7 +480,7 @@ fn a_filter_of_types_admits_what_a_person_calls_so() {
 
 /// Beside the question, and no answer: about somebody else, or without the number asked for.
 #[test]
-fn a_near_miss_is_related_and_not_likely() {
+pub(super) fn a_near_miss_is_related_and_not_likely() {
     let mut bench = Bench::new();
     others(&mut bench);
     bench.keep(vec![record(
@@ -514,7 +514,7 @@ fn a_near_miss_is_related_and_not_likely() {
 }
 
 #[test]
-fn what_a_run_left_answers_where_any_of_its_records_does() {
+pub(super) fn what_a_run_left_answers_where_any_of_its_records_does() {
     let question = "fix the bug in the auth module";
     let score = |run: Option<&str>| {
         let mut bench = Bench::new();

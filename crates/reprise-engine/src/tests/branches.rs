@@ -1,10 +1,12 @@
 //! Branches: they begin as their parent was, go their own way, and come back once.
 
-use chrono::Duration;
-use reprise_types::limits::EXTERNAL_IDS_MAX;
-use reprise_types::{ExternalId, RecordId};
+use std::path::Path;
 
-use super::{Bench, inserted, record, week};
+use reprise_simulation::SimDisk;
+use reprise_store::Disk as _;
+use reprise_types::limits::EXTERNAL_IDS_MAX;
+
+use super::*;
 use crate::{EngineError, ForgetSelector, Merged};
 
 fn forked(parent: &mut Bench, ago: i64) -> Bench {
@@ -28,7 +30,7 @@ fn ids_of(bench: &mut Bench) -> Vec<RecordId> {
 }
 
 #[test]
-fn a_branch_begins_as_its_parent_was_and_neither_sees_the_other() {
+pub(super) fn a_branch_begins_as_its_parent_was_and_neither_sees_the_other() {
     let mut parent = Bench::new();
     let first = inserted(&parent.keep(week()));
     let now = parent.now;
@@ -60,7 +62,7 @@ fn a_branch_begins_as_its_parent_was_and_neither_sees_the_other() {
 }
 
 #[test]
-fn what_was_forgotten_is_in_no_branch_not_even_of_the_past() {
+pub(super) fn what_was_forgotten_is_in_no_branch_not_even_of_the_past() {
     let mut parent = Bench::new();
     let ids = inserted(&parent.keep(week()));
     let now = parent.now;
@@ -87,7 +89,7 @@ fn what_was_forgotten_is_in_no_branch_not_even_of_the_past() {
 }
 
 #[test]
-fn a_merge_brings_what_is_new_once() {
+pub(super) fn a_merge_brings_what_is_new_once() {
     let mut parent = Bench::new();
     let ids = inserted(&parent.keep(week()));
     let mut branch = forked(&mut parent, 0);
@@ -135,7 +137,7 @@ fn a_merge_brings_what_is_new_once() {
 }
 
 #[test]
-fn what_a_merge_is_refused_is_told_apart_from_what_was_known() {
+pub(super) fn what_a_merge_is_refused_is_told_apart_from_what_was_known() {
     let mut parent = Bench::new();
     parent.keep(week());
     let mut branch = forked(&mut parent, 0);
@@ -152,10 +154,49 @@ fn what_a_merge_is_refused_is_told_apart_from_what_was_known() {
 }
 
 #[test]
-fn only_an_empty_memory_becomes_a_branch() {
+pub(super) fn only_an_empty_memory_becomes_a_branch() {
     let (mut parent, mut other) = (Bench::new(), Bench::new());
     parent.keep(week());
     other.keep(week());
     let refused = parent.engine().fork_into(other.engine(), "fork/ada", None);
     assert!(matches!(refused, Err(EngineError::BranchNotEmpty)));
+}
+
+#[test]
+pub(super) fn a_clone_is_a_branch_without_a_byte_copied_unless_something_forgotten_is_in_the_file()
+{
+    let disk = SimDisk::new();
+    let open = |path: &str| {
+        let now = parse_timestamp("2026-02-16T09:00:00Z").unwrap();
+        let options = EngineOptions::new(DIMENSIONS as u16, 42, now);
+        Engine::open(Arc::new(disk.clone()), Path::new(path), &options)
+            .unwrap()
+            .0
+    };
+    let now = parse_timestamp("2026-02-16T09:00:01Z").unwrap();
+    let mut parent = open("/m/ada.rvf");
+    let ids = inserted(&parent.observe(week(), None, now).unwrap());
+    parent
+        .forget(&ForgetSelector::Id(ids[6]), "asked", now)
+        .unwrap();
+    let path = Path::new("/m/ada+try.rvf");
+    assert!(
+        !parent.clone_to(path).unwrap(),
+        "it would have what was forgotten"
+    );
+    assert_eq!(disk.identity(path).unwrap(), None);
+    parent.compact().unwrap();
+    assert!(parent.clone_to(path).unwrap());
+    let mut branch = open("/m/ada+try.rvf");
+    assert_eq!(branch.be_branch("fork/ada").unwrap(), 6);
+    assert_eq!(branch.cursor("fork/ada"), Some(parent.log.seq().0));
+    let new = vec![record("new", "tried out in the branch", 1, "wed")];
+    branch.observe(new, None, now).unwrap();
+    parent
+        .observe(vec![record("own", "went on at home", 1, "wed")], None, now)
+        .unwrap();
+    let diff = parent.snapshot().diff(&branch.snapshot());
+    assert_eq!((diff.added.len(), diff.missing.len()), (1, 1));
+    assert!(branch.check().unwrap().is_sound() && parent.check().unwrap().is_sound());
+    assert!(parent.clone_to(path).is_err(), "there is a memory already");
 }

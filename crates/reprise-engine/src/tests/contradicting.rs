@@ -42,7 +42,7 @@ fn scores(recall: &Recall) -> Vec<(RecordId, u32)> {
 }
 
 #[test]
-fn of_two_that_contradict_each_other_the_newer_stands_directly_above_the_older() {
+pub(super) fn of_two_that_contradict_each_other_the_newer_stands_directly_above_the_older() {
     let (mut bench, [old, new, _]) = disputed();
     let before = bench.ask(ASKED, 0);
     let first = ["t-30", "page", "t-90"];
@@ -98,7 +98,7 @@ fn of_two_that_contradict_each_other_the_newer_stands_directly_above_the_older()
 }
 
 #[test]
-fn the_newest_of_several_stands_first_and_what_was_said_of_a_pair_ends_with_it() {
+pub(super) fn the_newest_of_several_stands_first_and_what_was_said_of_a_pair_ends_with_it() {
     let (mut bench, [old, new, newest]) = disputed();
     let now = bench.now;
     let pairs = [(old, new), (old, newest), (new, newest)];
@@ -138,7 +138,7 @@ fn the_newest_of_several_stands_first_and_what_was_said_of_a_pair_ends_with_it()
 }
 
 #[test]
-fn of_one_record_eight_newer_ones_are_noted_and_in_one_call_no_more() {
+pub(super) fn of_one_record_eight_newer_ones_are_noted_and_in_one_call_no_more() {
     let mut bench = Bench::new();
     let kept = (0..10).map(|n| {
         let text = format!("The timeout of the login page is {n} seconds");
@@ -154,7 +154,7 @@ fn of_one_record_eight_newer_ones_are_noted_and_in_one_call_no_more() {
 }
 
 #[test]
-fn who_says_that_two_are_different_is_heeded_at_once_and_later() {
+pub(super) fn who_says_that_two_are_different_is_heeded_at_once_and_later() {
     let now = parse_timestamp("2026-02-16T09:00:00Z").unwrap();
     let disk = SimDisk::new();
     let options = EngineOptions::new(DIMENSIONS as u16, 42, now);
@@ -185,7 +185,7 @@ fn who_says_that_two_are_different_is_heeded_at_once_and_later() {
 }
 
 #[test]
-fn what_contradicts_an_answer_pushes_nothing_out_of_the_first_ten() {
+pub(super) fn what_contradicts_an_answer_pushes_nothing_out_of_the_first_ten() {
     let mut bench = Bench::new();
     let mut kept = vec![record(
         "t-30",

@@ -30,7 +30,7 @@ fn correction(of: RecordId, text: &str) -> NewRecord {
 }
 
 #[test]
-fn a_correction_takes_the_names_over_and_the_first_text_stays_known() {
+pub(super) fn a_correction_takes_the_names_over_and_the_first_text_stays_known() {
     let mut bench = Bench::new();
     let mut first = record("a", "one", 1, "s");
     let request = ExternalId::new(ExternalId::REQUEST, "first");
@@ -70,7 +70,7 @@ fn a_correction_takes_the_names_over_and_the_first_text_stays_known() {
 }
 
 #[test]
-fn an_update_replaces_what_it_does_not_say_and_nothing_else() {
+pub(super) fn an_update_replaces_what_it_does_not_say_and_nothing_else() {
     let mut bench = Bench::new();
     let update = |text: &str| {
         let mut new = record("a", text, 1, "s");
@@ -112,7 +112,7 @@ fn an_update_replaces_what_it_does_not_say_and_nothing_else() {
 }
 
 #[test]
-fn a_bare_text_that_was_learned_is_not_kept_again() {
+pub(super) fn a_bare_text_that_was_learned_is_not_kept_again() {
     let mut bench = Bench::new();
     let bare = |text: &str| {
         let mut new = record("", text, 1, "");
@@ -144,7 +144,7 @@ fn a_bare_text_that_was_learned_is_not_kept_again() {
 }
 
 #[test]
-fn a_merge_carries_corrections_and_vectors_and_is_done_once() {
+pub(super) fn a_merge_carries_corrections_and_vectors_and_is_done_once() {
     let mut parent = Bench::new();
     let first = inserted(&only(&mut parent, record("a", "one", 1, "s")));
     let folder = tempfile::tempdir().unwrap();

@@ -116,7 +116,8 @@ const WRITES: [(&str, Write); 18] = [
     }),
     ("step", |desk| {
         let used = [desk.ids[0]];
-        desk.engine.step_run("under way", "act", &used, desk.now)
+        desk.engine
+            .say_of_run(super::learning::step("under way", &used), desk.now)
     }),
     ("end", |desk| {
         desk.engine.end_run(&ending("under way"), desk.now)

@@ -5,7 +5,7 @@ use crate::ForgetSelector;
 use reprise_types::{Degraded, Embedding, MemoryFilter, RejectReason, Verdict};
 
 #[test]
-fn what_resonates_comes_first_and_says_why() {
+pub(super) fn what_resonates_comes_first_and_says_why() {
     let mut bench = Bench::new();
     inserted(&bench.keep(week()));
     let recall = bench.ask("a bug in the auth module", 0);
@@ -36,7 +36,7 @@ fn what_resonates_comes_first_and_says_why() {
 }
 
 #[test]
-fn other_words_are_doubted_by_meaning_alone() {
+pub(super) fn other_words_are_doubted_by_meaning_alone() {
     let mut bench = Bench::new();
     let others = (0..210).map(|n| {
         let text = format!("Ticket {n} was closed on the same day");
@@ -62,7 +62,7 @@ fn other_words_are_doubted_by_meaning_alone() {
 }
 
 #[test]
-fn the_only_record_is_an_answer_where_it_is_near_alone() {
+pub(super) fn the_only_record_is_an_answer_where_it_is_near_alone() {
     let mut bench = Bench::new();
     inserted(&bench.keep(vec![record("fact", "The boiler loses pressure", 0, "home")]));
     let verdict = |bench: &mut Bench, cosine| in_other_words(bench, cosine).verdict;
@@ -84,7 +84,7 @@ fn in_other_words(bench: &mut Bench, cosine: f32) -> Recall {
 }
 
 #[test]
-fn a_chat_does_not_bury_the_lesson_that_answers() {
+pub(super) fn a_chat_does_not_bury_the_lesson_that_answers() {
     let lesson = |text: &str, axis| {
         let mut lesson = record(text, text, axis, "lessons");
         lesson.kind = MemoryKind::Finding;
@@ -132,7 +132,7 @@ fn a_chat_does_not_bury_the_lesson_that_answers() {
 }
 
 #[test]
-fn stats_say_what_form_the_records_have() {
+pub(super) fn stats_say_what_form_the_records_have() {
     let mut bench = Bench::new();
     let mut records: Vec<NewRecord> = (0..4)
         .map(|n| record(&format!("c{n}"), "two words", 1, "chat"))
@@ -158,7 +158,7 @@ fn stats_say_what_form_the_records_have() {
 }
 
 #[test]
-fn a_second_copy_is_a_duplicate_and_changes_nothing() {
+pub(super) fn a_second_copy_is_a_duplicate_and_changes_nothing() {
     let mut bench = Bench::new();
     let ids = inserted(&bench.keep(week()));
     let bytes = std::fs::metadata(bench.path()).unwrap().len();
@@ -180,7 +180,7 @@ fn a_second_copy_is_a_duplicate_and_changes_nothing() {
 }
 
 #[test]
-fn a_bad_record_is_refused_alone() {
+pub(super) fn a_bad_record_is_refused_alone() {
     let mut bench = Bench::new();
     let mut bad = record("bad", "text", 0, "s");
     bad.embedding = Some(Embedding::new(space(), vec![f32::NAN; DIMENSIONS]));
@@ -218,7 +218,7 @@ fn a_bad_record_is_refused_alone() {
 }
 
 #[test]
-fn without_a_query_vector_words_answer_and_say_so() {
+pub(super) fn without_a_query_vector_words_answer_and_say_so() {
     let mut bench = Bench::new();
     bench.keep(week());
     let recall = bench.ask_with(&RecallRequest::new("Lisbon hotels"), None);
@@ -241,7 +241,7 @@ fn without_a_query_vector_words_answer_and_say_so() {
 }
 
 #[test]
-fn unembedded_records_are_found_by_words_and_embedded_later() {
+pub(super) fn unembedded_records_are_found_by_words_and_embedded_later() {
     let mut bench = Bench::new();
     let mut bare = record("bare", "the tangerine protocol", 5, "s");
     bare.embedding = None;
@@ -271,7 +271,7 @@ fn unembedded_records_are_found_by_words_and_embedded_later() {
 }
 
 #[test]
-fn the_forgotten_never_answer_and_never_come_back() {
+pub(super) fn the_forgotten_never_answer_and_never_come_back() {
     let mut bench = Bench::new();
     bench.keep(week());
     let now = bench.now;
@@ -322,7 +322,7 @@ fn the_forgotten_never_answer_and_never_come_back() {
 }
 
 #[test]
-fn a_correction_replaces_what_it_corrects() {
+pub(super) fn a_correction_replaces_what_it_corrects() {
     let mut bench = Bench::new();
     let old = inserted(&bench.keep(vec![record("old", "the port is 8080", 3, "s")]))[0];
     let before = bench.now;
@@ -337,7 +337,7 @@ fn a_correction_replaces_what_it_corrects() {
 }
 
 #[test]
-fn an_answer_about_the_past_is_the_answer_of_the_past() {
+pub(super) fn an_answer_about_the_past_is_the_answer_of_the_past() {
     let mut bench = Bench::new();
     let mut answers = Vec::new();
     for record in week() {
@@ -355,7 +355,7 @@ fn an_answer_about_the_past_is_the_answer_of_the_past() {
 }
 
 #[test]
-fn the_forgotten_do_not_answer_about_the_past_either() {
+pub(super) fn the_forgotten_do_not_answer_about_the_past_either() {
     let mut bench = Bench::new();
     bench.keep(week());
     let before = bench.now;
@@ -373,7 +373,7 @@ fn the_forgotten_do_not_answer_about_the_past_either() {
 }
 
 #[test]
-fn filters_and_limits_hold() {
+pub(super) fn filters_and_limits_hold() {
     let mut bench = Bench::new();
     bench.keep(week());
     let mut request = RecallRequest::new("auth");
@@ -411,7 +411,7 @@ fn filters_and_limits_hold() {
 }
 
 #[test]
-fn one_telling_of_a_thing_is_enough() {
+pub(super) fn one_telling_of_a_thing_is_enough() {
     let mut bench = Bench::new();
     bench.keep(vec![
         record("a", "deploy to staging", 1, "s"),
@@ -422,7 +422,7 @@ fn one_telling_of_a_thing_is_enough() {
 }
 
 #[test]
-fn a_reason_is_one_plain_line_of_what_speaks_for_a_record() {
+pub(super) fn a_reason_is_one_plain_line_of_what_speaks_for_a_record() {
     let mut bench = Bench::new();
     let mut told = week();
     told.push(record(

@@ -4,11 +4,12 @@
 use std::path::Path;
 
 use super::*;
-use crate::{EngineError, ForgetSelector};
+use crate::{EngineError, ForgetSelector, LinkEnd, RunTurn};
 use reprise_simulation::{Crash, SimDisk};
 use reprise_store::Verify;
 use reprise_types::{
     Credit, Embedding, LearningEngine, Receipt, Revision, RunBeginning, RunEnding, RunOutcome,
+    RunStep,
 };
 
 fn query(axis: usize, nudge: f32) -> Embedding {
@@ -263,6 +264,17 @@ fn a_receipt_is_remembered_over_a_close_and_credit_outside_it_is_refused() {
     assert_eq!(bench.engine().learning().status().records, 1);
 }
 
+pub(super) fn step(run_id: &str, used: &[RecordId]) -> RunTurn {
+    let step = RunStep {
+        run_id: run_id.to_owned(),
+        action: "act".to_owned(),
+        used: used.to_vec(),
+        result: None,
+    };
+    let result = used.first().copied().map(LinkEnd::Kept);
+    RunTurn::Step { step, result }
+}
+
 /// Everything that learning writes, one act after the other; answers the digest after each.
 fn acts(engine: &mut Engine) -> Vec<Result<String, EngineError>> {
     let mut now = parse_timestamp("2026-02-16T09:00:00Z").unwrap();
@@ -288,7 +300,7 @@ fn acts(engine: &mut Engine) -> Vec<Result<String, EngineError>> {
                 None => Ok(()),
             },
             43 | 49 => engine.begin_run(&outcome(act, &[], 0.0).begin, now),
-            44 => engine.step_run("run-43", "look", &ids[..1], now),
+            44 => engine.say_of_run(step("run-43", &ids[..1]), now),
             45 => {
                 let mut ending = outcome(43, &ids[1..2], 0.0).end;
                 ending.run_id = "run-43".to_owned();

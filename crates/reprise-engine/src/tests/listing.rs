@@ -27,7 +27,7 @@ fn names(page: &Page) -> Vec<&str> {
 }
 
 #[test]
-fn pages_go_by_when_it_happened_and_survive_what_is_written_between_them() {
+pub(super) fn pages_go_by_when_it_happened_and_survive_what_is_written_between_them() {
     let mut bench = Bench::new();
     let all = MemoryFilter::default();
     assert_eq!(page(&mut bench, &all, 2, None), Page::default());
@@ -72,7 +72,7 @@ fn pages_go_by_when_it_happened_and_survive_what_is_written_between_them() {
 type Change<'a> = &'a dyn Fn(&mut MemoryFilter);
 
 #[test]
-fn every_part_of_a_filter_narrows_and_says_when_it_leaves_nothing() {
+pub(super) fn every_part_of_a_filter_narrows_and_says_when_it_leaves_nothing() {
     let mut bench = Bench::new();
     let mut tagged = at("tagged", "2026-02-01T10:00:00Z");
     tagged.tags = vec!["project:shop".into(), "rust".into()];

@@ -138,7 +138,7 @@ const NAMED: [(&str, &str, &str); 26] = [
 ];
 
 #[test]
-fn what_is_named_letter_by_letter_comes_first_and_says_where_it_stands() {
+pub(super) fn what_is_named_letter_by_letter_comes_first_and_says_where_it_stands() {
     let mut bench = store();
     for round in 0..2 {
         for (question, external, field) in NAMED {
@@ -177,7 +177,7 @@ fn what_is_named_letter_by_letter_comes_first_and_says_where_it_stands() {
 }
 
 #[test]
-fn a_name_alone_is_answered_with_certainty_and_one_that_is_not_there_with_none() {
+pub(super) fn a_name_alone_is_answered_with_certainty_and_one_that_is_not_there_with_none() {
     let mut bench = store();
     let recall = bench.ask("#1268", 5);
     assert!(!recall.nothing_relevant && recall.results[0].score >= 0.9);
@@ -220,7 +220,7 @@ fn a_name_alone_is_answered_with_certainty_and_one_that_is_not_there_with_none()
 }
 
 #[test]
-fn ordinary_questions_are_ranked_as_before() {
+pub(super) fn ordinary_questions_are_ranked_as_before() {
     let mut bench = store();
     for question in [
         "routine work on the search and its tests",
@@ -244,7 +244,7 @@ fn ordinary_questions_are_ranked_as_before() {
 }
 
 #[test]
-fn a_time_in_a_question_counts_and_alone_it_decides() {
+pub(super) fn a_time_in_a_question_counts_and_alone_it_decides() {
     let mut bench = store();
     let calendar = Calendar {
         now: parse_timestamp("2026-02-18T12:00:00Z").unwrap(),
@@ -281,7 +281,7 @@ fn fields(found: &RetrievedMemory) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn an_event_of_the_store_is_a_time() {
+pub(super) fn an_event_of_the_store_is_a_time() {
     let mut bench = store();
     let mut release = record("release", "Release of version 3", 1, "s");
     release.timestamp = parse_timestamp("2019-06-20T12:00:00Z").ok();
@@ -342,7 +342,7 @@ fn an_event_of_the_store_is_a_time() {
 }
 
 #[test]
-fn odd_questions_are_answered_and_say_how_they_were_taken() {
+pub(super) fn odd_questions_are_answered_and_say_how_they_were_taken() {
     let mut bench = store();
     let mut notes = |question: &str, axis: Option<usize>| {
         let recall = bench.ask_with(&RecallRequest::new(question), axis);
@@ -385,7 +385,7 @@ fn odd_questions_are_answered_and_say_how_they_were_taken() {
 
 /// A date is that of a record, or that of what it tells; the numbers of one are no words.
 #[test]
-fn a_date_that_no_record_is_from_is_what_is_told() {
+pub(super) fn a_date_that_no_record_is_from_is_what_is_told() {
     let mut bench = store();
     let mut told = record("told", "The dentist is on the 2nd of November", 1, "s");
     let mut version = record(
@@ -429,7 +429,7 @@ fn a_date_that_no_record_is_from_is_what_is_told() {
 /// What is named is first whatever else is asked: an author in small letters, an issue in a long
 /// sentence, a word in capitals, a word that few records have, a title.
 #[test]
-fn names_are_certain_in_any_sentence() {
+pub(super) fn names_are_certain_in_any_sentence() {
     let mut bench = store();
     let mut more: Vec<NewRecord> = (0..24)
         .map(|n| {

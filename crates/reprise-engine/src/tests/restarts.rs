@@ -14,7 +14,7 @@ fn origin_of(bench: &mut Bench) -> IndexOrigin {
 }
 
 #[test]
-fn every_way_to_start_gives_the_same_answers() {
+pub(super) fn every_way_to_start_gives_the_same_answers() {
     let mut bench = Bench::new();
     bench.keep(week());
     let expected = bench.ask("fix the bug in the auth module", 0);
@@ -37,7 +37,7 @@ fn every_way_to_start_gives_the_same_answers() {
 }
 
 #[test]
-fn a_graph_grows_is_kept_and_changes_no_answer() {
+pub(super) fn a_graph_grows_is_kept_and_changes_no_answer() {
     let mut bench = Bench::new();
     bench.keep(week());
     let expected = bench.ask("fix the bug in the auth module", 0);
@@ -74,7 +74,7 @@ fn a_graph_grows_is_kept_and_changes_no_answer() {
 }
 
 #[test]
-fn cursors_move_with_the_records_and_only_forwards() {
+pub(super) fn cursors_move_with_the_records_and_only_forwards() {
     let mut bench = Bench::new();
     let now = bench.now;
     let cursor = |seq| Some(("events".to_owned(), seq));
@@ -95,7 +95,7 @@ fn cursors_move_with_the_records_and_only_forwards() {
 }
 
 #[test]
-fn a_clock_that_goes_backwards_changes_no_order() {
+pub(super) fn a_clock_that_goes_backwards_changes_no_order() {
     let mut bench = Bench::new();
     let early = inserted(&bench.keep(vec![record("a", "first", 0, "s")]))[0];
     bench.now -= Duration::days(400);
@@ -107,7 +107,7 @@ fn a_clock_that_goes_backwards_changes_no_order() {
 }
 
 #[test]
-fn a_reader_keeps_its_moment_through_writes_and_compaction() {
+pub(super) fn a_reader_keeps_its_moment_through_writes_and_compaction() {
     let mut bench = Bench::new();
     bench.keep(week());
     let snapshot = bench.engine().snapshot();
@@ -130,7 +130,7 @@ fn a_reader_keeps_its_moment_through_writes_and_compaction() {
 }
 
 #[test]
-fn readers_share_the_file_with_a_writer() {
+pub(super) fn readers_share_the_file_with_a_writer() {
     let mut bench = Bench::new();
     bench.keep(week());
     let mut options = EngineOptions::new(DIMENSIONS as u16, 1, bench.now);
@@ -145,7 +145,7 @@ fn readers_share_the_file_with_a_writer() {
 }
 
 #[test]
-fn damaged_codes_are_left_out_and_then_made_anew() {
+pub(super) fn damaged_codes_are_left_out_and_then_made_anew() {
     let mut bench = Bench::new();
     bench.keep(week());
     let expected = bench.ask("fix the bug in the auth module", 0);
@@ -185,7 +185,7 @@ fn bytes(bench: &mut Bench) -> u64 {
 }
 
 #[test]
-fn a_quiet_memory_is_checkpointed_for_what_is_worth_it_alone() {
+pub(super) fn a_quiet_memory_is_checkpointed_for_what_is_worth_it_alone() {
     let mut bench = Bench::new();
     bench.keep(texts(0..3));
     let mut before = bytes(&mut bench);
@@ -205,7 +205,7 @@ fn a_quiet_memory_is_checkpointed_for_what_is_worth_it_alone() {
 }
 
 #[test]
-fn a_memory_that_is_never_quiet_is_due_for_a_rewrite_which_leaves_a_checkpoint() {
+pub(super) fn a_memory_that_is_never_quiet_is_due_for_a_rewrite_which_leaves_a_checkpoint() {
     let mut bench = Bench::new();
     bench.keep(texts(0..16_000));
     assert!(!bench.engine().is_compaction_due());
@@ -227,7 +227,7 @@ fn a_memory_that_is_never_quiet_is_due_for_a_rewrite_which_leaves_a_checkpoint()
 }
 
 #[test]
-fn a_memory_that_every_command_closes_stays_small() {
+pub(super) fn a_memory_that_every_command_closes_stays_small() {
     let mut bench = Bench::new();
     for at in 0..400 {
         bench.keep(texts(at..at + 1));
@@ -243,7 +243,7 @@ fn a_memory_that_every_command_closes_stays_small() {
 }
 
 #[test]
-fn closing_after_a_small_write_appends_little_and_opens_the_same() {
+pub(super) fn closing_after_a_small_write_appends_little_and_opens_the_same() {
     let mut bench = Bench::new();
     let text = |n: u32| format!("what the build printed about module {} in run {n}", n % 97);
     let kept = |range: std::ops::Range<u32>| -> Vec<NewRecord> {

@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use reprise_types::limits::{IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX};
 use reprise_types::{
     Embedding, EmbeddingSpace, EndedRun, LearningEvent, RecallId, RecordId, Revision, RunBeginning,
-    RunEnding, RunOutcome, VectorError, check_unit_vector,
+    RunEnding, RunOutcome, RunStep, VectorError, check_unit_vector,
 };
 
 use super::Learning;
@@ -77,31 +77,36 @@ impl Learning {
             at: premises.now,
             query,
             recall_id: beginning.recall_id,
+            overheard: false,
         });
         Ok(events)
     }
 
-    pub fn step(
-        &self,
-        run_id: &str,
-        action: &str,
-        used: &[RecordId],
-        premises: Premises<'_>,
-    ) -> Result<Vec<LearningEvent>> {
+    pub fn step(&self, step: &RunStep, premises: Premises<'_>) -> Result<Vec<LearningEvent>> {
+        let RunStep {
+            run_id,
+            action,
+            used,
+            result,
+        } = step;
         let run = self.open_run(run_id)?;
         if run.steps >= STEPS_MAX {
             return Err(LearnError::TooManySteps {
-                run_id: run_id.to_owned(),
+                run_id: run_id.clone(),
                 limit: STEPS_MAX,
             });
         }
         self.check_used(run_id, run.recall_id, used, premises)?;
         let action = &action[..action.floor_char_boundary(ACTION_BYTES_MAX)];
+        if let Some(record) = result.filter(|result| !(premises.live)(*result)) {
+            return Err(LearnError::UnknownRecord { record });
+        }
         Ok(vec![LearningEvent::Stepped {
-            run_id: run_id.to_owned(),
+            run_id: run_id.clone(),
             at: premises.now,
             action: action.to_owned(),
-            used: used.to_vec(),
+            used: used.clone(),
+            result: *result,
         }])
     }
 

@@ -6,7 +6,7 @@ mod patterns;
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_types::{
     Credit, Embedding, EmbeddingSpace, FailKind, LearningEngine, LearningEvent, RecallId, Receipt,
-    RecordId, Revision, RunBeginning, RunEnding, RunOutcome, normalize,
+    RecordId, Revision, RunBeginning, RunEnding, RunOutcome, RunStep, normalize,
 };
 
 use super::*;
@@ -89,6 +89,15 @@ fn beginning(run: &str, query: Option<Embedding>) -> RunBeginning {
         run_id: run.to_owned(),
         query,
         recall_id: None,
+    }
+}
+
+fn step(run: &str, action: &str, used: &[RecordId]) -> RunStep {
+    RunStep {
+        run_id: run.to_owned(),
+        action: action.to_owned(),
+        used: used.to_vec(),
+        result: None,
     }
 }
 
@@ -267,14 +276,14 @@ fn a_run_is_begun_stepped_ended_once_and_in_order() {
         matches!(said, Err(LearnError::NotBegun { .. })),
         "end without begin"
     );
-    let said = with(0, |p| learning.step("r", "look", &[], p));
+    let said = with(0, |p| learning.step(&step("r", "look", &[]), p));
     assert!(matches!(said, Err(LearnError::NotBegun { .. })));
     begin(&mut learning, "r", question(0, 0), 1);
     let said = with(2, |p| learning.begin(&beginning("r", None), p));
     assert!(matches!(said, Err(LearnError::AlreadyBegun { .. })));
     let said = learning.revise("r", Revision::Approved, None, at(2));
     assert!(matches!(said, Err(LearnError::StillOpen { .. })));
-    let events = with(3, |p| learning.step("r", "look", &[id(4)], p));
+    let events = with(3, |p| learning.step(&step("r", "look", &[id(4)]), p));
     take(&mut learning, events);
     end(&mut learning, &ending("r", &[5], None), 4);
     assert_eq!(learning.open_runs(), 0);
@@ -285,7 +294,7 @@ fn a_run_is_begun_stepped_ended_once_and_in_order() {
         matches!(said, Err(LearnError::AlreadyEnded { .. })),
         "end twice"
     );
-    let said = with(5, |p| learning.step("r", "look", &[], p));
+    let said = with(5, |p| learning.step(&step("r", "look", &[]), p));
     assert!(
         matches!(said, Err(LearnError::AlreadyEnded { .. })),
         "steps after end"
@@ -343,9 +352,9 @@ fn runs_that_nobody_ends_stay_bounded_make_room_and_teach_nothing() {
     }
     assert_eq!(learning.open_runs(), OPEN_RUNS_MAX);
     let newest = (3 * OPEN_RUNS_MAX - 1).to_string();
-    let stepped = with(4_000, |p| learning.step(&newest, "goes on", &[], p));
+    let stepped = with(4_000, |p| learning.step(&step(&newest, "goes on", &[]), p));
     take(&mut learning, stepped);
-    let oldest = with(4_000, |p| learning.step("0", "goes on", &[], p));
+    let oldest = with(4_000, |p| learning.step(&step("0", "goes on", &[]), p));
     assert!(oldest.is_err(), "it made room");
     assert!(learning.sweep(at(4_000)).is_empty());
     let swept = learning.sweep(at(26 * 3600));
@@ -358,10 +367,10 @@ fn runs_that_nobody_ends_stay_bounded_make_room_and_teach_nothing() {
     let mut busy = Learning::new(usize::from(SIDE));
     begin(&mut busy, "r", question(0, 0), 0);
     for _ in 0..STEPS_MAX {
-        let events = with(1, |p| busy.step("r", "again", &[], p));
+        let events = with(1, |p| busy.step(&step("r", "again", &[]), p));
         take(&mut busy, events);
     }
-    let said = with(1, |p| busy.step("r", "again", &[], p));
+    let said = with(1, |p| busy.step(&step("r", "again", &[]), p));
     assert!(matches!(said, Err(LearnError::TooManySteps { .. })));
 }
 

@@ -1,8 +1,8 @@
 //! Learnings: taken out of a finished session, and told to whoever listens as Sunwell tells them.
 
-use reprise_engine::{Engine, Snapshot};
+use reprise_engine::{Engine, LinkEnd, NewLink, Snapshot, WriteBatch};
 use reprise_knowledge::{Learning, SunwellMemory, SunwellStats, learnings_of_session};
-use reprise_types::{MemoryFilter, RecordId, WayOut};
+use reprise_types::{MemoryFilter, RecordId, WayOut, WriteOutcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -74,11 +74,19 @@ impl Memory {
         }
         let now = self.now();
         let keep = move |engine: &mut Engine| -> Result<Vec<RecordId>, Problem> {
-            let mut ids = Vec::new();
+            let mut batch = WriteBatch::default();
             for (from, new) in found {
-                ids.extend(engine.distil(new, &[from], now)?);
+                let made = LinkEnd::New(batch.records.len());
+                let link = NewLink::distilled(made, LinkEnd::Kept(from));
+                batch.records.push(new);
+                batch.links.push(link);
             }
-            Ok(ids)
+            let outcomes = engine.write(batch, now)?.outcomes.into_iter();
+            let ids = outcomes.filter_map(|outcome| match outcome {
+                WriteOutcome::Inserted { id } => Some(id),
+                _ => None,
+            });
+            Ok(ids.collect())
         };
         let ids = self.with_engine(keep).await??;
         if !ids.is_empty() {

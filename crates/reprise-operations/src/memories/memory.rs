@@ -24,6 +24,8 @@ pub(super) struct WriteOptions {
     pub(super) intake: Intake,
     /// Whether a record that is known by its external ids and says something else is replaced.
     pub(super) updates: bool,
+    /// The records that the one record stands for: they are put behind it in the same commit.
+    pub(super) stands_for: Vec<RecordId>,
 }
 
 /// What operations run over. Cheap to clone.
@@ -71,6 +73,13 @@ impl Memory {
     #[must_use]
     pub fn keyed(mut self, key: Option<String>) -> Self {
         self.options.key = key.map(|key| Redactor::new().name_of(&key).into_owned());
+        self
+    }
+
+    /// The same for a record that stands for these.
+    #[must_use]
+    pub(crate) fn standing_for(mut self, ids: Vec<RecordId>) -> Self {
+        self.options.stands_for = ids;
         self
     }
 

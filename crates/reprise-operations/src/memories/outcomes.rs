@@ -1,6 +1,6 @@
 //! How runs went: what memory learns from.
 
-use reprise_engine::{Engine, Snapshot};
+use reprise_engine::{Engine, EngineError, LearnError, RunTurn, RunWrite, Snapshot, WriteBatch};
 use reprise_redact::Redactor;
 use reprise_types::{Credit, Embedding, FailKind, RecordId, RunBeginning, RunEnding, RunOutcome};
 
@@ -36,16 +36,23 @@ impl Memory {
         let asked = line.query.as_ref();
         let asked = asked.map(|asked| Redactor::new().redact_text(asked).text);
         let learn = move |engine: &mut Engine| -> Result<Learned, Problem> {
-            let said = run_outcome(engine, line, query, || fallback)?;
-            let known = match engine.outcome(&said, now) {
-                Err(error) if error.is_repetition() => 1,
-                done => done.map(|()| 0)?,
+            let run = Box::new(run_outcome(engine, line, query, || fallback)?);
+            let used = run.end.used.clone();
+            let turn = RunTurn::Outcome {
+                run,
+                leaves: is_named,
+                question: asked,
             };
-            let left = if is_named && known == 0 {
-                engine.leave_outcome(&said.end.run_id, asked.as_deref(), now)?
-            } else {
-                None
+            let batch = WriteBatch::of_run(RunWrite::told(now, turn));
+            let mut written = engine.write(batch, now)?;
+            let known = match written.learning.pop() {
+                Some(Err(LearnError::AlreadyEnded { .. })) => 1,
+                fate => fate
+                    .unwrap_or(Ok(()))
+                    .map(|()| 0)
+                    .map_err(EngineError::from)?,
             };
+            let left = written.waiting.pop();
             let status = engine.learning().status();
             let report = OutcomeReport {
                 learned: 1 - known,
@@ -56,7 +63,7 @@ impl Memory {
                 adapter_gate: status.adapter_gate,
                 cap: status.cap,
             };
-            Ok((report, said.end.used, left))
+            Ok((report, used, left))
         };
         let (report, ids, left) = self.with_engine(learn).await??;
         if let Some(left) = left {

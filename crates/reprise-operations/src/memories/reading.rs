@@ -30,8 +30,7 @@ impl Memories {
             };
             let id = self.recall_id();
             self.read(user, move |memory| {
-                let learner = memory.learner();
-                memory.recall(&request, Some(vector.parts()), id, learner.as_ref())
+                memory.recall(&request, Some(vector.parts()), id, memory.learning())
             })
             .await
         };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use reprise_engine::Engine;
+use reprise_engine::{Engine, LinkEnd, NewLink, WriteBatch};
 use reprise_knowledge::{Learning, restate};
 use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordBody, RecordId, WriteOutcome};
 use serde_json::{Map, Value};
@@ -110,7 +110,13 @@ impl Memory {
         } else {
             let span = spans::memory("create_memory", &self.user);
             let service = &self.all.service;
-            service.observe(&self.user, good).instrument(span).await?
+            let batch = WriteBatch {
+                links: self.links_behind(),
+                records: good,
+                ..WriteBatch::default()
+            };
+            let written = service.write(&self.user, batch).instrument(span);
+            written.await?.outcomes
         };
         if let [WriteOutcome::Duplicate { .. }] = outcomes[..] {
             self.refuse_others(named).await?;
@@ -143,6 +149,19 @@ impl Memory {
             self.tell_learnings(&ids).await;
         }
         Ok(report)
+    }
+
+    /// Of a record that stands for others: that it was made of them, and that they are behind it.
+    fn links_behind(&self) -> Vec<NewLink> {
+        let sources = self.options.stands_for.iter();
+        let links = sources.flat_map(|source| {
+            let (made, source) = (LinkEnd::New(0), LinkEnd::Kept(*source));
+            [
+                NewLink::distilled(made, source),
+                NewLink::retired(source, made),
+            ]
+        });
+        links.collect()
     }
 
     /// A request's name stands for what it first brought: with something else it is refused.

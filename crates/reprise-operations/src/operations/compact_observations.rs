@@ -1,7 +1,6 @@
 //! Making a long session's observations fewer (Story 3.8): old ones are put behind a summary of
 //! their own words, errors and decisions stay, and all of it can be taken back.
 
-use reprise_engine::Engine;
 use reprise_knowledge::{FramePlan, FrameRules, plan_frames};
 use reprise_types::RecordId;
 use reprise_types::limits::LIST_ITEMS_MAX;
@@ -133,11 +132,10 @@ async fn carry_out(memory: &Memory, plan: &FramePlan) -> Result<Vec<RecordId>, P
         record.provenance.source_refs = originals.map(RecordId::to_string).collect();
         // Each by a name of its own, where the request has one.
         let key = memory.key().map(|key| format!("{key} {}", summaries.len()));
-        let id = memory.clone().keyed(key).keep_new(record).await?;
-        let (now, gone) = (memory.now(), one.originals.clone());
-        let put_away = move |engine: &mut Engine| engine.stand_for(id, &gone, now).map(|()| gone);
-        let gone = memory.with_engine(put_away).await??;
-        memory.tell("updated", gone);
+        let keeping = memory.clone().keyed(key);
+        let keeping = keeping.standing_for(one.originals.clone());
+        let id = keeping.keep_new(record).await?;
+        memory.tell("updated", one.originals.clone());
         summaries.push(id);
     }
     Ok(summaries)

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use reprise_engine::Snapshot;
-use reprise_types::{RecordId, Revision};
+use reprise_types::{ChainStep, RecordId, Revision};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -142,6 +142,9 @@ pub struct Pattern {
     pub quality: f32,
     /// One of them.
     pub example_run: String,
+    /// The steps of the best of them, with what came of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chain: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -168,6 +171,15 @@ impl Operation for LearningReport {
                 t,
             };
             let patterns = learner.patterns().into_iter().take(PATTERNS_MAX);
+            let memory = engine.snapshot();
+            let step = |step: &ChainStep| {
+                let result = step.result.and_then(|id| memory.get(id)?.ok());
+                let line = result.and_then(|record| Some(record.text.lines().next()?.to_owned()));
+                line.map_or_else(
+                    || step.action.clone(),
+                    |line| format!("{}: {line}", step.action),
+                )
+            };
             Report {
                 on: status.on,
                 runs: status.runs,
@@ -184,7 +196,8 @@ impl Operation for LearningReport {
                     .map(|it| Pattern {
                         runs: it.runs as u64,
                         quality: it.quality,
-                        example_run: it.example_run.clone(),
+                        chain: it.chain.iter().map(step).collect(),
+                        example_run: it.example_run,
                     })
                     .collect(),
             }

@@ -3,8 +3,8 @@
 //! Their vectors are not records' vectors: they are stored in the body, not in `VEC_SEG`.
 
 use reprise_types::{
-    AdapterWeights, Credit, Embedding, EndedRun, Expected, FailKind, LearningEvent, RecallId,
-    Receipt, RecordId, Revision,
+    AdapterWeights, ChainStep, Consolidation, Credit, Embedding, EndedRun, Expected, FailKind,
+    LearningEvent, RecallId, Receipt, RecordId, Revision, RunPattern,
 };
 
 use super::fields::{instant, put_instant, put_space, space};
@@ -40,11 +40,13 @@ pub(super) fn put(out: &mut Vec<u8>, event: &LearningEvent) -> Option<u8> {
             at,
             query,
             recall_id,
+            overheard,
         } => {
             put_bytes(out, run_id.as_bytes());
             put_instant(out, *at);
             put_query(out, query.as_ref());
             put_recall(out, *recall_id);
+            out.extend(overheard.then_some(1));
             BEGUN
         }
         LearningEvent::Stepped {
@@ -52,11 +54,13 @@ pub(super) fn put(out: &mut Vec<u8>, event: &LearningEvent) -> Option<u8> {
             at,
             action,
             used,
+            result,
         } => {
             put_bytes(out, run_id.as_bytes());
             put_instant(out, *at);
             put_bytes(out, action.as_bytes());
             put_records(out, used);
+            out.extend(result.iter().flat_map(|id| id.to_u128().to_le_bytes()));
             STEPPED
         }
         LearningEvent::Ended(ended) => {
@@ -80,10 +84,14 @@ pub(super) fn put(out: &mut Vec<u8>, event: &LearningEvent) -> Option<u8> {
             put_instant(out, *at);
             ABANDONED
         }
-        LearningEvent::Consolidated(weights) => {
+        LearningEvent::Consolidated(done) => {
+            let weights = &done.weights;
             put_varint(out, weights.runs);
             for numbers in [&weights.down, &weights.up, &weights.fisher] {
                 put_numbers(out, numbers);
+            }
+            if !done.patterns.is_empty() {
+                put_patterns(out, &done.patterns);
             }
             CONSOLIDATED
         }
@@ -116,12 +124,18 @@ pub(super) fn decode(kind: u8, body: &[u8]) -> Option<LearningEvent> {
             at: instant(r)?,
             query: query(r)?,
             recall_id: recall(r)?,
+            // Older entries end here, as do the steps and the fits below.
+            overheard: r.remaining() > 0 && r.u8()? != 0,
         },
         STEPPED => LearningEvent::Stepped {
             run_id: r.string()?,
             at: instant(r)?,
             action: r.string()?,
             used: records(r)?,
+            result: match r.remaining() {
+                0 => None,
+                _ => Some(RecordId::from_u128(r.u128()?)),
+            },
         },
         ENDED => LearningEvent::Ended(Box::new(ended(r)?)),
         REVISED => LearningEvent::Revised {
@@ -134,11 +148,17 @@ pub(super) fn decode(kind: u8, body: &[u8]) -> Option<LearningEvent> {
             run_id: r.string()?,
             at: instant(r)?,
         },
-        CONSOLIDATED => LearningEvent::Consolidated(Box::new(AdapterWeights {
-            runs: r.varint()?,
-            down: numbers(r)?,
-            up: numbers(r)?,
-            fisher: numbers(r)?,
+        CONSOLIDATED => LearningEvent::Consolidated(Box::new(Consolidation {
+            weights: AdapterWeights {
+                runs: r.varint()?,
+                down: numbers(r)?,
+                up: numbers(r)?,
+                fisher: numbers(r)?,
+            },
+            patterns: match r.remaining() {
+                0 => Vec::new(),
+                _ => patterns(r)?,
+            },
         })),
         SWITCHED => LearningEvent::Switched {
             at: instant(r)?,
@@ -208,6 +228,55 @@ fn ended(r: &mut ByteReader<'_>) -> Option<EndedRun> {
             },
         },
     })
+}
+
+fn put_patterns(out: &mut Vec<u8>, patterns: &[RunPattern]) {
+    put_varint(out, patterns.len() as u64);
+    for pattern in patterns {
+        put_bytes(out, pattern.example_run.as_bytes());
+        put_varint(out, pattern.runs as u64);
+        out.extend_from_slice(&pattern.quality.to_le_bytes());
+        put_records(out, &pattern.records);
+        put_varint(out, pattern.chain.len() as u64);
+        for step in &pattern.chain {
+            put_bytes(out, step.action.as_bytes());
+            put_records(out, step.result.as_slice());
+        }
+        let centre: Vec<u8> = pattern.centre.iter().map(|x| x.cast_unsigned()).collect();
+        put_bytes(out, &centre);
+    }
+}
+
+fn patterns(r: &mut ByteReader<'_>) -> Option<Vec<RunPattern>> {
+    let count = r.varint()?;
+    if count > r.remaining() as u64 {
+        return None;
+    }
+    let one = |_| {
+        Some(RunPattern {
+            example_run: r.string()?,
+            runs: usize::try_from(r.varint()?).ok()?,
+            quality: r.f32()?,
+            records: records(r)?,
+            chain: chain(r)?,
+            centre: r.bytes()?.iter().map(|x| x.cast_signed()).collect(),
+        })
+    };
+    (0..count).map(one).collect()
+}
+
+fn chain(r: &mut ByteReader<'_>) -> Option<Vec<ChainStep>> {
+    let count = r.varint()?;
+    if count > r.remaining() as u64 {
+        return None;
+    }
+    let step = |_| {
+        Some(ChainStep {
+            action: r.string()?,
+            result: records(r)?.first().copied(),
+        })
+    };
+    (0..count).map(step).collect()
 }
 
 fn put_query(out: &mut Vec<u8>, query: Option<&Embedding>) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::os::unix::fs::DirBuilderExt;
 
 use fs_err::File;
-use reprise_files::{Access, open_path};
+use reprise_files::{Access, clone_path, open_path};
 
 use super::{Disk, DiskFile, DiskLock, FileIdentity, LockAttempt};
 
@@ -65,6 +65,10 @@ impl Disk for RealDisk {
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs_err::hard_link(from, to)
+    }
+
+    fn clone_file(&self, from: &Path, to: &Path) -> io::Result<bool> {
+        Ok(clone_path(from, to)?)
     }
 
     fn make_folder(&self, path: &Path) -> io::Result<()> {

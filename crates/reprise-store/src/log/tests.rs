@@ -82,3 +82,45 @@ fn a_later_kind_survives_everything() {
     let report = log.replay(CommitSeq(0), &mut |_, _| {}).unwrap();
     assert_eq!((report.unknown, report.entries), (3, 3));
 }
+
+#[test]
+fn a_record_is_not_parted_from_what_follows_it() {
+    use reprise_types::{Annotation, MemoryKind, MemorySource, NewRecord, RecordId};
+    let folder = tempfile::tempdir().unwrap();
+    let options = OpenOptions {
+        dimensions: 4,
+        file_id: 7,
+        created_at: DateTime::UNIX_EPOCH,
+        create: true,
+        read_only: false,
+        verify: Verify::Tail,
+        leave: &[],
+    };
+    let opened = Log::open(Arc::new(RealDisk), &folder.path().join("x.rvf"), &options);
+    let mut log = opened.unwrap().log;
+    let record = |number: u128| {
+        let new = NewRecord::new("a text", MemorySource::UserInput, MemoryKind::Episode);
+        let kept = new
+            .body
+            .kept(RecordId::from_u128(number), DateTime::UNIX_EPOCH);
+        Entry::Record(Box::new(kept))
+    };
+    let mut entries = vec![record(1), record(2)];
+    let link = Entry::Annotated {
+        ordinal: 1,
+        at: DateTime::UNIX_EPOCH,
+        annotation: Annotation::Linked {
+            to: 0,
+            relation: "follows".to_owned(),
+        },
+    };
+    entries.resize(super::validate::COMMIT_ENTRIES_MAX + 1, link);
+    let (_, taken) = log.append_part(&entries).unwrap();
+    assert_eq!(
+        (taken, log.records()),
+        (1, 1),
+        "the second stays with its links"
+    );
+    let (_, taken) = log.append_part(&entries[1..]).unwrap();
+    assert_eq!(taken, entries.len() - 1);
+}

@@ -1,6 +1,7 @@
 //! `reprise bench`: figures of this machine, from the code that users run. Each row stands beside
 //! what it is compared with, taken in the same run.
 
+mod branch;
 mod concurrent;
 mod consolidate;
 mod corpus;
@@ -27,6 +28,7 @@ use crate::exit::Exit;
 
 pub(super) fn run(context: &Context, command: &BenchCommand) -> anyhow::Result<Exit> {
     match command {
+        BenchCommand::Branch { records } => branch::run(context, *records),
         BenchCommand::Recall { records } => recall::run(context, *records),
         BenchCommand::Concurrent { records } => concurrent::run(context, *records),
         BenchCommand::Consolidate { records } => consolidate::run(context, *records),

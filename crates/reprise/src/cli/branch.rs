@@ -61,21 +61,28 @@ fn fork(
 ) -> anyhow::Result<Exit> {
     let (parent, _) = store::open(context, &target.user, Access::Read, Verify::Tail)?;
     let branch = branch_of(target)?;
+    let stream = care::fork_stream(&target.user);
+    let is_free = !store::exists(context, &branch)?;
+    let file = context.places.file_of(&branch);
+    // As it was at an instant it is another file; as it is now both can share their bytes.
+    let cloned = is_free && as_of.is_none() && parent.clone_to(&file)?;
     let (mut engine, _) = store::open(context, &branch, Access::Create, Verify::Tail)?;
-    let records = parent.fork_into(&mut engine, &care::fork_stream(&target.user), as_of)?;
+    let records = if cloned {
+        engine.be_branch(&stream)?
+    } else {
+        parent.fork_into(&mut engine, &stream, as_of)?
+    };
     engine.close()?;
     if records == 0 && as_of.is_some() {
         super::note("nothing was known at that instant: the branch is empty");
     }
+    let how = if cloned { "copy-on-write" } else { "copied" };
     let line = format!(
-        "{branch}: {}; use it with --user {branch}",
+        "{branch}: {}, {how}; use it with --user {branch}",
         counted(records, "record")
     );
-    said::say(
-        context,
-        &json!({ "branch": branch, "records": records }),
-        line,
-    )?;
+    let made = json!({ "branch": branch, "records": records, "copy_on_write": cloned });
+    said::say(context, &made, line)?;
     Ok(Exit::Success)
 }
 

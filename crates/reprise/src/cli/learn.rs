@@ -9,7 +9,7 @@ use reprise_engine::{Engine, question_vector};
 use reprise_operations::Operation;
 use reprise_operations::operations::learning::{self, Learning, LearningAction};
 use reprise_store::Verify;
-use reprise_types::RecallId;
+use reprise_types::{RecallId, RunPattern};
 use serde_json::json;
 
 use super::session::Session;
@@ -18,6 +18,9 @@ use super::{Context, model, said, whole};
 use crate::args::{ExplainArguments, LearnCommand, PlotArguments, ResetArguments, WhoseArguments};
 use crate::exit::Exit;
 use crate::terminal;
+
+/// Characters of a step's result that are shown.
+const STEP_CHARS: usize = 100;
 
 pub(super) fn run(context: &Context, command: &LearnCommand) -> anyhow::Result<Exit> {
     match command {
@@ -74,6 +77,7 @@ fn status(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit>
             out,
             "pattern     {runs} runs of quality {quality:.2}, such as `{example}`"
         )?;
+        steps(&mut out, &engine, pattern)?;
     }
     writeln!(
         out,
@@ -81,6 +85,22 @@ fn status(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit>
         terminal::faint(format!("digest {}", status.digest))
     )?;
     Ok(Exit::Success)
+}
+
+/// The reasoning chain of a pattern, with what came of each step.
+fn steps(out: &mut impl Write, engine: &Engine, pattern: &RunPattern) -> std::io::Result<()> {
+    let memory = engine.snapshot();
+    for (number, step) in (1..).zip(&pattern.chain) {
+        let result = step.result.and_then(|id| memory.get(id)?.ok());
+        let words = result.map(|record| record.body.text);
+        let text: String = words.unwrap_or_default().chars().take(STEP_CHARS).collect();
+        let text = match text.lines().next() {
+            Some(line) => format!(": {line}"),
+            None => String::new(),
+        };
+        writeln!(out, "            {number}. {}{text}", step.action)?;
+    }
+    Ok(())
 }
 
 fn explain(context: &Context, arguments: &ExplainArguments) -> anyhow::Result<Exit> {
@@ -122,6 +142,10 @@ fn explain(context: &Context, arguments: &ExplainArguments) -> anyhow::Result<Ex
             "  quality {:.2} (expected {:.2}), question {:.2} alike, weight {:.2}: {}",
             run.quality, run.expected, run.similarity, run.weight, run.run_id
         )?;
+    }
+    if let Some(pattern) = engine.learning().learner().pattern_of(&query) {
+        writeln!(out, "runs like this, {} of them, went by", pattern.runs)?;
+        steps(&mut out, &engine, &pattern)?;
     }
     Ok(Exit::Success)
 }

@@ -7,10 +7,12 @@ use reprise_global::{
     Caller, CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalStore, GlobalTier, Hold,
     TierOptions, TwoTierMemory,
 };
-use reprise_types::{RunBeginning, RunEnding, SystemClock};
+use reprise_types::{MemoryKind, MemorySource, NewRecord, RunBeginning, RunEnding, SystemClock};
 use serde_json::Value;
 
-use super::super::{Before, Event, MapOutcome, MemoryAgentMsg, MemorySupervisorMsg, TopicTable};
+use super::super::{
+    Before, Event, MapOutcome, MemoryAgentMsg, MemoryService, MemorySupervisorMsg, TopicTable,
+};
 use super::*;
 use crate::actors::{ConductorMsg, Planner, Repertoire, RunReport, RunStatus, WorkerMsg};
 use crate::event_bus::EventBusMsg;
@@ -52,6 +54,10 @@ async fn host_with_workers(folder: &TempDir, memory: &MemoryBridge) -> AppState 
     })
     .await
     .unwrap()
+}
+
+fn note(text: &str) -> NewRecord {
+    NewRecord::new(text, MemorySource::UserInput, MemoryKind::Episode)
 }
 
 async fn events(app: &AppState) -> Vec<Value> {
@@ -116,6 +122,70 @@ async fn the_tree_is_that_of_the_documents() {
         assert_eq!(of_kind::<WorkerMsg>(&supervisor.get_children()).len(), 1);
     }
     app.shut_down().await.unwrap();
+}
+
+/// A daemon's memories under the host that it embeds: what dies there, killed or panicking, the
+/// host's tree sees and starts again, and the daemon goes on with it (27.7).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_daemons_memories_are_children_of_the_host_and_started_again_by_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemons = MemoryService::start(config(&folder), None).await.unwrap();
+    let own = [note("kept by the daemon")];
+    daemons.observe(&ada(), own.into()).await.unwrap();
+    let binding = SourceBinding {
+        stream: "host".to_owned(),
+        user: ada(),
+    };
+    let mapper = Arc::new(Mapper::builtin().unwrap());
+    let memory = MemoryBridge::beside(daemons.clone(), binding, mapper);
+    let app = host(&folder, &memory).await;
+    append(&app, 0, 2).await;
+    let session = async || {
+        let root = app.ensure_supervisor().await.unwrap().get_children();
+        of_kind::<SessionSupervisorMsg>(&root)[0].get_children()
+    };
+    let supervisor = async || of_kind::<MemorySupervisorMsg>(&session().await).pop();
+    let first = supervisor().await.expect("the daemon's, under the session");
+    assert_eq!(Some(first.get_id()), daemons.supervisor_id());
+    let agent = of_kind::<MemoryAgentMsg>(&first.get_children()).pop();
+    let agent = agent.expect("ada's").get_id();
+    let died = daemons
+        .with_engine(&ada(), |_| panic!("told to panic"))
+        .await;
+    assert!(died.is_err());
+    while of_kind::<MemoryAgentMsg>(&first.get_children())
+        .pop()
+        .is_none_or(|now| now.get_id() == agent)
+    {
+        tokio::task::yield_now().await;
+    }
+    let ended = tokio::spawn({
+        let daemons = daemons.clone();
+        async move { daemons.ended().await }
+    });
+    #[expect(clippy::disallowed_methods, reason = "the test is about being killed")]
+    first.kill();
+    while supervisor()
+        .await
+        .is_none_or(|now| now.get_id() == first.get_id())
+    {
+        tokio::task::yield_now().await;
+    }
+    append(&app, 2, 4).await;
+    holds(&memory, 5).await;
+    assert_eq!(
+        supervisor().await.map(|now| now.get_id()),
+        daemons.supervisor_id()
+    );
+    assert!(!ended.is_finished(), "the daemon goes on");
+    app.shut_down().await.unwrap();
+    assert!(daemons.is_ready().await, "and outlives its host");
+    daemons
+        .observe(&ada(), vec![note("after it")])
+        .await
+        .unwrap();
+    assert!(daemons.shut_down().await.is_clean());
+    ended.await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

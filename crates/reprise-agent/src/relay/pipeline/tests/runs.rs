@@ -58,6 +58,17 @@ async fn runs_of_a_log_teach_once_and_those_that_nobody_ended_are_given_up() {
         [0.8, 0.0],
         "completed, failed; the third was given up"
     );
+    // Its step carries the record that came of it, and with that its embedding (M64).
+    let user = ada();
+    let result = service.with_engine(&user, |engine| {
+        let patterns = engine.learning().learner().patterns();
+        let result = patterns[0].chain[0].result.unwrap();
+        let memory = engine.snapshot();
+        let record = memory.get(result).unwrap().unwrap();
+        (record.body.text, memory.vector(result).is_some())
+    });
+    let (text, has_vector) = result.await.unwrap();
+    assert!(text.starts_with("did as") && has_vector, "{text}");
     assert!(service.shut_down().await.is_clean());
     // The same log as another stream: every event is repeated, and refused.
     let service = bench.start().await;
@@ -222,49 +233,5 @@ async fn of_a_run_that_its_host_began_only_the_host_says_what_was_used() {
         [1, 0],
         "its report cites another, and does not count"
     );
-    assert!(service.shut_down().await.is_clean());
-}
-
-/// The records and the end of a run are on the disk; what it leaves was to be the next commit.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_run_leaves_is_kept_though_the_process_died_right_before() {
-    use reprise_types::{Credit, MemorySource, RunBeginning, RunEnding};
-    let (bench, user) = (Bench::new(), ada());
-    let service = bench.start().await;
-    let mut step = crate::testing::note("guarded the token with a mutex");
-    step.provenance.run_id = Some("run-1".into());
-    service.observe(&user, vec![step]).await.unwrap();
-    let ended = service.with_engine(&user, |engine| {
-        let now = chrono::DateTime::UNIX_EPOCH;
-        let run = RunBeginning {
-            run_id: "run-1".into(),
-            query: None,
-            recall_id: None,
-        };
-        engine.begin_run(&run, now).unwrap();
-        let end = RunEnding {
-            run_id: "run-1".into(),
-            used: Vec::new(),
-            credit: Credit::Implicit,
-            quality: Some(0.8),
-            fail: None,
-        };
-        engine.end_run(&end, now).unwrap();
-    });
-    ended.await.unwrap();
-    for _ in 0..2 {
-        let relay = Host::with_log(Vec::new()).attach(&service).await;
-        relay.catch_up().await.unwrap();
-    }
-    let left = service.with_engine(&user, |engine| {
-        let records = engine.snapshot().newest(10).into_iter().flatten();
-        records
-            .filter(|record| record.source == MemorySource::TrajectoryOutcome)
-            .map(|record| record.body.text)
-            .collect::<Vec<_>>()
-    });
-    let left = left.await.unwrap();
-    assert_eq!(left.len(), 1, "{left:?}");
-    assert!(left[0].starts_with("guarded the token"), "{left:?}");
     assert!(service.shut_down().await.is_clean());
 }

@@ -1,0 +1,234 @@
+//! One batch: its records, links, runs and cursor are on disk together or not at all.
+
+use std::path::Path;
+
+use chrono::Duration;
+use reprise_simulation::{Crash, SimDisk};
+use reprise_types::{
+    Credit, MemorySource, NewRecord, RecordId, RunBeginning, RunEnding, RunStep, WriteOutcome,
+};
+
+use super::*;
+use crate::{
+    EngineError, LinkEnd, NewLink, Overheard, RunTurn, RunWrite, Snapshot, WriteBatch, Written,
+};
+
+fn note_of_run(name: &str, text: &str) -> NewRecord {
+    let mut note = record(name, text, 1, "s");
+    note.source = MemorySource::WorkerResult;
+    note.provenance.run_id = Some("run".to_owned());
+    note
+}
+
+fn begin() -> RunTurn {
+    RunTurn::Begin(RunBeginning {
+        run_id: "run".to_owned(),
+        query: None,
+        recall_id: None,
+    })
+}
+
+fn end() -> RunTurn {
+    RunTurn::End(RunEnding {
+        run_id: "run".to_owned(),
+        used: Vec::new(),
+        credit: Credit::Implicit,
+        quality: None,
+        fail: None,
+    })
+}
+
+fn step(result: usize) -> RunTurn {
+    let step = RunStep {
+        run_id: "run".to_owned(),
+        action: "look".to_owned(),
+        ..RunStep::default()
+    };
+    let result = Some(LinkEnd::New(result));
+    RunTurn::Step { step, result }
+}
+
+/// A run from its beginning to its end, as a relay hears of it in one batch.
+fn whole_run(now: DateTime<Utc>) -> WriteBatch {
+    let overheard = |turn| RunWrite {
+        at: now,
+        turn,
+        overheard: Some(Overheard::default()),
+    };
+    let link = NewLink::new(LinkEnd::New(1), LinkEnd::New(0), "answers");
+    WriteBatch {
+        records: vec![
+            note_of_run("asked", "why are users logged out?"),
+            note_of_run("did", "two tabs wrote the token at once"),
+        ],
+        links: link.into_iter().collect(),
+        learning: [begin(), step(1), end()].map(overheard).into(),
+        cursor: Some(("host".to_owned(), 7)),
+    }
+}
+
+fn outcome_of(memory: &Snapshot) -> Option<RecordId> {
+    let found = memory.newest(9).into_iter().flatten();
+    let mut left = found.filter(|one| one.source == MemorySource::TrajectoryOutcome);
+    left.next().map(|one| one.id)
+}
+
+fn on(disk: &SimDisk) -> Engine {
+    let now = parse_timestamp("2026-02-16T09:00:00Z").unwrap();
+    let options = EngineOptions::new(DIMENSIONS as u16, 42, now);
+    let opened = Engine::open(Arc::new(disk.clone()), Path::new("/m/memory.rvf"), &options);
+    opened.unwrap().0
+}
+
+#[test]
+pub(super) fn a_batch_is_on_disk_whole_or_not_at_all() {
+    let now = parse_timestamp("2026-02-16T09:00:01Z").unwrap();
+    let play = |engine: &mut Engine| -> Result<Written, EngineError> {
+        engine.observe(week(), None, now)?;
+        engine.write(whole_run(now), now)
+    };
+    let dry = SimDisk::new();
+    let mut engine = on(&dry);
+    let first = dry.syncs();
+    let written = play(&mut engine).unwrap();
+    assert!(written.learning.iter().all(Result::is_ok), "{written:?}");
+    assert_eq!(engine.log.seq().0, 2, "two calls, two commits");
+    assert_eq!(written.waiting, [outcome_of(&engine.snapshot()).unwrap()]);
+    let (mut none, mut all) = (0, 0);
+    for sync in first..dry.syncs() {
+        for scattered in [false, true] {
+            let disk = SimDisk::new();
+            disk.cut_power_at_sync(sync);
+            let failed = play(&mut on(&disk)).is_err();
+            assert!(failed);
+            let crash = match scattered {
+                true => Crash::Scattered(sync),
+                false => Crash::Prefix(disk.pending()),
+            };
+            let engine = on(&disk.crash(crash));
+            let memory = engine.snapshot();
+            let left = outcome_of(&memory);
+            let cited = left.map_or(0, |left| memory.sources(left).len());
+            let has = (
+                memory.places(),
+                engine.learning().runs(),
+                memory.all_links().count(),
+                cited,
+                engine.cursor("host"),
+            );
+            match has {
+                (0 | 7, 0, 0, 0, None) => none += 1,
+                (10, 1, 3, 2, Some(7)) => all += 1,
+                part => panic!("sync {sync}: {part:?}"),
+            }
+        }
+    }
+    assert!(none > 1 && all > 0, "{none} {all}");
+}
+
+#[test]
+pub(super) fn a_run_leaves_all_of_its_records_however_many_came_in_between() {
+    let mut bench = Bench::new();
+    let now = bench.now;
+    let batch = WriteBatch::of_run(RunWrite::told(now, begin()));
+    bench.engine().write(batch, now).unwrap();
+    bench.keep(vec![note_of_run("asked", "why are users logged out?")]);
+    for part in 0..3 {
+        let other = |n| record(&format!("{part}-{n}"), &format!("{part} {n}"), 2, "other");
+        bench.keep((0..400).map(other).collect());
+    }
+    let kept = bench.keep(vec![note_of_run("did", "two tabs wrote the token at once")]);
+    let now = bench.now;
+    bench.engine().say_of_run(end(), now).unwrap();
+    let memory = bench.engine().snapshot();
+    let left = memory.get(outcome_of(&memory).unwrap()).unwrap().unwrap();
+    assert!(left.text.starts_with("why are users"), "{}", left.text);
+    assert_eq!(memory.sources(left.id).len(), 2);
+    assert_eq!(memory.sources(left.id)[1], inserted(&kept)[0]);
+}
+
+#[test]
+pub(super) fn what_is_distilled_or_stands_for_others_is_one_commit_with_its_links() {
+    let mut bench = Bench::new();
+    let ids = inserted(&bench.keep(week()));
+    let (now, before) = (bench.now, bench.engine().log.seq().0);
+    let made = record("made", "logins race", 0, "tue");
+    let made = bench
+        .engine()
+        .distil(made, &ids[..3], now)
+        .unwrap()
+        .unwrap();
+    assert_eq!(bench.engine().log.seq().0, before + 1);
+    retiring::stand_for(&mut bench, made, &ids[3..5]);
+    assert_eq!(bench.engine().log.seq().0, before + 2);
+    let memory = bench.engine().snapshot();
+    assert_eq!(memory.sources(made).len(), 5);
+    assert_eq!(
+        (memory.stands_for(ids[3]), memory.retired().len()),
+        (Some(made), 2)
+    );
+}
+
+#[test]
+pub(super) fn a_link_between_two_that_are_corrected_at_once_leads_between_their_corrections() {
+    let mut bench = Bench::new();
+    let ids = inserted(&bench.keep(week()));
+    let now = bench.now;
+    bench
+        .engine()
+        .link(ids[0], ids[1], "caused_by", now)
+        .unwrap();
+    bench.engine().link(ids[1], ids[3], "blocks", now).unwrap();
+    let corrected = [(1, "auth-2b"), (0, "auth-1b")].map(|(old, name)| {
+        let mut new = record(name, name, 0, "tue");
+        new.supersedes = Some(ids[old]);
+        new
+    });
+    let new = inserted(&bench.keep(corrected.into()));
+    for _ in 0..2 {
+        let memory = bench.engine().snapshot();
+        let links: Vec<_> = memory.all_links().collect();
+        let expected = [(new[0], ids[3], "blocks"), (new[1], new[0], "caused_by")];
+        assert_eq!(links, expected);
+        bench.reopen();
+    }
+}
+
+#[test]
+pub(super) fn what_is_refused_of_a_run_holds_up_nothing_else_of_its_batch() {
+    let mut bench = Bench::new();
+    let now = bench.now;
+    let mut batch = whole_run(now);
+    batch.learning.remove(0);
+    batch
+        .learning
+        .push(RunWrite::told(now + Duration::seconds(1), begin()));
+    let written = bench.engine().write(batch, now).unwrap();
+    let fates: Vec<bool> = written.learning.iter().map(Result::is_ok).collect();
+    assert_eq!(
+        fates,
+        [false, false, true],
+        "it had not begun; then it begins"
+    );
+    assert!(matches!(
+        written.outcomes[..],
+        [WriteOutcome::Inserted { .. }, _]
+    ));
+    assert_eq!(bench.engine().cursor("host"), Some(7));
+    let mut joined = WriteBatch::default();
+    joined.join(WriteBatch {
+        records: vec![record("before", "something else", 2, "mon")],
+        ..WriteBatch::default()
+    });
+    joined.join(whole_run(now));
+    let mut fresh = Bench::new();
+    let written = fresh.engine().write(joined, now).unwrap();
+    let ids = inserted(&written.outcomes);
+    let memory = fresh.engine().snapshot();
+    let link: Vec<_> = memory.all_links().take(1).collect();
+    assert_eq!(
+        link,
+        [(ids[2], ids[1], "answers")],
+        "places move with the batch"
+    );
+}
