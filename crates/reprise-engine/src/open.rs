@@ -9,9 +9,7 @@ use reprise_index::{
     GRAPH_DOCUMENTS, PART_CODES, PART_DOCUMENTS, PART_GRAPH, PART_HOT_GRAPH, PART_WORDS,
 };
 use reprise_learn::LearnSettings;
-use reprise_store::{
-    CommitSeq, Disk, Log, LogReader, OpenOptions, Opened, RecoveryReport, Verify,
-};
+use reprise_store::{CommitSeq, Disk, Log, LogReader, OpenOptions, Opened, RecoveryReport, Verify};
 use reprise_types::limits::TEXT_BYTES_MAX;
 use reprise_types::{EmbeddingSpace, LearningEngine, VectorStore, show_fields};
 

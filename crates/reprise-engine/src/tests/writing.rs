@@ -101,9 +101,10 @@ pub(super) fn a_batch_is_on_disk_whole_or_not_at_all() {
             disk.cut_power_at_sync(sync);
             let failed = play(&mut on(&disk)).is_err();
             assert!(failed);
-            let crash = match scattered {
-                true => Crash::Scattered(sync),
-                false => Crash::Prefix(disk.pending()),
+            let crash = if scattered {
+                Crash::Scattered(sync)
+            } else {
+                Crash::Prefix(disk.pending())
             };
             let engine = on(&disk.crash(crash));
             let memory = engine.snapshot();

@@ -105,19 +105,7 @@ impl Memory {
         if named.len() > 1 {
             self.refuse_others(named.clone()).await?;
         }
-        let outcomes = if good.is_empty() {
-            Vec::new()
-        } else {
-            let span = spans::memory("create_memory", &self.user);
-            let service = &self.all.service;
-            let batch = WriteBatch {
-                links: self.links_behind(),
-                records: good,
-                ..WriteBatch::default()
-            };
-            let written = service.write(&self.user, batch).instrument(span);
-            written.await?.outcomes
-        };
+        let outcomes = self.write_good(good).await?;
         if let [WriteOutcome::Duplicate { .. }] = outcomes[..] {
             self.refuse_others(named).await?;
         }
@@ -149,6 +137,20 @@ impl Memory {
             self.tell_learnings(&ids).await;
         }
         Ok(report)
+    }
+
+    async fn write_good(&self, records: Vec<NewRecord>) -> Result<Vec<WriteOutcome>, Problem> {
+        if records.is_empty() {
+            return Ok(Vec::new());
+        }
+        let batch = WriteBatch {
+            links: self.links_behind(),
+            records,
+            ..WriteBatch::default()
+        };
+        let written = self.all.service.write(&self.user, batch);
+        let span = spans::memory("create_memory", &self.user);
+        Ok(written.instrument(span).await?.outcomes)
     }
 
     /// Of a record that stands for others: that it was made of them, and that they are behind it.

@@ -140,23 +140,25 @@ async fn a_daemons_memories_are_children_of_the_host_and_started_again_by_it() {
     let memory = MemoryBridge::beside(daemons.clone(), binding, mapper);
     let app = host(&folder, &memory).await;
     append(&app, 0, 2).await;
-    let session = async || {
+    let supervisor = async || {
         let root = app.ensure_supervisor().await.unwrap().get_children();
-        of_kind::<SessionSupervisorMsg>(&root)[0].get_children()
+        let session = of_kind::<SessionSupervisorMsg>(&root)[0].get_children();
+        of_kind::<MemorySupervisorMsg>(&session).pop().cloned()
     };
-    let supervisor = async || of_kind::<MemorySupervisorMsg>(&session().await).pop();
     let first = supervisor().await.expect("the daemon's, under the session");
     assert_eq!(Some(first.get_id()), daemons.supervisor_id());
-    let agent = of_kind::<MemoryAgentMsg>(&first.get_children()).pop();
-    let agent = agent.expect("ada's").get_id();
+    let agent = || {
+        let agents = first.get_children();
+        of_kind::<MemoryAgentMsg>(&agents)
+            .pop()
+            .map(|agent| agent.get_id())
+    };
+    let before = agent().expect("ada's");
     let died = daemons
         .with_engine(&ada(), |_| panic!("told to panic"))
         .await;
     assert!(died.is_err());
-    while of_kind::<MemoryAgentMsg>(&first.get_children())
-        .pop()
-        .is_none_or(|now| now.get_id() == agent)
-    {
+    while agent().is_none_or(|now| now == before) {
         tokio::task::yield_now().await;
     }
     let ended = tokio::spawn({
