@@ -10,7 +10,6 @@ mod keep;
 mod ledger;
 mod serving;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -18,16 +17,14 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use reprise_engine::{Engine, EngineError, EngineOptions, ForgetSelector, OpenReport, Snapshot};
 use reprise_files::{Access, Folder};
-use reprise_types::{Clock, Embedding, EmbeddingSpace, RecordId, UserId, check_unit_vector};
+use reprise_types::{Clock, Embedding, EmbeddingSpace, RecordId, check_unit_vector};
 
 use crate::caller::Caller;
 use crate::coordination::CoordinationSettings;
 use crate::error::{GlobalError, Result};
 use crate::record::Publication;
 use crate::rules::{Publishing, decide_publish, shelf_of, told};
-use crate::store::{
-    GlobalHit, Published, SEARCH_TEXT_BYTES_MAX, TextVectors, Unpublished, check_publication,
-};
+use crate::store::{Published, SEARCH_TEXT_BYTES_MAX, TextVectors, Unpublished, check_publication};
 use keep::Reader;
 use ledger::{Ledger, Line, Pen};
 
@@ -84,9 +81,6 @@ struct Shared {
     /// Never waited for with `state` locked: whoever reads does not wait for whoever writes.
     writing: Mutex<Option<Held>>,
     state: Mutex<State>,
-    /// What readers were given and the ledger does not say yet: the next word of anybody brings it
-    /// there, as no answer waits for a disk.
-    retrieved: Mutex<BTreeMap<(UserId, RecordId), u32>>,
     itself: Weak<Self>,
 }
 
@@ -107,9 +101,6 @@ struct Held {
     written: Instant,
 }
 
-/// Most things by reader that wait for the ledger.
-const RETRIEVED_MAX: usize = 4_096;
-
 /// Tells a changed file: its length, the moment of its last change, its identity.
 type Stamp = (u64, Option<std::time::SystemTime>, u64);
 
@@ -124,7 +115,6 @@ impl EmbeddedStore {
             options,
             writing: Mutex::default(),
             state: Mutex::new(state),
-            retrieved: Mutex::default(),
             itself: Weak::clone(itself),
         }))
     }
@@ -251,7 +241,6 @@ impl Shared {
             },
             (None, None) => return Err(GlobalError::storage(&"the file was given back too soon")),
         };
-        self.tell_retrieved(&pen)?;
         // Whoever reads meanwhile reads what stood before, and waits for nothing here.
         self.lock().current = Some(held.engine.snapshot());
         let done = work(&mut held.engine, &pen);
@@ -404,12 +393,6 @@ impl Shared {
             engine
                 .forget(&tried, "unpublished by its author", at)
                 .map_err(storage)?;
-            let mut waiting = self
-                .retrieved
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            waiting.retain(|(_, of), _| *of != id);
-            drop(waiting);
             ledger.write(&[Line::Unpublished {
                 at,
                 who: caller.user.clone(),
@@ -434,43 +417,7 @@ impl Shared {
         };
         let reader = self.reader()?.ok_or_else(empty)?;
         let _turn = self.turn()?;
-        self.tell_retrieved(&self.pen()?)?;
         work(&reader, &self.pen()?)
-    }
-
-    /// Notes what an answer gave a reader; of a store that nobody says anything to, of so many
-    /// things at most.
-    fn note_retrieved(&self, caller: &Caller, hits: &[GlobalHit]) {
-        let mut waiting = self
-            .retrieved
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        for hit in hits
-            .iter()
-            .filter(|hit| hit.record.author_id != caller.user)
-        {
-            if waiting.len() < RETRIEVED_MAX {
-                *waiting
-                    .entry((caller.user.clone(), hit.record.id))
-                    .or_default() += 1;
-            }
-        }
-    }
-
-    fn tell_retrieved(&self, pen: &Pen) -> Result<()> {
-        let mut waiting = self
-            .retrieved
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let at = self.now();
-        let mut lines = Vec::with_capacity(waiting.len());
-        for ((user, id), count) in waiting.iter() {
-            let (by, id, count) = (pen.contributor(user)?, *id, *count);
-            lines.push(Line::Retrieved { at, by, id, count });
-        }
-        pen.write(&lines)?;
-        waiting.clear();
-        Ok(())
     }
 }
 

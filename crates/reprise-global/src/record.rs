@@ -36,8 +36,7 @@ pub struct GlobalRecord {
     /// The space of `embedding`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embedding_space: Option<EmbeddingSpace>,
-    /// Who published it: the authenticated caller, whatever the text says. Of a pattern
-    /// `anonymous`, but for its author.
+    /// Who published it: the authenticated caller, whatever the text says.
     pub author_id: UserId,
     /// The organisation for which it was published, where its policy is [`AccessPolicy::Org`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,17 +51,6 @@ pub struct GlobalRecord {
     pub quality_metrics: QualityMetrics,
     #[serde(flatten)]
     pub publication: Publication,
-}
-
-impl GlobalRecord {
-    /// The record as this reader gets it: a pattern is anonymous to all but its author (M48).
-    pub(crate) fn for_reader(mut self, reader: &UserId) -> Self {
-        let hides = self.publication.content_type == GlobalContentType::Pattern;
-        if hides && self.author_id != *reader {
-            self.author_id = UserId::anonymous();
-        }
-        self
-    }
 }
 
 /// What leaves a user's memory when something is published: these fields and no others.
@@ -127,7 +115,7 @@ pub enum GlobalContentType {
     /// An agent's configuration with its skills.
     Agent,
     App,
-    /// A learned pattern: no reader learns whose it is.
+    /// A learned pattern without names.
     Pattern,
 }
 
@@ -210,7 +198,7 @@ impl TryFrom<String> for Version {
 pub struct QualityMetrics {
     /// How runs that used it went, 0..1; 0.5 while too few users have said.
     pub avg_trajectory_score: f32,
-    /// How often it was retrieved, of each user ten times at most; 0 while too few users have.
+    /// Runs that used it; 0 while too few users have said.
     pub usage_count: u64,
     /// What readers gave it, 0..1.
     pub user_rating: Option<f32>,

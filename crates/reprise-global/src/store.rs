@@ -299,18 +299,6 @@ pub struct GlobalAnswer {
     pub degraded: Vec<Degraded>,
 }
 
-impl GlobalAnswer {
-    pub(crate) fn for_reader(mut self, reader: &UserId) -> Self {
-        let hits = std::mem::take(&mut self.hits).into_iter();
-        let told = hits.map(|hit| GlobalHit {
-            record: hit.record.for_reader(reader),
-            ..hit
-        });
-        self.hits = told.collect();
-        self
-    }
-}
-
 /// One published thing with its scores.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GlobalHit {

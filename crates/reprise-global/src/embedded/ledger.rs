@@ -57,13 +57,6 @@ pub(super) enum Line {
         score: f32,
         count: u32,
     },
-    /// Answers to a reader had this thing.
-    Retrieved {
-        at: DateTime<Utc>,
-        by: String,
-        id: RecordId,
-        count: u32,
-    },
     Snapshot {
         at: DateTime<Utc>,
         who: UserId,
@@ -118,7 +111,7 @@ impl Line {
             Self::Branched { at, who, name } => line(at, who, "branch", None, None, Some(name)),
             Self::Merged { at, who, name } => line(at, who, "merge", None, None, Some(name)),
             Self::Dropped { at, who, name } => line(at, who, "drop", None, None, Some(name)),
-            Self::Rated { .. } | Self::Reported { .. } | Self::Retrieved { .. } => None,
+            Self::Rated { .. } | Self::Reported { .. } => None,
         }
     }
 }
@@ -219,11 +212,6 @@ impl Ledger {
             } => {
                 if let Some(by) = number(&by) {
                     self.coordination.report(id, by, score, count, at);
-                }
-            }
-            Line::Retrieved { by, id, count, .. } => {
-                if let Some(by) = number(&by) {
-                    self.coordination.retrieve(id, by, count);
                 }
             }
             Line::Snapshot { at, name, .. } => {

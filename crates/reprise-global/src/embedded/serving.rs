@@ -32,12 +32,11 @@ impl GlobalStore for EmbeddedStore {
         self.blocking(move |store| {
             let reader = store.reader()?.ok_or(GlobalError::NotFound { id })?;
             match version {
-                None => Ok(reader.get(&caller, id)?.record.for_reader(&caller.user)),
+                None => Ok(reader.get(&caller, id)?.record),
                 Some(version) => {
                     let versions = reader.versions(&caller, id)?;
                     let mut versions = versions.into_iter();
                     let found = versions.find(|record| record.version == version);
-                    let found = found.map(|found| found.for_reader(&caller.user));
                     found.ok_or(GlobalError::NotFound { id })
                 }
             }
@@ -54,8 +53,7 @@ impl GlobalStore for EmbeddedStore {
         let caller = caller.clone();
         self.blocking(move |store| {
             let reader = store.reader()?.ok_or(GlobalError::NotFound { id })?;
-            let versions = page.of(reader.versions(&caller, id)?).into_iter();
-            Ok(versions.map(|one| one.for_reader(&caller.user)).collect())
+            Ok(page.of(reader.versions(&caller, id)?))
         })
         .await
     }
@@ -71,9 +69,7 @@ impl GlobalStore for EmbeddedStore {
                 };
             };
             let vector = store.vector(&reprise_engine::subject(&query.text));
-            let answer = reader.query(&caller, &query, vector.as_ref())?;
-            store.note_retrieved(&caller, &answer.hits);
-            Ok(answer.for_reader(&caller.user))
+            reader.query(&caller, &query, vector.as_ref())
         })
         .await
     }

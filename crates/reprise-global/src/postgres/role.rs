@@ -14,15 +14,7 @@ const RIGHTS: [(&str, &[&str]); 3] = [
     (
         "SELECT, INSERT, UPDATE, DELETE",
         &[
-            "thing",
-            "search",
-            "posting",
-            "authored",
-            "voice",
-            "rating",
-            "retrieved",
-            "branch",
-            "draft",
+            "thing", "search", "posting", "authored", "voice", "rating", "branch", "draft",
         ],
     ),
     ("SELECT, INSERT", &["snapshot", "audit", "setting"]),

@@ -19,12 +19,10 @@ use crate::caller::Caller;
 use crate::coordination::{Coordination, CoordinationSettings, Standings};
 use crate::error::GlobalError;
 use crate::record::sha256_hex;
-use crate::store::{Fate, GlobalHit, UsageReport};
+use crate::store::{Fate, UsageReport};
 
 /// After so long everything is read anew: the database may have been brought back from a backup.
 const WHOLE: Duration = Duration::from_mins(10);
-/// Things that were retrieved and wait to be counted, from which on they are.
-const RETRIEVED_MANY: usize = 256;
 /// The most uses that one contributor's word stands for.
 const USES_MAX: i32 = 1 << 30;
 
@@ -35,8 +33,6 @@ pub(super) struct Voices {
     /// Held by whoever reads from the database.
     fold: tokio::sync::Mutex<Fold>,
     told: Mutex<Told>,
-    /// What readers were given and the database does not say yet.
-    waiting: Mutex<BTreeMap<(Uuid, RecordId), i32>>,
 }
 
 #[derive(Debug)]
@@ -66,57 +62,7 @@ impl Voices {
                 hour: None,
             }),
             told: Mutex::default(),
-            waiting: Mutex::default(),
         }
-    }
-
-    fn waiting(&self) -> std::sync::MutexGuard<'_, BTreeMap<(Uuid, RecordId), i32>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Notes what an answer gave a reader; many at a time are brought to the database.
-    pub(super) async fn retrieved(&self, node: &Node, caller: &Caller, hits: &[GlobalHit]) {
-        let by = contributor(node, &caller.user);
-        let others = hits
-            .iter()
-            .filter(|hit| hit.record.author_id != caller.user);
-        let many = {
-            let mut waiting = self.waiting();
-            for hit in others {
-                *waiting.entry((by, hit.record.id)).or_default() += 1;
-            }
-            waiting.len() >= RETRIEVED_MANY
-        };
-        if many && let Err(error) = self.tell_retrieved(node).await {
-            let error = GlobalError::from(error);
-            tracing::warn!(%error, "what was retrieved is not counted");
-        }
-    }
-
-    /// Brings it there.
-    pub(super) async fn tell_retrieved(&self, node: &Node) -> Result<(), Failure> {
-        let waiting = std::mem::take(&mut *self.waiting());
-        if waiting.is_empty() {
-            return Ok(());
-        }
-        let by: Vec<Uuid> = waiting.keys().map(|(by, _)| *by).collect();
-        let ids: Vec<Uuid> = waiting.keys().map(|(_, id)| uuid(*id)).collect();
-        let uses: Vec<i32> = waiting.into_values().collect();
-        let statement = format!(
-            "INSERT INTO reprise_global.retrieved AS r (id, contributor, uses, at) \
-             SELECT x.id, x.by, x.uses, clock_timestamp() \
-             FROM unnest($1::uuid[], $2::uuid[], $3::int4[]) AS x(id, by, uses) \
-             ON CONFLICT (id, contributor) DO UPDATE SET \
-             uses = least(r.uses::int8 + excluded.uses, {USES_MAX})::int4, at = excluded.at"
-        );
-        let client = connection(&node.pool).await?;
-        client.execute(&statement, &[&ids, &by, &uses]).await?;
-        Ok(())
-    }
-
-    /// What was taken back is counted no more.
-    pub(super) fn forget_retrieved(&self, gone: RecordId) {
-        self.waiting().retain(|(_, id), _| *id != gone);
     }
 
     fn told(&self) -> std::sync::MutexGuard<'_, Told> {
@@ -157,7 +103,6 @@ const TAKEN_BACK: &str =
     "SELECT id FROM reprise_global.audit WHERE what = 'unpublish' AND at >= $1";
 const VOICES: &str =
     "SELECT id, contributor, score, uses, at FROM reprise_global.voice WHERE at >= $1";
-const RETRIEVED: &str = "SELECT id, contributor, uses FROM reprise_global.retrieved WHERE at >= $1";
 const RATINGS: &str = "SELECT id, contributor, rating FROM reprise_global.rating WHERE at >= $1";
 
 impl Fold {
@@ -177,13 +122,11 @@ impl Fold {
         let taken_back = client.prepare_cached(TAKEN_BACK).await?;
         let voices = client.prepare_cached(VOICES).await?;
         let ratings = client.prepare_cached(RATINGS).await?;
-        let retrieved = client.prepare_cached(RETRIEVED).await?;
-        let (now, taken_back, voices, ratings, retrieved) = tokio::try_join!(
+        let (now, taken_back, voices, ratings) = tokio::try_join!(
             client.query_one(&now, &[]),
             client.query(&taken_back, &since),
             client.query(&voices, &since),
             client.query(&ratings, &since),
-            client.query(&retrieved, &since),
         )?;
         if self.until.is_none() {
             self.said = Coordination::new(settings);
@@ -199,11 +142,6 @@ impl Fold {
             let (id, contributor) = (record_id(row.get(0)), who(row.get(1)));
             let (score, at) = (row.get(2), row.get(4));
             is_new |= self.said.stands(id, contributor, score, uses, at);
-        }
-        for row in retrieved {
-            let uses = u32::try_from(row.get::<_, i32>(2)).unwrap_or_default();
-            let (id, contributor) = (record_id(row.get(0)), who(row.get(1)));
-            is_new |= self.said.retrieved(id, contributor, uses);
         }
         for row in ratings {
             let (id, contributor) = (record_id(row.get(0)), who(row.get(1)));
