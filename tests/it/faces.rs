@@ -421,7 +421,8 @@ fn a_lesson_is_kept_corrected_and_walked_from_the_command_line_without_a_daemon(
     let new = text(&new["id"]);
     let shown = run(&["show", &new]);
     assert_eq!(shown["records"][0]["title"], "Protoc first");
-    assert_eq!(run(&["related", &second])["related"][0]["id"], json!(new));
+    let near = run(&["related", &second, "--direction", "in"]);
+    assert_eq!(near["related"][0]["id"], json!(new));
     assert_eq!(run(&["tags"])["tags"][0]["tag"], "build");
     assert_eq!(run(&["delete", &new])["forgotten"], json!([new, first]));
 }

@@ -84,7 +84,7 @@ fn links_come_in_with_a_daemon_and_without() {
             ([0, 6, 0], &json!(0)),
             "{daemon}"
         );
-        let related = run(&home, &["related", "e-1"]);
+        let related = run(&home, &["related", "e-1", "--direction", "both"]);
         let related = related["related"].as_array().map(Vec::len);
         assert_eq!((related, home.daemon().is_some()), (Some(2), daemon));
     }

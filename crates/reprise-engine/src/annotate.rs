@@ -1,10 +1,12 @@
 //! Saying something of a record that is there: tags and links, each a log entry; and asking for it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use reprise_store::Entry;
-use reprise_types::{Annotation, Link, MemoryFilter, RecordId, Related, normal_tag, normal_tags};
+use reprise_types::{
+    Annotation, Link, MemoryFilter, RecordId, Related, Seen, normal_tag, normal_tags,
+};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -65,6 +67,27 @@ impl Engine {
         self.commit(&entries)?;
         self.publish();
         Ok(entries.len())
+    }
+
+    /// Notes of records that somebody said the same again, in one commit; one that is named twice
+    /// was said twice more. What is not there is passed over.
+    pub fn seen_again(&mut self, ids: &[RecordId], now: DateTime<Utc>) -> Result<(), EngineError> {
+        let mut again: BTreeMap<u32, u32> = BTreeMap::new();
+        for ordinal in ids.iter().filter_map(|id| self.snapshot.ordinal(*id)) {
+            *again.entry(ordinal).or_default() += 1;
+        }
+        let at = self.advance_clock(now);
+        let counted = again.into_iter().map(|(ordinal, more)| {
+            let before = self
+                .snapshot
+                .marks
+                .seen(ordinal)
+                .map_or(1, |(count, _)| count);
+            let count = before.saturating_add(more);
+            (ordinal, Annotation::Seen { count })
+        });
+        let counted = counted.collect();
+        self.say_all(counted, at).map(|_| ())
     }
 
     /// Links one record to another. Answers whether the link is new.
@@ -181,6 +204,18 @@ impl Snapshot {
         let view = self.tagged_view(tag);
         let docs = view.ordinals().filter_map(|one| self.index.doc(one));
         docs.map(|doc| doc.id).collect()
+    }
+
+    /// How often a live record was said, and when last: the day when it was kept, where once.
+    pub fn seen(&self, id: RecordId) -> Option<Seen> {
+        let ordinal = self.ordinal(id)?;
+        let known_at = self.index.doc(ordinal)?.known_at;
+        let once = (1, known_at.timestamp_micros());
+        let (seen_count, last) = self.marks.seen(ordinal).unwrap_or(once);
+        Some(Seen {
+            seen_count,
+            last_seen: DateTime::from_timestamp_micros(last)?,
+        })
     }
 
     /// The links of a live record to others that are live, in the order in which they were made.

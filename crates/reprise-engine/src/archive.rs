@@ -48,6 +48,13 @@ pub enum Said {
         /// How they were related.
         relation: String,
     },
+    /// The same was said again.
+    Seen {
+        record: RecordId,
+        at: DateTime<Utc>,
+        /// How often by then, the first time included.
+        count: u32,
+    },
     /// It was forgotten: what is left of it, so that no replay of its source brings it back.
     Forgotten {
         record: RecordId,
@@ -171,6 +178,7 @@ fn annotated(
             to: named(to)?,
             relation,
         },
+        Annotation::Seen { count } => Said::Seen { record, at, count },
         _ => return None,
     })
 }
@@ -227,6 +235,9 @@ impl Making {
             }
             Said::Tagged { record, at, tags } => {
                 self.annotate(record, at, |_| Some(Annotation::Tagged { tags }))?;
+            }
+            Said::Seen { record, at, count } => {
+                self.annotate(record, at, |_| Some(Annotation::Seen { count }))?;
             }
             Said::Linked {
                 record,

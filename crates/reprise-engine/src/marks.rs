@@ -76,6 +76,8 @@ struct Places {
     /// Number of the tag, and the place among its spans.
     spans: Vec<(u32, u32)>,
     links: Vec<u32>,
+    /// How often it was said, and the last instant, where that was more than once.
+    seen: Option<(u32, i64)>,
     /// Its tags are no longer those that it was kept with.
     edited: bool,
 }
@@ -121,9 +123,15 @@ impl Marks {
             Annotation::Tagged { tags } => self.retag(ordinal, tags, at),
             Annotation::Linked { to, relation } => self.link(ordinal, *to, relation, at),
             Annotation::Unlinked { to, relation } => self.unlink(ordinal, *to, relation, at),
+            Annotation::Seen { count } => self.on_mut(ordinal).seen = Some((*count, at)),
             // Said by a later version.
             _ => {}
         }
+    }
+
+    /// How often a record was said, and the last instant, where that was more than once.
+    pub(crate) fn seen(&self, ordinal: u32) -> Option<(u32, i64)> {
+        self.on(ordinal)?.seen
     }
 
     /// A record is forgotten: nothing on it is kept, not even for questions about the past.

@@ -8,7 +8,8 @@ use reprise_index::{IndexSnapshot, View};
 use reprise_learn::Learner;
 use reprise_store::{LogReader, StoreError};
 use reprise_types::{
-    EmbeddingSpace, LearningEngine, MemoryFilter, MemoryRecord, RecordId, VectorStore, show_fields,
+    Embedding, EmbeddingSpace, LearningEngine, MemoryFilter, MemoryRecord, RecordId, VectorStore,
+    show_fields,
 };
 
 use crate::marks::Marks;
@@ -183,6 +184,18 @@ impl Snapshot {
         held.then_some(vector)
     }
 
+    /// The cosine of a question and a record, whether it still answers or not; `None` where it has
+    /// no vector in the question's space.
+    pub fn nearness(&self, id: RecordId, question: &Embedding) -> Option<f64> {
+        let ordinal = self.index.find(id)?;
+        let is_own = self.space.as_ref() == Some(&question.space);
+        let mut vector = vec![0.0; self.index.dimensions()];
+        let held =
+            is_own && self.index.has_vector(ordinal) && self.reader.vector(ordinal, &mut vector);
+        let pairs = vector.iter().zip(&question.vector);
+        held.then(|| pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum())
+    }
+
     /// A version and all that it corrected, newest first, as far as they are still there.
     pub fn versions(&self, id: RecordId) -> Vec<MemoryRecord> {
         let versions = self.corrected(id).into_iter();
@@ -260,6 +273,42 @@ impl Snapshot {
         (0..self.index.len() as u32)
             .filter(move |ordinal| view.admits(*ordinal))
             .map(move |ordinal| self.record(ordinal, Some(at)))
+    }
+
+    /// Every record that nothing had replaced at an instant, also what was kept only later, oldest
+    /// first, each with the tags that it had then, or came with.
+    pub fn unreplaced_at(
+        &self,
+        at: DateTime<Utc>,
+    ) -> impl Iterator<Item = Result<MemoryRecord, StoreError>> + '_ {
+        let docs = (0..self.index.len() as u32).filter_map(|ordinal| {
+            let doc = self.index.doc(ordinal)?;
+            Some((ordinal, doc))
+        });
+        let stood = docs.filter(move |(_, doc)| {
+            let is_there = doc.forgotten_at.is_none() && !doc.hole;
+            is_there && doc.superseded_at.is_none_or(|end| end > at)
+        });
+        stood.map(move |(ordinal, doc)| self.record(ordinal, Some(at.max(doc.known_at))))
+    }
+
+    /// A record as it stood at an instant: this version where it answered then, else the one of
+    /// those that it corrected, or that corrected it, which did.
+    pub fn version_at(
+        &self,
+        id: RecordId,
+        at: DateTime<Utc>,
+    ) -> Option<Result<MemoryRecord, StoreError>> {
+        let view = self.view(&MemoryFilter::default(), Some(at));
+        let present = self.current(id).into_iter();
+        let later = present.flat_map(|present| self.corrected(present));
+        let mut places = self
+            .corrected(id)
+            .into_iter()
+            .chain(later)
+            .filter_map(|id| self.index.find(id));
+        let found = places.find(|ordinal| view.admits(*ordinal))?;
+        Some(self.record(found, Some(at)))
     }
 
     /// Bytes of memory that the index holds.

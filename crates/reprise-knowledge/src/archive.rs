@@ -139,7 +139,9 @@ fn held_back(told: &[Said], stays: &dyn Fn(&MemoryRecord) -> bool) -> BTreeSet<R
 fn about(said: &Said) -> Vec<RecordId> {
     match said {
         Said::Kept(record) => vec![record.id],
-        Said::Tagged { record, .. } | Said::Forgotten { record, .. } => vec![*record],
+        Said::Tagged { record, .. }
+        | Said::Seen { record, .. }
+        | Said::Forgotten { record, .. } => vec![*record],
         Said::Linked { record, to, .. } | Said::Unlinked { record, to, .. } => vec![*record, *to],
         _ => Vec::new(),
     }

@@ -97,8 +97,13 @@ impl Observation {
     }
 
     /// The original's dictionary, in its order of keys. Where the metadata has a key of the core,
-    /// the core wins and the metadata's value is kept under `metadata` (R5).
+    /// the core wins and the metadata's value is nested under `metadata` (R5).
     pub fn to_dict(&self) -> impl Serialize {
+        self.dict(&CORE)
+    }
+
+    /// The same with the metadata's own keys of these names nested.
+    fn dict(&self, taken: &[&str]) -> impl Serialize {
         #[derive(Serialize)]
         struct Dict {
             content: String,
@@ -111,14 +116,6 @@ impl Observation {
             #[serde(flatten)]
             metadata: Map<String, Value>,
         }
-        let (core, mut metadata): (Map<_, _>, Map<_, _>) = self
-            .metadata
-            .clone()
-            .into_iter()
-            .partition(|(key, _)| CORE.contains(&key.as_str()));
-        if !core.is_empty() {
-            metadata.insert("metadata".to_owned(), Value::Object(core));
-        }
         Dict {
             content: self.content.clone(),
             observation_type: self.observation_type.name(),
@@ -127,7 +124,7 @@ impl Observation {
             related_ids: self.related_ids.clone(),
             tags: self.tags.clone(),
             importance: self.importance(),
-            metadata,
+            metadata: nested(self.metadata.clone(), taken),
         }
     }
 
@@ -186,6 +183,37 @@ impl Observation {
             metadata: metadata.cloned().unwrap_or_default(),
         })
     }
+}
+
+/// Where the metadata's own values of taken keys stand.
+const NEST: &str = "metadata";
+
+/// Metadata with what it has under `taken` keys in a [`NEST`], and an own value of that name with
+/// them: nothing of it is written over.
+fn nested(metadata: Map<String, Value>, taken: &[&str]) -> Map<String, Value> {
+    let clashes = |key: &str| taken.contains(&key);
+    if !metadata.keys().any(|key| clashes(key)) {
+        return metadata;
+    }
+    let (inner, mut outer): (Map<_, _>, Map<_, _>) = metadata
+        .into_iter()
+        .partition(|(key, _)| clashes(key) || key == NEST);
+    outer.insert(NEST.to_owned(), Value::Object(inner));
+    outer
+}
+
+/// The inverse of [`nested`].
+fn unnested(mut metadata: Map<String, Value>, taken: &[&str]) -> Map<String, Value> {
+    match metadata.remove(NEST) {
+        Some(Value::Object(inner)) if inner.keys().any(|key| taken.contains(&key.as_str())) => {
+            metadata.extend(inner);
+        }
+        Some(own) => {
+            metadata.insert(NEST.to_owned(), own);
+        }
+        None => {}
+    }
+    metadata
 }
 
 /// Keys of [`Observation::to_dict`] that metadata may not take.

@@ -11,6 +11,8 @@ mod hook;
 mod memories;
 pub mod operations;
 mod problem;
+#[cfg(test)]
+mod testing;
 mod wire;
 
 pub use bounds::{Bounds, Room, bound};

@@ -32,16 +32,29 @@ pub enum Annotation {
         /// The relation of the link.
         relation: String,
     },
+    /// Somebody said the same again (C5).
+    Seen {
+        /// How often it has been said by now, the first time included.
+        count: u32,
+    },
 }
 
 impl Annotation {
-    /// The other record of a link; `None` for tags.
+    /// The other record of a link; `None` for what names none.
     pub fn other(&self) -> Option<u32> {
         match self {
-            Self::Tagged { .. } => None,
+            Self::Tagged { .. } | Self::Seen { .. } => None,
             Self::Linked { to, .. } | Self::Unlinked { to, .. } => Some(*to),
         }
     }
+}
+
+/// How often a record was said, and when last (C5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Seen {
+    /// The first time included.
+    pub seen_count: u32,
+    pub last_seen: DateTime<Utc>,
 }
 
 /// A link as seen from one of its two records.

@@ -33,7 +33,7 @@ mod user;
 mod way_out;
 mod write;
 
-pub use annotation::{Annotation, Link, Related, normal_tag, normal_tags};
+pub use annotation::{Annotation, Link, Related, Seen, normal_tag, normal_tags};
 pub use calendar::{Calendar, Span, TimeError, Zone};
 pub use context::{ContextBlock, TokensBy};
 pub use cow::{CHUNKED, Chunked, CowVec, Fetch};

@@ -175,7 +175,7 @@ pub(crate) enum Command {
     Ingest(IngestArguments),
     /// Report how runs went that used what was recalled, from a JSONL file
     Outcome(OutcomeArguments),
-    /// Walk the links of a record, both ways
+    /// Walk the links that lead away from a record, or to it
     Related(Ask<links::RelatedArguments>),
     /// Forget a record and its earlier versions
     #[command(aliases = ["rm", "remove"])]

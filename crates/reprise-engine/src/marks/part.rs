@@ -9,11 +9,18 @@ use super::{LinkSpan, Marks, NEVER, Span, Tag};
 /// Tag of the part in the file.
 pub(crate) const MARKS_TAG: u8 = 0x4b;
 const VERSION: u8 = 1;
+/// The same with what was said more than once at its end.
+const WITH_SEEN: u8 = 2;
 
 impl Marks {
     /// The bytes of the part.
     pub(crate) fn to_part(&self) -> Vec<u8> {
-        let mut out = vec![VERSION];
+        let seen = || {
+            let records = self.places.values().flat_map(|chunk| chunk.iter());
+            records.filter_map(|(ordinal, places)| Some((*ordinal, places.seen?)))
+        };
+        let has_seen = seen().next().is_some();
+        let mut out = vec![if has_seen { WITH_SEEN } else { VERSION }];
         let tags: Vec<(&Tag, usize)> = self
             .numbers
             .values()
@@ -51,13 +58,21 @@ impl Marks {
         for (ordinal, _) in edited() {
             put(&mut out, u64::from(*ordinal));
         }
+        if has_seen {
+            put(&mut out, seen().count() as u64);
+            for (ordinal, (count, at)) in seen() {
+                put(&mut out, u64::from(ordinal));
+                put(&mut out, u64::from(count));
+                put_signed(&mut out, at);
+            }
+        }
         out
     }
 
     /// Takes a part over; `None` for any other bytes, and the caller rebuilds.
     pub(crate) fn from_part(bytes: &[u8]) -> Option<Self> {
         let (version, rest) = bytes.split_first()?;
-        if *version != VERSION {
+        if ![VERSION, WITH_SEEN].contains(version) {
             return None;
         }
         let mut r = Reader(rest);
@@ -74,6 +89,12 @@ impl Marks {
         for _ in 0..r.count()? {
             let ordinal = r.ordinal()?;
             marks.on_mut(ordinal).edited = true;
+        }
+        if *version == WITH_SEEN {
+            for _ in 0..r.count()? {
+                let (ordinal, count, at) = (r.ordinal()?, r.ordinal()?, r.signed()?);
+                marks.on_mut(ordinal).seen = Some((count, at));
+            }
         }
         r.0.is_empty().then_some(marks)
     }

@@ -27,6 +27,7 @@ fn said() -> impl Strategy<Value = Said> {
             .prop_map(|(to, relation)| Annotation::Linked { to, relation }),
         1 => (0..RECORDS, relation())
             .prop_map(|(to, relation)| Annotation::Unlinked { to, relation }),
+        1 => (2..9_u32).prop_map(|count| Annotation::Seen { count }),
     ];
     prop_oneof![
         6 => (0..RECORDS, annotation).prop_map(|(ordinal, said)| Said::Annotated(ordinal, said)),

@@ -4,7 +4,7 @@ use reprise_types::limits::LIST_ITEMS_MAX;
 use reprise_types::{ExternalId, MemoryKind, MemoryRecord, MemorySource, NewRecord, Zone};
 use serde_json::{Map, Value, json};
 
-use super::{CORE, ObservationType, named};
+use super::{CORE, ObservationType, named, nested, unnested};
 use crate::exact::exact;
 use crate::lines::text;
 use crate::stamp;
@@ -71,11 +71,11 @@ pub(crate) fn frame(
         metadata.insert("content".to_owned(), json!(true));
     }
     let take = |metadata: &mut Map<String, Value>, name: &str| metadata.get(name).cloned();
-    let own: Map<String, Value> = metadata
-        .iter()
-        .filter(|(name, _)| !CORE.contains(&name.as_str()) && !FRAME.contains(&name.as_str()))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
+    let taken = taken();
+    let own = metadata.iter();
+    let own = own.filter(|(name, _)| !taken.contains(&name.as_str()));
+    let own = own.map(|(name, value)| (name.clone(), value.clone()));
+    let own = unnested(own.collect(), &taken);
     record.details = Some(json!({
         "type": "observation",
         "observation_type": observed.map(ObservationType::name),
@@ -91,6 +91,11 @@ pub(crate) fn frame(
 
 /// Keys that the original's store adds to the metadata of every frame.
 const FRAME: [&str; 4] = ["frame_id", "frame_type", "timestamp", "session_id"];
+
+/// Keys of a frame's metadata that are not its writer's.
+fn taken() -> Vec<&'static str> {
+    CORE.into_iter().chain(FRAME).collect()
+}
 
 /// A record as a frame; what came as one goes out as it came.
 pub fn frame_of(record: &MemoryRecord) -> Value {
@@ -118,9 +123,9 @@ pub fn frame_of(record: &MemoryRecord) -> Value {
     let (frame_type, mut metadata) = match super::Observation::of(record) {
         Some(observation) => (
             observation.observation_type.name(),
-            serde_json::to_value(observation.to_dict()).unwrap_or_default(),
+            serde_json::to_value(observation.dict(&taken())).unwrap_or_default(),
         ),
-        None => ("general", json!(record.metadata)),
+        None => ("general", json!(nested(record.metadata.clone(), &FRAME))),
     };
     metadata["frame_id"] = json!(id);
     metadata["frame_type"] = json!(frame_type);

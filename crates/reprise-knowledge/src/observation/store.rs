@@ -21,8 +21,6 @@ pub struct ObservationQuery<'a> {
     pub since: Option<DateTime<Utc>>,
     /// Up to this instant, which belongs to it (R19).
     pub until: Option<DateTime<Utc>>,
-    /// What was known at this instant, which belongs to it (R10).
-    pub known_at: Option<DateTime<Utc>>,
     /// Type times confidence, cut to a whole number, is at least this.
     pub min_importance: u8,
     pub session: Option<&'a str>,
@@ -44,12 +42,12 @@ pub fn frame_type(record: &MemoryRecord) -> &str {
     own.unwrap_or("general")
 }
 
-/// When it became known: as its frame says, which may be older than this memory, else when it was
-/// kept.
+/// When it was first kept: for what came as a frame the time that its own store gave it, which may
+/// be before this memory was; for all else, and for a correction, when it was kept here.
 fn known_since(record: &MemoryRecord) -> DateTime<Utc> {
     let details = record.details.as_ref();
     let came_as_frame = details.is_some_and(|details| details.get("frame").is_some());
-    if came_as_frame {
+    if came_as_frame && record.supersedes.is_none() {
         record.timestamp
     } else {
         record.known_at
@@ -62,6 +60,13 @@ impl Observations {
         let mut own: Vec<MemoryRecord> = records.into_iter().filter(is_frame).collect();
         own.sort_by_key(|record| std::cmp::Reverse((record.timestamp, record.id)));
         Self(own)
+    }
+
+    /// Those that were known at an instant, which belongs to it (R10), among records that nothing
+    /// had replaced then.
+    pub fn known(unreplaced: impl IntoIterator<Item = MemoryRecord>, at: DateTime<Utc>) -> Self {
+        let unreplaced = unreplaced.into_iter();
+        Self::of(unreplaced.filter(|record| known_since(record) <= at))
     }
 
     pub fn records(&self) -> &[MemoryRecord] {
@@ -108,7 +113,6 @@ fn admits(record: &MemoryRecord, query: &ObservationQuery<'_>) -> bool {
         && importance >= query.min_importance
         && query.since.is_none_or(|since| record.timestamp >= since)
         && query.until.is_none_or(|until| record.timestamp <= until)
-        && query.known_at.is_none_or(|at| known_since(record) <= at)
         && query
             .session
             .is_none_or(|session| record.session_id == session)

@@ -156,6 +156,7 @@ impl Memory {
             Err(of) => Some(of),
         };
         if let Some(of) = known {
+            self.seen_again(vec![(0, of)]).await?;
             let differs = false;
             return Ok((Fate::Duplicate { of, differs }, doubt));
         }

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use chrono::{DateTime, Utc};
 use reprise_engine::{Engine, LinkEnd, NewLink, WriteBatch};
 use reprise_knowledge::{Learning, restate};
 use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordBody, RecordId, WriteOutcome};
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
-use super::{Memory, current, refuse_receipt, spans};
+use super::{Memory, current, refuse_receipt, resolve, spans};
 use crate::problem::{Problem, ProblemKind};
-use crate::wire::{Fate, RecordRedaction, WriteReport, read_value, record_of_value};
+use crate::wire::{Fate, RecordRedaction, WriteReport, instant, read_value, record_of_value};
 
 /// Fields of the ingest form that a correction may change.
 pub(crate) const MAY_CHANGE: [&str; 12] = [
@@ -35,6 +36,24 @@ fn named(record: &NewRecord) -> Option<Named> {
     let mut names = record.external_ids.iter();
     let name = names.find(|name| name.namespace == ExternalId::REQUEST)?;
     Some((name.clone(), record.text.clone()))
+}
+
+/// Whether somebody says it, and does not only read a source anew: by a name of the sender's, by
+/// what it is, or without any.
+fn is_said(record: &NewRecord) -> bool {
+    let said = [ExternalId::BATCH, ExternalId::SUNWELL, ExternalId::REQUEST];
+    let mut names = record.external_ids.iter();
+    names.all(|name| said.contains(&name.namespace.as_str()))
+}
+
+/// The records that somebody said again, each with its place among the outcomes.
+fn duplicates(outcomes: &[WriteOutcome], is_said: &[bool]) -> Vec<(usize, RecordId)> {
+    let outcomes = outcomes.iter().zip(is_said).enumerate();
+    let again = outcomes.filter_map(|(place, (outcome, is_said))| match outcome {
+        WriteOutcome::Duplicate { of, .. } if *is_said => Some((place, *of)),
+        _ => None,
+    });
+    again.collect()
 }
 
 /// Most records of one request.
@@ -97,6 +116,7 @@ impl Memory {
             }
         }
         let teaches = good.iter().any(|record| Learning::is_in(record));
+        let said_again: Vec<bool> = good.iter().map(is_said).collect();
         let named: Vec<Named> = match self.key() {
             Some(_) => good.iter().filter_map(named).collect(),
             None => Vec::new(),
@@ -109,6 +129,7 @@ impl Memory {
         if let [WriteOutcome::Duplicate { .. }] = outcomes[..] {
             self.refuse_others(named).await?;
         }
+        self.seen_again(duplicates(&outcomes, &said_again)).await?;
         let mut outcomes = outcomes.into_iter();
         let mut report = WriteReport {
             redacted,
@@ -125,11 +146,7 @@ impl Memory {
                 },
             ));
         }
-        let inserted = report.outcomes.iter().filter_map(|fate| match fate {
-            Fate::Inserted { id, .. } => Some(*id),
-            _ => None,
-        });
-        let ids: Vec<RecordId> = inserted.collect();
+        let ids = report.inserted();
         if !ids.is_empty() {
             self.tell("inserted", ids.clone());
         }
@@ -164,6 +181,26 @@ impl Memory {
             ]
         });
         links.collect()
+    }
+
+    /// Counts records, each by its place in the request, as said again (C5); a request that is sent
+    /// again says nothing again.
+    pub(crate) async fn seen_again(&self, again: Vec<(usize, RecordId)>) -> Result<(), Problem> {
+        if again.is_empty() {
+            return Ok(());
+        }
+        let (now, key) = (self.now(), self.options.key.clone());
+        let count = move |engine: &mut Engine| {
+            let is_sent_again = |(place, of): &(usize, RecordId)| {
+                let name = key.as_ref().map(|key| format!("{key}/{place}"));
+                let name = name.map(|name| ExternalId::new(ExternalId::REQUEST, name));
+                name.is_some_and(|name| engine.duplicate_of(&name) == Some(*of))
+            };
+            let again = again.iter().filter(|one| !is_sent_again(one));
+            let again: Vec<RecordId> = again.map(|(_, of)| *of).collect();
+            engine.seen_again(&again, now)
+        };
+        Ok(self.with_engine(count).await??)
     }
 
     /// A request's name stands for what it first brought: with something else it is refused.
@@ -221,6 +258,30 @@ impl Memory {
             )),
         })?;
         let found = found.ok_or_else(|| missing(name))?;
+        found.map_err(|error| Problem::failed(ProblemKind::Internal, &error))
+    }
+
+    /// The same as it stood at an instant: what was corrected or put behind another one since is
+    /// read there.
+    pub(crate) async fn record_at(
+        &self,
+        name: &str,
+        at: DateTime<Utc>,
+    ) -> Result<MemoryRecord, Problem> {
+        let wanted = name.to_owned();
+        let find = move |engine: &mut Engine| {
+            let snapshot = engine.snapshot();
+            let id = wanted.parse().ok().or_else(|| resolve(engine, &wanted))?;
+            snapshot.version_at(id, at)
+        };
+        let found = self.with_engine(find).await?.ok_or_else(|| {
+            let name: String = name.chars().take(64).collect();
+            let at = instant(at);
+            Problem::not_found(format!(
+                "there was no record `{name}` in this memory at {at}; ask for a later time, or \
+                 without one"
+            ))
+        })?;
         found.map_err(|error| Problem::failed(ProblemKind::Internal, &error))
     }
 

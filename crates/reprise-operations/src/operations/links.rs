@@ -221,8 +221,9 @@ pub fn named_ends(engine: &Engine, links: Vec<NamedLink>) -> Vec<(RecordId, Reco
     ends.collect()
 }
 
-/// Links to walk where the caller does not say.
+/// Links to walk where the caller does not say, and at most.
 const DEPTH_DEFAULT: usize = 2;
+const DEPTH_MAX: usize = 5;
 /// Records of one walk where the caller does not say.
 const LIMIT_DEFAULT: usize = 20;
 
@@ -234,7 +235,7 @@ pub struct RelatedArguments {
     /// A record's id.
     #[serde(alias = "lesson_id")]
     pub id: String,
-    /// Links to walk; 2 by default.
+    /// Links to walk; 2 by default, 5 at most.
     #[serde(default, deserialize_with = "whole")]
     #[schemars(extend("x-rare" = true))]
     #[arg(long)]
@@ -244,7 +245,7 @@ pub struct RelatedArguments {
     #[schemars(extend("x-rare" = true))]
     #[arg(long)]
     pub limit: Option<usize>,
-    /// Which links to take: `out`, `in` or `both`, the default.
+    /// Which links to take: `out`, the default, `in` or `both`.
     #[schemars(extend("x-rare" = true))]
     #[arg(long, value_enum)]
     pub direction: Option<Direction>,
@@ -262,11 +263,11 @@ pub struct RelatedArguments {
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// Those that lead away from it.
+    #[default]
     Out,
     /// Those that lead to it.
     In,
     /// All.
-    #[default]
     Both,
 }
 
@@ -305,7 +306,7 @@ impl Operation for Related {
 
     async fn run(memory: &Memory, arguments: RelatedArguments) -> Result<Neighbours, Problem> {
         let id = memory.record(&arguments.id).await?.id;
-        let depth = arguments.depth.unwrap_or(DEPTH_DEFAULT);
+        let depth = arguments.depth.unwrap_or(DEPTH_DEFAULT).min(DEPTH_MAX);
         let limit = arguments.limit.unwrap_or(LIMIT_DEFAULT);
         let direction = arguments.direction.unwrap_or_default();
         let relations = normal_tags(&arguments.relations);

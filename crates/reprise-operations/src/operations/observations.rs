@@ -6,9 +6,9 @@ use std::time::Instant;
 use chrono::{DateTime, Utc};
 use reprise_engine::{Engine, Snapshot};
 use reprise_knowledge::{
-    Observation, ObservationQuery, ObservationType, Observations, frame_of, frame_tokens, is_frame,
+    Observation, ObservationQuery, ObservationType, Observations, frame_of, frame_tokens,
 };
-use reprise_types::{Calendar, MemoryRecord, RecallRequest, RecallScope, RecordId, normal_tags};
+use reprise_types::{Calendar, Embedding, MemoryRecord, RecordId, normal_tags};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -139,25 +139,25 @@ pub(super) fn kind_of(word: &str) -> Result<ObservationType, Problem> {
     })
 }
 
-/// Records that a question by meaning looks among.
-const CANDIDATES: usize = 2_000;
+/// What meaning and words count in a hybrid question: the original's weights.
+const WEIGHTS: (f64, f64) = (0.7, 0.3);
 
-/// How a question is understood.
+/// How a question is understood. Each observation that the other arguments admit is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// By its words: what has most of them first.
     Keyword,
-    /// By meaning and words, as every recall.
+    /// By meaning: what its vector is nearest to first.
     Semantic,
-    /// The same.
+    /// By both, weighed.
     #[default]
     Hybrid,
 }
 
 /// Which observations; every part that is given must hold.
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ObservationsArguments {
     /// Only these types.
@@ -174,6 +174,12 @@ pub struct ObservationsArguments {
     /// How the question is understood; `hybrid` by default.
     #[serde(default)]
     pub mode: Mode,
+    /// What meaning counts in `hybrid`; 0.7 by default.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub semantic_weight: Option<f64>,
+    /// What words count there; 0.3 by default.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub keyword_weight: Option<f64>,
     /// From this time on.
     #[serde(alias = "start_date")]
     pub since: Option<String>,
@@ -228,7 +234,8 @@ pub struct Observed {
     pub token_count: usize,
     /// How long it took, in milliseconds.
     pub query_time_ms: f64,
-    /// `reprise`, or `degraded` where no model could be asked.
+    /// `reprise`, or `degraded` where words alone answered for some of it: no model could be
+    /// asked, or some are not embedded yet.
     pub backend: String,
     /// Observations of this memory by type.
     pub by_type: BTreeMap<String, usize>,
@@ -250,8 +257,8 @@ impl Operation for ObservationsOf {
         let began = Instant::now();
         let asked = Asked::read(memory, asked)?;
         let question = asked.question();
-        let ranked = match (&question, asked.given.mode) {
-            (Some(text), Mode::Semantic | Mode::Hybrid) => Some(ranked(memory, text).await?),
+        let vector = match (&question, asked.given.mode) {
+            (Some(text), Mode::Semantic | Mode::Hybrid) => memory.query_vector(text).await,
             _ => None,
         };
         let related = match &asked.given.related_to {
@@ -259,29 +266,18 @@ impl Operation for ObservationsOf {
             None => None,
         };
         let mut observed = if memory.exists() {
-            let read = move |memory: &Snapshot| asked.answer(memory, ranked, related);
+            let read = move |memory: &Snapshot| asked.answer(memory, vector.as_ref(), related);
             memory.read(read).await?
         } else {
-            asked.found(Vec::new(), BTreeMap::new(), None)
+            asked.found(Vec::new(), BTreeMap::new(), false)
         };
         observed.query_time_ms = began.elapsed().as_secs_f64() * 1e3;
         Ok(observed)
     }
 }
 
-/// Records by how well they answer a question, and whether a model was asked.
-type Ranked = (Vec<RecordId>, bool);
-
-/// What came as a frame may be older than its keeping: the whole of memory is asked, at any time.
-async fn ranked(memory: &Memory, text: &str) -> Result<Ranked, Problem> {
-    let request = RecallRequest {
-        top_k: CANDIDATES,
-        ..RecallRequest::new(text)
-    };
-    let recall = memory.recall(request, None, RecallScope::Local).await?;
-    let ids = recall.results.iter().map(|found| found.record.id).collect();
-    Ok((ids, recall.degraded.is_empty()))
-}
+/// How near a record is to a question in meaning; `None` where that cannot be said.
+type Nearness<'a> = dyn Fn(&MemoryRecord) -> Option<f64> + 'a;
 
 /// What is asked for, read.
 struct Asked {
@@ -322,20 +318,13 @@ impl Asked {
     fn answer(
         &self,
         memory: &Snapshot,
-        ranked: Option<Ranked>,
+        vector: Option<&Embedding>,
         related: Option<MemoryRecord>,
     ) -> Observed {
-        let mut known: BTreeMap<RecordId, MemoryRecord> = BTreeMap::new();
-        let live = memory.records().filter_map(Result::ok).filter(is_frame);
-        known.extend(live.map(|record| (record.id, record)));
-        if let Some(at) = self.known_at {
-            let then = memory
-                .records_at(at)
-                .filter_map(Result::ok)
-                .filter(is_frame);
-            known.extend(then.map(|record| (record.id, record)));
-        }
-        let store = Observations::of(known.into_values());
+        let store = match self.known_at {
+            Some(at) => Observations::known(memory.unreplaced_at(at).filter_map(Result::ok), at),
+            None => Observations::of(memory.records().filter_map(Result::ok)),
+        };
         let counts = store.counts().into_iter();
         let counts = counts
             .map(|(kind, count)| (kind.to_owned(), count))
@@ -344,7 +333,6 @@ impl Asked {
             types: &self.kinds,
             since: self.since,
             until: self.until,
-            known_at: self.known_at,
             min_importance: self.given.min_importance.unwrap_or_default().min(10) as u8,
             session: self.given.session.as_deref(),
             tags: &self.tags,
@@ -361,22 +349,48 @@ impl Asked {
                 .collect();
             found.retain(|record| belongs.contains(&record.id));
         }
-        let asked_a_model = ranked.as_ref().map(|(_, whole)| *whole);
-        if let Some((order, _)) = ranked {
-            let place = |record: &&MemoryRecord| order.iter().position(|id| *id == record.id);
-            found.retain(|record| place(record).is_some());
-            found.sort_by_cached_key(place);
-        } else if let Some(question) = self.question() {
-            by_words(&mut found, &question);
+        let near = vector.map(|vector| |record: &MemoryRecord| memory.nearness(record.id, vector));
+        let near = near.as_ref().map(|near| near as &Nearness<'_>);
+        let is_degraded = self.rank(&mut found, near);
+        self.found(found, counts, is_degraded)
+    }
+
+    /// Leaves what answers the question at all, the best first and the newest of those alike;
+    /// whether words had to answer for meaning.
+    /// `near` tells how near a record is in meaning, where that can be asked.
+    fn rank(&self, found: &mut Vec<&MemoryRecord>, near: Option<&Nearness<'_>>) -> bool {
+        let Some(question) = self.question() else {
+            return false;
+        };
+        let own = (self.given.semantic_weight, self.given.keyword_weight);
+        let (meaning, words) = match self.given.mode {
+            Mode::Keyword => (0.0, 1.0),
+            _ if near.is_none() => (0.0, 1.0),
+            Mode::Semantic => (1.0, 0.0),
+            Mode::Hybrid => (own.0.unwrap_or(WEIGHTS.0), own.1.unwrap_or(WEIGHTS.1)),
+        };
+        let asked = words_of(&question);
+        let mut is_degraded = self.given.mode != Mode::Keyword && near.is_none();
+        let mut scored: Vec<(f64, &MemoryRecord)> = Vec::with_capacity(found.len());
+        for record in found.drain(..) {
+            let likeness = near.map(|near| near(record));
+            is_degraded |= likeness == Some(None);
+            let likeness = likeness.flatten().unwrap_or_default().max(0.0);
+            let score = meaning * likeness + words * share(&asked, &record.text);
+            if score > 0.0 {
+                scored.push((score, record));
+            }
         }
-        self.found(found, counts, asked_a_model)
+        scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+        found.extend(scored.into_iter().map(|(_, record)| record));
+        is_degraded
     }
 
     fn found(
         &self,
         found: Vec<&MemoryRecord>,
         by_type: BTreeMap<String, usize>,
-        asked_a_model: Option<bool>,
+        is_degraded: bool,
     ) -> Observed {
         let total_count = found.len();
         let (found, _) = self.part.cut(found);
@@ -391,10 +405,7 @@ impl Asked {
             token_count += tokens;
             observations.push(frame_of(record));
         }
-        let backend = match asked_a_model {
-            Some(false) => "degraded",
-            _ => "reprise",
-        };
+        let backend = if is_degraded { "degraded" } else { "reprise" };
         Observed {
             observations,
             query: self.question().unwrap_or_else(|| "*".to_owned()),
@@ -410,14 +421,22 @@ impl Asked {
     }
 }
 
-/// Those that have words of the question, most of them first, the newest of those.
-fn by_words(found: &mut Vec<&MemoryRecord>, question: &str) {
-    let question = question.to_lowercase();
-    let words: BTreeSet<&str> = question.split_whitespace().collect();
-    let count = |record: &MemoryRecord| {
-        let text = record.text.to_lowercase();
-        words.iter().filter(|word| text.contains(**word)).count()
+/// The words of a question, each once.
+fn words_of(question: &str) -> BTreeSet<String> {
+    let bare = |word: &str| {
+        word.trim_matches(|c: char| !c.is_alphanumeric())
+            .to_lowercase()
     };
-    found.retain(|record| count(record) > 0);
-    found.sort_by_key(|record| std::cmp::Reverse(count(record)));
+    let words = question.split_whitespace().map(bare);
+    words.filter(|word| !word.is_empty()).collect()
 }
+
+/// How many of the words a text has, of all of them.
+fn share(words: &BTreeSet<String>, text: &str) -> f64 {
+    let text = text.to_lowercase();
+    let held = words.iter().filter(|word| text.contains(word.as_str()));
+    held.count() as f64 / words.len().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests;

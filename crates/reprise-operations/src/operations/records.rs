@@ -17,7 +17,9 @@ use crate::memories::{MAY_CHANGE, Memory, Standing, own_title, title_of};
 use crate::operations::care;
 use crate::operations::care::Stats;
 use crate::problem::{Problem, ProblemKind};
-use crate::wire::{ExportLine, Fate, IngestLine, Told, WriteReport, instant, record_of_value};
+use crate::wire::{
+    ExportLine, Fate, IngestLine, Told, WriteReport, instant, record_of_value, time,
+};
 
 /// Records of one request.
 const RECORDS_MAX: usize = 50;
@@ -48,6 +50,11 @@ pub struct GetArguments {
     #[schemars(length(max = RECORDS_MAX))]
     #[arg(skip)]
     pub ids: Vec<String>,
+    /// As they stood at this time, also what was corrected or put away since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-rare" = true))]
+    #[arg(long, value_name = "TIME")]
+    pub as_of: Option<String>,
 }
 
 /// The records.
@@ -75,22 +82,33 @@ impl Operation for Get {
                 "name 1 to {RECORDS_MAX} records by `id` or `ids`"
             )));
         }
+        let as_of = time(
+            &memory.calendar(),
+            arguments.as_of.as_deref(),
+            Calendar::until,
+        );
+        let as_of = as_of.map_err(Problem::invalid)?;
         let mut records = Vec::with_capacity(names.len());
         for name in &names {
-            let record = match memory.record(name).await {
-                Err(problem) if problem.kind == ProblemKind::NotFound => {
+            let found = match as_of {
+                Some(at) => memory.record_at(name, at).await,
+                None => memory.record(name).await,
+            };
+            let record = match found {
+                Err(problem) if problem.kind == ProblemKind::NotFound && as_of.is_none() => {
                     records.push(memory.published_line(name).await?.ok_or(problem)?);
                     continue;
                 }
                 found => found?,
             };
             let id = record.id;
-            let links = memory.read(move |memory| memory.links(id)).await?;
+            let beside = move |memory: &Snapshot| (memory.links(id), memory.seen(id));
+            let (links, seen) = memory.read(beside).await?;
             let mut line = json!(ExportLine::new(&record));
-            if let (Some(line), Value::Object(about)) =
-                (line.as_object_mut(), json!(About::of(&record)))
-            {
-                line.extend(about);
+            for more in [json!(About::of(&record)), json!(seen)] {
+                if let (Some(line), Value::Object(more)) = (line.as_object_mut(), more) {
+                    line.extend(more);
+                }
             }
             line["title"] = json!(title_of(&record));
             if own_title(&record).is_none() {

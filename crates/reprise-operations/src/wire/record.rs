@@ -73,6 +73,12 @@ pub struct IngestLine {
     #[serde(rename = "supersedes")]
     #[schemars(skip)]
     _supersedes: Option<String>,
+    #[serde(rename = "seen_count")]
+    #[schemars(skip)]
+    _seen_count: Option<serde::de::IgnoredAny>,
+    #[serde(rename = "last_seen")]
+    #[schemars(skip)]
+    _last_seen: Option<serde::de::IgnoredAny>,
     /// What an export says besides, which `import` reads.
     #[serde(rename = "archive")]
     #[schemars(skip)]
@@ -340,6 +346,15 @@ pub enum Fate {
 }
 
 impl WriteReport {
+    /// The records that are new.
+    pub(crate) fn inserted(&self) -> Vec<RecordId> {
+        let inserted = self.outcomes.iter().filter_map(|fate| match fate {
+            Fate::Inserted { id, .. } => Some(*id),
+            _ => None,
+        });
+        inserted.collect()
+    }
+
     /// Counts one more.
     pub(crate) fn push(&mut self, fate: Fate) {
         match fate {

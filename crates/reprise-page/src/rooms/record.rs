@@ -4,7 +4,7 @@
 use axum::extract::State;
 use maud::{Markup, html};
 use reprise_operations::operations::learning::{Runs, RunsArguments, RunsFound};
-use reprise_operations::operations::links::{Neighbours, Related, RelatedArguments};
+use reprise_operations::operations::links::{Direction, Neighbours, Related, RelatedArguments};
 use reprise_operations::operations::records::{History, HistoryArguments, ShowArguments, Versions};
 use reprise_operations::operations::sessions::{Prompts, PromptsArguments};
 use reprise_operations::operations::{list, shared};
@@ -134,6 +134,7 @@ async fn story(page: &Page, visit: &Visit, name: &str) -> Answer<Story> {
         id: id.clone(),
         depth: Some(DEPTH),
         limit: Some(RELATED_MAX),
+        direction: Some(Direction::Both),
         ..RelatedArguments::default()
     };
     let runs = RunsArguments {

@@ -108,9 +108,13 @@ async fn a_lesson_is_learned_found_linked_corrected_and_forgotten() {
     );
 
     // The new version is linked as the old one was, and seen from the other end.
-    let near = call(&session, "related", json!({"id": second}))
-        .await
-        .unwrap();
+    let near = call(
+        &session,
+        "related",
+        json!({"id": second, "direction": "in"}),
+    )
+    .await
+    .unwrap();
     assert_eq!(near["related"][0]["id"], new);
     assert_eq!(near["related"][0]["relation"], "related-to");
 

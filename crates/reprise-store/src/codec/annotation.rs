@@ -1,4 +1,4 @@
-//! The bytes of annotations: kinds 16 to 18.
+//! The bytes of annotations: kinds 16 to 18 and 20.
 
 use chrono::{DateTime, Utc};
 use reprise_types::Annotation;
@@ -9,10 +9,11 @@ use crate::bytes::{ByteReader, put_bytes, put_varint};
 const TAGGED: u8 = 16;
 const LINKED: u8 = 17;
 const UNLINKED: u8 = 18;
+const SEEN: u8 = 20;
 
 /// Whether a kind is one of these.
 pub(super) fn knows(kind: u8) -> bool {
-    (TAGGED..=UNLINKED).contains(&kind)
+    (TAGGED..=UNLINKED).contains(&kind) || kind == SEEN
 }
 
 /// Writes the body and returns the kind; `None` for what this version cannot write.
@@ -42,6 +43,10 @@ pub(super) fn put(
             put_bytes(out, relation.as_bytes());
             UNLINKED
         }
+        Annotation::Seen { count } => {
+            put_varint(out, u64::from(*count));
+            SEEN
+        }
         _ => return None,
     })
 }
@@ -64,6 +69,9 @@ pub(super) fn decode(kind: u8, body: &[u8]) -> Option<(u32, DateTime<Utc>, Annot
         UNLINKED => Annotation::Unlinked {
             to: r.varint_u32()?,
             relation: r.string()?,
+        },
+        SEEN => Annotation::Seen {
+            count: r.varint_u32()?,
         },
         _ => return None,
     };

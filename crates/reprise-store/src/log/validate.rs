@@ -115,6 +115,7 @@ fn check_annotation(annotation: &Annotation) -> Result<(), String> {
         Annotation::Linked { relation, .. } | Annotation::Unlinked { relation, .. } => {
             std::slice::from_ref(relation)
         }
+        Annotation::Seen { .. } => &[],
         _ => return Err("this version cannot write it".to_owned()),
     };
     let got = words.len();

@@ -1,0 +1,173 @@
+//! The thirty-eight tests of the original by their names (R16), each asked of the operations that
+//! do what its method did; and what the original got wrong.
+
+use super::*;
+use crate::testing::{Ada, at};
+use crate::wire::line_of;
+
+mod original;
+
+impl Ada {
+    /// Records one, a second later than the last; answers what was kept.
+    async fn record(&self, kind: &str, content: &str, more: Value) -> Value {
+        self.later(1);
+        let mut observation = json!({ "type": kind, "content": content });
+        let fields = observation.as_object_mut().unwrap();
+        fields.extend(more.as_object().cloned().unwrap_or_default());
+        self.call("record", observation).await
+    }
+
+    async fn observed(&self, asked: Value) -> Value {
+        self.call("observations", asked).await
+    }
+
+    /// The contents of what is found.
+    async fn found(&self, asked: Value) -> Vec<String> {
+        contents(&self.observed(asked).await)
+    }
+
+    async fn keep(&self, observations: impl IntoIterator<Item = Observation>) {
+        let lines = observations.into_iter();
+        let lines = lines.map(|one| serde_json::from_str(&line_of(&one.record("long"))).unwrap());
+        let records: Vec<Value> = lines.collect();
+        let count = records.len();
+        let report = self.call("observe", json!({ "records": records })).await;
+        assert_eq!(report["inserted"], count);
+        while self.memory().embed_waiting().await.unwrap() {}
+    }
+}
+
+fn contents(answer: &Value) -> Vec<String> {
+    let list = answer["observations"].as_array().unwrap().iter();
+    list.map(|one| one["content"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[tokio::test]
+async fn what_is_asked_for_is_chosen_before_it_is_cut_to_the_best() {
+    let ada = Ada::new().await;
+    let context = (0..1_500).map(|number| {
+        Observation::new(
+            format!("step {number} of the import"),
+            ObservationType::Context,
+        )
+    });
+    let errors = (0..20).map(|number| {
+        Observation::new(
+            format!("import failed at row {number}"),
+            ObservationType::Error,
+        )
+    });
+    ada.keep(context.chain(errors)).await;
+    for mode in ["keyword", "semantic", "hybrid"] {
+        let asked = json!({ "type": ["error"], "query": "step of the import", "mode": mode });
+        let found = ada.observed(asked).await;
+        assert_eq!(found["total_count"], 20, "{mode}");
+        assert!(contents(&found).iter().all(|one| one.contains("failed")));
+    }
+    let asked = json!({ "query": "step", "mode": "keyword", "limit": 10 });
+    assert_eq!(ada.observed(asked).await["total_count"], 1_500);
+}
+
+#[tokio::test]
+async fn a_question_about_a_time_ranks_what_was_known_then() {
+    for has_model in [true, false] {
+        let ada = Ada::with(has_model).await;
+        let first = ada
+            .record("error", "the gateway answers 504 at noon", json!({}))
+            .await;
+        ada.later(60);
+        let changes = json!({ "id": first["id"], "text": "the gateway was renamed to edge" });
+        ada.call("revise", changes).await;
+        ada.record("learning", "gateway errors come from the proxy", json!({}))
+            .await;
+        for mode in ["keyword", "semantic", "hybrid"] {
+            let asked = |seconds: i64| json!({ "query": "gateway 504", "mode": mode, "known_at": at(seconds) });
+            let then = ada.observed(asked(30)).await;
+            assert_eq!(
+                contents(&then),
+                ["the gateway answers 504 at noon"],
+                "{mode}"
+            );
+            assert_eq!(then["total_count"], 1, "{mode}");
+            assert_eq!(then["by_type"], json!({ "error": 1 }), "{mode}");
+            assert_eq!(ada.found(asked(600)).await.len(), 2, "{mode}");
+            let none: [&str; 0] = [];
+            assert_eq!(ada.found(asked(0)).await, none, "{mode}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn by_meaning_vectors_decide_and_hybrid_weighs_them_with_words() {
+    let ada = Ada::new().await;
+    ada.record("error", "deadline", json!({})).await;
+    ada.record("error", "a timeout of the api at night", json!({}))
+        .await;
+    let best = async |more: Value| {
+        let mut asked = json!({ "query": "timeout" });
+        asked
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().cloned().unwrap());
+        ada.found(asked).await[0].clone()
+    };
+    let (alike, named) = ("deadline", "a timeout of the api at night");
+    assert_eq!(best(json!({ "mode": "semantic" })).await, alike);
+    assert_eq!(best(json!({ "mode": "keyword" })).await, named);
+    assert_eq!(
+        best(json!({ "semantic_weight": 0.9, "keyword_weight": 0.1 })).await,
+        alike
+    );
+    assert_eq!(
+        best(json!({ "semantic_weight": 0.1, "keyword_weight": 0.9 })).await,
+        named
+    );
+    let asked = json!({ "query": "timeout", "mode": "hybrid" });
+    assert_eq!(ada.observed(asked.clone()).await["backend"], "reprise");
+    let words = Ada::with(false).await;
+    words.record("error", named, json!({})).await;
+    let found = words.observed(asked).await;
+    assert_eq!(
+        (&found["backend"], &found["total_count"]),
+        (&json!("degraded"), &json!(1))
+    );
+}
+
+#[tokio::test]
+async fn the_originals_behind_a_summary_are_read_as_of_a_time_before_it() {
+    let ada = Ada::new().await;
+    let context = (0..60).map(|number| {
+        Observation::new(
+            format!("step {number} of the import"),
+            ObservationType::Context,
+        )
+    });
+    ada.keep(context).await;
+    let before = at(5);
+    ada.later(60);
+    let done = ada.call("compact_observations", json!({})).await;
+    assert_eq!(done["frames_compacted"], 50);
+    let summary = done["summaries"][1].as_str().unwrap();
+    let shown = ada.call("get", json!({ "id": summary })).await;
+    let originals = shown["records"][0]["details"]["metadata"]["original_ids"].clone();
+    let original = originals.as_array().unwrap().last().unwrap().clone();
+    let now = ada.call("get", json!({ "id": original })).await;
+    assert_eq!(
+        now["records"][0]["id"], summary,
+        "the summary answers for it"
+    );
+    let then = ada
+        .call("get", json!({ "id": original, "as_of": before }))
+        .await;
+    assert_eq!(then["records"][0]["id"], original);
+    assert_eq!(then["records"][0]["text"], "step 0 of the import");
+    let asked = json!({ "known_at": before, "limit": 100 });
+    assert_eq!(ada.observed(asked).await["total_count"], 60);
+    let asked = json!({ "id": summary, "as_of": before });
+    let refused = ada.try_call("get", asked).await.unwrap_err();
+    assert!(
+        refused.to_string().contains("ask for a later time"),
+        "{refused}"
+    );
+}

@@ -1,0 +1,131 @@
+//! Operations over a memory of a test's own, with a model of words and a clock that stands.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use chrono::{DateTime, Utc};
+use reprise_agent::{MemoryConfig, MemoryService};
+use reprise_engine::Engine;
+use reprise_store::RealDisk;
+use reprise_types::{Clock, EmbedError, Embedder, EmbeddingSpace};
+use serde_json::Value;
+
+use crate::catalogue::Catalogue;
+use crate::memories::{Memories, Memory};
+use crate::problem::Problem;
+
+const DIMENSIONS: u16 = 64;
+
+/// A model of words: each is a direction, and two that mean the same are one.
+struct Words(EmbeddingSpace);
+
+impl Embedder for Words {
+    fn space(&self) -> &EmbeddingSpace {
+        &self.0
+    }
+
+    fn token_limit(&self) -> usize {
+        512
+    }
+
+    fn embed(&mut self, text: &str) -> Result<Vec<f32>, EmbedError> {
+        let mut vector = vec![0.0_f32; usize::from(DIMENSIONS)];
+        for word in text.split_whitespace() {
+            let meant = if word == "deadline" { "timeout" } else { word };
+            let sum = meant
+                .bytes()
+                .fold(7_usize, |sum, byte| sum * 31 + usize::from(byte));
+            vector[sum % usize::from(DIMENSIONS)] += 1.0;
+        }
+        let norm = vector
+            .iter()
+            .map(|number| number * number)
+            .sum::<f32>()
+            .sqrt();
+        if norm == 0.0 {
+            vector[0] = 1.0;
+            return Ok(vector);
+        }
+        Ok(vector.iter().map(|number| number / norm).collect())
+    }
+}
+
+/// Seconds since 2026-01-10T12:00:00Z.
+#[derive(Debug, Default)]
+struct Watch(AtomicI64);
+
+impl Clock for Watch {
+    fn now(&self) -> DateTime<Utc> {
+        at(self.0.load(Ordering::SeqCst))
+    }
+}
+
+pub(crate) fn at(seconds: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp(1_768_046_400 + seconds, 0).unwrap()
+}
+
+/// One user's memory, and every operation over it.
+pub(crate) struct Ada {
+    _folder: tempfile::TempDir,
+    memories: Memories,
+    watch: Arc<Watch>,
+    catalogue: Catalogue,
+}
+
+impl Ada {
+    pub(crate) async fn new() -> Self {
+        Self::with(true).await
+    }
+
+    pub(crate) async fn with(has_model: bool) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let open =
+            Arc::new(|path: &Path, options: &_| Engine::open(Arc::new(RealDisk), path, options));
+        let model = Arc::new(move || {
+            let space = EmbeddingSpace {
+                model: "words".to_owned(),
+                version: "1".to_owned(),
+                dimensions: DIMENSIONS,
+            };
+            let missing = || EmbedError::Unavailable {
+                message: "this test has no model".to_owned(),
+            };
+            let model = has_model.then_some(Words(space)).ok_or_else(missing)?;
+            Ok(Box::new(model) as Box<dyn Embedder>)
+        });
+        let watch = Arc::new(Watch::default());
+        let mut config = MemoryConfig::new(folder.path().to_owned(), DIMENSIONS, open, model);
+        config.clock = Arc::clone(&watch) as Arc<dyn Clock>;
+        let service = MemoryService::start(config, None).await.unwrap();
+        let memories = Memories::new(service, Arc::clone(&watch) as Arc<dyn Clock>);
+        Self {
+            _folder: folder,
+            memories,
+            watch,
+            catalogue: Catalogue::default(),
+        }
+    }
+
+    pub(crate) fn memory(&self) -> Memory {
+        self.memories.of(&"ada".parse().unwrap())
+    }
+
+    pub(crate) fn later(&self, seconds: i64) {
+        self.watch.0.fetch_add(seconds, Ordering::SeqCst);
+    }
+
+    pub(crate) async fn try_call(&self, name: &str, arguments: Value) -> Result<Value, Problem> {
+        let Value::Object(arguments) = arguments else {
+            panic!("arguments are an object");
+        };
+        let operation = self.catalogue.operation(name).unwrap();
+        let answer = operation.call(self.memory(), arguments).await?;
+        Ok(serde_json::from_slice(&answer).unwrap())
+    }
+
+    pub(crate) async fn call(&self, name: &str, arguments: Value) -> Value {
+        let answer = self.try_call(name, arguments.clone()).await;
+        answer.unwrap_or_else(|problem| panic!("{name} {arguments}: {problem:?}"))
+    }
+}
