@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use reprise_index::{
-    GRAPH_DOCUMENTS, PART_CODES, PART_DOCUMENTS, PART_GRAPH, PART_HOT_GRAPH, PART_WORDS,
+    GRAPH_DOCUMENTS, PART_CELLS, PART_CODES, PART_DOCUMENTS, PART_GRAPH, PART_HOT_GRAPH, PART_WORDS,
 };
 use reprise_learn::LearnSettings;
 use reprise_store::{CommitSeq, Disk, Log, LogReader, OpenOptions, Opened, RecoveryReport, Verify};
@@ -21,7 +21,8 @@ use crate::snapshot::Snapshot;
 use crate::state::State;
 
 /// Parts that are read where they lie, or when they are first needed.
-const LEFT: [u8; 6] = [
+const LEFT: [u8; 7] = [
+    PART_CELLS,
     PART_CODES,
     PART_WORDS,
     PART_DOCUMENTS,

@@ -1,12 +1,12 @@
-//! The graph of a large memory: still in its saved part, or in memory and growing a little at a
-//! time.
+//! What stands above the codes of a large memory: the graph and the cells, still in their saved
+//! parts, or in memory and growing a little at a time.
 
 use reprise_graph::{Graph, GraphScratch};
 
 use crate::codec::{Reader, open, seal};
 use crate::error::Result;
 use crate::pages::LeftPart;
-use crate::vectors::Vectors;
+use crate::vectors::{CellState, SavedCells, Vectors};
 use crate::writer::IndexWriter;
 
 /// Segment type of a graph over the newest documents (Layer B).
@@ -14,6 +14,9 @@ pub const PART_HOT_GRAPH: u8 = 0x42;
 
 /// Segment type of a graph over all documents (Layer C).
 pub const PART_GRAPH: u8 = 0x43;
+
+/// Segment type of the cells (Layer A).
+pub const PART_CELLS: u8 = 0x4c;
 
 /// Store size from which a graph is grown, so that it is whole when it becomes faster than the
 /// scan: for ten results a third later, as `benches/search` measures (ADR 0007).
@@ -29,9 +32,11 @@ pub(crate) struct Layers {
     pub(crate) graph: Graph,
     /// Size of a store whose graph finds ten results as soon as a scan does.
     pub(crate) even_at: usize,
+    /// Answers until the rest was read.
+    pub(crate) cells: Option<SavedCells>,
 }
 
-/// The writer's graph.
+/// The writer's graph and cells.
 #[derive(Debug)]
 pub(crate) struct GraphState {
     graph: Graph,
@@ -40,6 +45,9 @@ pub(crate) struct GraphState {
     /// Documents that got a vector since it was saved.
     moved: Vec<u32>,
     from: usize,
+    cells: CellState,
+    /// As in [`Layers`], where it was measured.
+    even_at: Option<u32>,
     scratch: GraphScratch,
 }
 
@@ -50,15 +58,20 @@ impl Default for GraphState {
             saved: None,
             moved: Vec::new(),
             from: GRAPH_DOCUMENTS,
+            cells: CellState::default(),
+            even_at: None,
             scratch: GraphScratch::default(),
         }
     }
 }
 
 impl GraphState {
-    pub(crate) fn saved(part: LeftPart) -> Self {
+    pub(crate) fn saved(part: Option<LeftPart>, cells: Option<SavedCells>) -> Self {
+        let measured = cells.as_ref().map(|cells| cells.even_at);
         Self {
-            saved: Some(part),
+            saved: part,
+            even_at: measured.filter(|documents| *documents > 0),
+            cells: cells.map_or_else(CellState::default, CellState::saved),
             ..Self::default()
         }
     }
@@ -68,6 +81,7 @@ impl GraphState {
             self.moved.push(ordinal);
         }
         self.graph.moved(ordinal);
+        self.cells.moved(ordinal);
     }
 
     /// Takes out what `gone` names, while its codes are still there.
@@ -79,7 +93,10 @@ impl GraphState {
     pub(crate) fn published(&self) -> Layers {
         Layers {
             graph: self.graph.clone(),
-            even_at: self.from + self.from / 3,
+            even_at: self
+                .even_at
+                .map_or(self.from + self.from / 3, |measured| measured as usize),
+            cells: self.cells.left(),
         }
     }
 
@@ -93,17 +110,19 @@ impl GraphState {
         }
     }
 
-    /// The part to save, and its tag; none where there is no graph.
-    pub(crate) fn part(&mut self, documents: u32) -> Option<(u8, Vec<u8>)> {
-        self.settle(documents);
-        if self.graph.is_empty() {
-            return None;
+    /// The parts to save, with their tags.
+    pub(crate) fn parts(&mut self, vectors: &Vectors) -> Vec<(u8, Vec<u8>)> {
+        self.settle(vectors.len() as u32);
+        let cells = self.cells.part(vectors, self.even_at.unwrap_or(0));
+        let mut parts: Vec<_> = cells.map(|bytes| (PART_CELLS, bytes)).into_iter().collect();
+        if !self.graph.is_empty() {
+            let whole = self.graph.covered().start == 0;
+            let tag = if whole { PART_GRAPH } else { PART_HOT_GRAPH };
+            let mut bytes = open(VERSION, 64);
+            self.graph.save(&mut bytes);
+            parts.push((tag, seal(bytes)));
         }
-        let whole = self.graph.covered().start == 0;
-        let tag = if whole { PART_GRAPH } else { PART_HOT_GRAPH };
-        let mut bytes = open(VERSION, 64);
-        self.graph.save(&mut bytes);
-        Some((tag, seal(bytes)))
+        parts
     }
 }
 
@@ -128,12 +147,22 @@ impl IndexWriter {
             return Ok((0, 0));
         }
         let vectors = &self.vectors;
+        // All documents count as missing until each had its cell, so that this is saved, too.
+        let of_cells = |cells: &CellState| {
+            if cells.is_new(vectors) {
+                vectors.len()
+            } else {
+                0
+            }
+        };
+        let before = state.graph.missing(documents).max(of_cells(&state.cells));
         let has = |ordinal| vectors.has(ordinal);
-        let before = state.graph.missing(documents);
         let scratch = &mut state.scratch;
         let left = state
             .graph
             .advance(vectors, has, documents, budget, scratch);
+        let is_done = state.cells.advance(vectors, budget);
+        let left = left.max(of_cells(&state.cells)).max(usize::from(!is_done));
         Ok((before, left))
     }
 
@@ -146,6 +175,9 @@ impl IndexWriter {
     pub fn set_graph_from(&mut self, documents: usize) {
         self.graph.from = documents;
     }
+
+    /// Segment type of the cells (Layer A).
+    pub const PART_CELLS: u8 = 0x4c;
 
     /// Store size from which a graph is grown.
     pub fn graph_from(&self) -> usize {

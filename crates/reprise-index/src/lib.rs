@@ -27,7 +27,7 @@ mod writer;
 
 pub use docs::{Doc, DocTraits};
 pub use error::IndexError;
-pub use growth::{GRAPH_DOCUMENTS, PART_GRAPH, PART_HOT_GRAPH};
+pub use growth::{GRAPH_DOCUMENTS, PART_CELLS, PART_GRAPH, PART_HOT_GRAPH};
 pub use join::alike_pairs;
 pub use lexical::{LexicalScratch, LexicalSignals, MASK_TERMS, SignalSpread, TermSignal};
 pub use others::OtherVectors;

@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use crate::codec::put_u32;
 use crate::error::{IndexError, Result};
-use crate::growth::{GraphState, PART_GRAPH, PART_HOT_GRAPH};
+use crate::growth::{GraphState, PART_CELLS, PART_GRAPH, PART_HOT_GRAPH};
 use crate::lexicon::Lexicon;
 use crate::pages::{self, Damage, LeftPages, LeftPart, Pages};
 use crate::segment::{Bytes, Segment};
-use crate::vectors;
+use crate::vectors::{self, SavedCells};
 use crate::writer::IndexWriter;
 
 /// Segment type of the quantised vectors.
@@ -47,7 +47,7 @@ impl IndexWriter {
                 documents::write(&self.rows, &self.sessions, &self.world, VERSION),
             ),
         ];
-        parts.extend(self.graph.part(self.rows.len() as u32));
+        parts.extend(self.graph.parts(&self.vectors));
         parts
     }
 
@@ -89,9 +89,11 @@ impl IndexWriter {
             rows: saved.pages,
         });
         let graph = |tag: u8| parts.iter().find(|(known, _)| *known == tag);
-        if let Some((_, part)) = graph(PART_GRAPH).or_else(|| graph(PART_HOT_GRAPH)) {
-            index.graph = GraphState::saved(part.clone());
-        }
+        let cells = graph(PART_CELLS).map(|part| SavedCells::read(&part.1, dimensions, documents));
+        let part = graph(PART_GRAPH).or_else(|| graph(PART_HOT_GRAPH));
+        // Damaged cells are made anew.
+        index.graph =
+            GraphState::saved(part.map(|part| part.1.clone()), cells.and_then(Result::ok));
         Ok(index)
     }
 

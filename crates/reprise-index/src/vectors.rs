@@ -1,5 +1,6 @@
 //! Vectors quantised to one signed byte per number, and to one bit per number made from these.
 
+mod cells;
 mod closest;
 mod kernels;
 mod left;
@@ -9,6 +10,7 @@ mod signs;
 
 use std::sync::Arc;
 
+pub(crate) use cells::{CellState, SavedCells};
 use left::Left;
 pub use query::{QueryCodes, Sample, VectorScratch};
 pub(crate) use saved::{read, write};
@@ -48,6 +50,11 @@ impl Chunk {
             },
             present: [0; CHUNK_DOCUMENTS / 64],
         }
+    }
+
+    /// Whether it stands in the file as it is here.
+    fn is_left(&self) -> bool {
+        matches!(self.content, Content::Left(_))
     }
 
     /// The signs of this chunk, whose number is `number`; read into `spare` where they are still in

@@ -4,6 +4,7 @@ use reprise_graph::{Graph, GraphScratch, key_parts};
 use reprise_types::SearchTier;
 
 use super::CHUNK_DOCUMENTS;
+use super::cells::evenly;
 use super::closest::Closest;
 use super::kernels::{LANES, dot, within};
 use super::signs::{GROUPS, Planes};
@@ -18,6 +19,8 @@ const SIGN_SHARE: usize = 256;
 const SIGN_CANDIDATES_MIN: usize = 256;
 /// and at least so many per result.
 const SIGN_OVERSAMPLE: usize = 4;
+/// The same for what the cells find.
+const CELL_OVERSAMPLE: usize = 2;
 
 /// Beam width of the graph: at least so many documents,
 const BEAM_MIN: usize = 192;
@@ -30,9 +33,9 @@ const GRAPH_SHARE: usize = 4;
 /// A quantised query: one signed byte per number, and four bits per number.
 #[derive(Debug)]
 pub struct QueryCodes {
-    codes: Vec<i8>,
+    pub(super) codes: Vec<i8>,
     scale: f32,
-    planes: Planes,
+    pub(super) planes: Planes,
 }
 
 /// Reusable buffers of the vector queries.
@@ -70,6 +73,8 @@ enum Route {
     Signs,
     /// The graph for the documents it covers, the signs for the rest.
     Graph,
+    /// The nearest cells of what is in the file, the signs for what is new.
+    Cells,
 }
 
 /// What a route is chosen by: documents in all, those that may answer, those in the graph.
@@ -149,7 +154,17 @@ impl Vectors {
             admitted: view.considered() as usize,
             found: layers.graph.found(),
         };
-        plan.route(k, layers.even_at)
+        let route = plan.route(k, layers.even_at);
+        // What the graph will be asked for once it is read is asked of the cells before.
+        let whole = Planned {
+            found: plan.all,
+            ..plan
+        };
+        let soon = layers.cells.is_some() && self.is_left();
+        if soon && route == Route::Signs && whole.route(k, layers.even_at) == Route::Graph {
+            return Route::Cells;
+        }
+        route
     }
 
     fn take<'s>(
@@ -178,6 +193,7 @@ impl Vectors {
                 scratch.best.extend(all);
             }
             Route::Signs => self.ask_signs(query, wanted, view, |_| u64::MAX, scratch),
+            Route::Cells => self.ask_cells(query, k, view, layers, scratch),
             Route::Graph => {
                 let graph = &layers.graph;
                 self.ask_graph(query, beam(k), view, graph, scratch);
@@ -228,7 +244,47 @@ impl Vectors {
         scratch: &mut VectorScratch,
     ) {
         let VectorScratch { close, signs, .. } = scratch;
-        self.close_by_signs(query, wanted, view, among, close, signs);
+        close.start(wanted, query.planes.farthest());
+        self.close_by_signs(query, view, among, close, signs);
+        close.finish();
+        let ordinals = close.found.iter().map(|(ordinal, _)| *ordinal);
+        scratch
+            .best
+            .extend(ordinals.filter_map(|o| self.scored(query, o)));
+    }
+
+    /// Adds the best of the cells nearest to the query, and of the documents that are not in the
+    /// file as they are here.
+    fn ask_cells(
+        &self,
+        query: &QueryCodes,
+        k: usize,
+        view: &View,
+        layers: &Layers,
+        scratch: &mut VectorScratch,
+    ) {
+        let VectorScratch { close, signs, .. } = scratch;
+        // Each is a read of the file: fewer than of a scan, which has them in memory.
+        let wanted = SIGN_CANDIDATES_MIN.max(k.saturating_mul(CELL_OVERSAMPLE));
+        close.start(wanted, query.planes.farthest());
+        let is_new = |chunk: usize| self.chunks.get(chunk).is_some_and(|chunk| !chunk.is_left());
+        let among = |word: usize| {
+            if is_new(word * 64 / CHUNK_DOCUMENTS) {
+                u64::MAX
+            } else {
+                0
+            }
+        };
+        self.close_by_signs(query, view, among, close, signs);
+        if let Some(cells) = &layers.cells {
+            cells.near(query, signs, |ordinal, distance| {
+                let chunk = ordinal as usize / CHUNK_DOCUMENTS;
+                if view.admits(ordinal) && self.has(ordinal) && !is_new(chunk) {
+                    close.offer(ordinal, distance);
+                }
+            });
+        }
+        close.finish();
         let ordinals = close.found.iter().map(|(ordinal, _)| *ordinal);
         scratch
             .best
@@ -239,18 +295,15 @@ impl Vectors {
         Some((ordinal, self.cosine(query, ordinal)?))
     }
 
-    /// Collects the `wanted` admitted documents of `among` nearest by signs, ties by newer,
-    /// ordinals ascending.
+    /// Offers the admitted documents of `among` with their distance by signs, ordinals ascending.
     fn close_by_signs(
         &self,
         query: &QueryCodes,
-        wanted: usize,
         view: &View,
         among: impl Fn(usize) -> u64,
         close: &mut Closest,
         spare: &mut Vec<u64>,
     ) {
-        close.start(wanted, query.planes.farthest());
         let mut distances = [[0; LANES]; GROUPS];
         let mut near = [0; CHUNK_DOCUMENTS / 64];
         let admitted = view.bits();
@@ -280,7 +333,6 @@ impl Vectors {
                 }
             }
         }
-        close.finish();
     }
 
     pub(crate) fn cosine(&self, query: &QueryCodes, ordinal: u32) -> Option<f32> {
@@ -296,11 +348,8 @@ impl Vectors {
         let cosine = |at: usize| self.cosine(query, at as u32);
         let probes = (n.saturating_mul(len) / live.max(1)).min(len);
         if probes < len {
-            // Multiples of the golden ratio are evenly spaced without a period; a plain stride
-            // could hit only one side of every dialogue.
-            const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-            let place = |turn: u64| (u128::from(turn.wrapping_mul(GOLDEN)) * len as u128) >> 64;
-            let probed = (0..probes as u64).map(|turn| place(turn) as usize);
+            // A plain stride could hit only one side of every dialogue.
+            let probed = evenly(len).take(probes);
             let sample = Sample::of(probed.filter(has).filter_map(cosine));
             if sample.count as usize >= n / 2 {
                 return sample;

@@ -63,8 +63,8 @@ impl Planes {
         (self.0.len() * 64 * ((1 << PLANES) - 1)) as u32
     }
 
-    /// The distance of each document of a chunk by its signs; lower means a higher cosine.
-    pub(super) fn distances(&self, signs: &[u64], out: &mut [[u32; LANES]; GROUPS]) {
+    /// The distance of each document of some groups by its signs; lower means a higher cosine.
+    pub(super) fn distances(&self, signs: &[u64], out: &mut [[u32; LANES]]) {
         distances(&self.0, signs.as_chunks().0, out);
     }
 }

@@ -64,14 +64,10 @@ fn the_close_are_those_that_a_full_sort_finds() {
     sorted.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
     for wanted in [1, 7, 300, 2_500, 3_000] {
         let mut close = Closest::default();
-        index.close_by_signs(
-            &codes,
-            wanted,
-            &everything(2_500),
-            |_| u64::MAX,
-            &mut close,
-            &mut spare,
-        );
+        close.start(wanted, codes.planes.farthest());
+        let all = everything(2_500);
+        index.close_by_signs(&codes, &all, |_| u64::MAX, &mut close, &mut spare);
+        close.finish();
         let got: Vec<u32> = close.found.iter().map(|found| found.0).collect();
         let mut expected: Vec<u32> = sorted.iter().take(wanted).map(|s| s.1).collect();
         expected.sort_unstable();
