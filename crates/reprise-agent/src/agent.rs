@@ -173,7 +173,20 @@ impl MemoryAgentState {
                 forgotten.map_err(|error| storage(&error))
             })),
             MemoryAgentMsg::Stats { permit, reply } => {
-                self.queue(Job::answering(permit, reply, |engine| Ok(engine.stats())));
+                // Counted beside the writer: a pass over all documents.
+                let handle = self.handle.clone();
+                tokio::spawn(async move {
+                    let counting = handle.run(|engine: &mut Engine| engine.counting()).await;
+                    let counted = match counting {
+                        Ok(counting) => tokio::task::spawn_blocking(counting)
+                            .await
+                            .map_err(|_| handle.unavailable()),
+                        Err(error) => Err(error),
+                    };
+                    // The caller may have gone.
+                    let _left = reply.send(counted).is_err();
+                    drop(permit);
+                });
             }
             MemoryAgentMsg::Work(EngineWork(job)) => self.queue(job),
             request => self.dispatch_run(request),

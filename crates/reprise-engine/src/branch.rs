@@ -139,17 +139,24 @@ impl Engine {
                 brought.push(self.brought(branch, record));
             }
         }
-        for (id, outcome) in ids.into_iter().zip(self.observe(brought, None, now)?) {
+        let mut retagged = Vec::new();
+        for id in diff.retagged {
+            if let (Some(own), Some(theirs)) = (self.snapshot.ordinal(id), branch.ordinal(id)) {
+                let held = self.snapshot.tags_of(own);
+                let mut tags = normal_tags(&[&held[..], &branch.tags_of(theirs)].concat());
+                tags.sort_unstable();
+                if tags != held {
+                    retagged.push((own, Annotation::Tagged { tags }));
+                }
+            }
+        }
+        merged.retagged = retagged.len();
+        let outcomes = self.observe_and_say(brought, retagged, None, now)?;
+        for (id, outcome) in ids.into_iter().zip(outcomes) {
             match outcome {
                 WriteOutcome::Inserted { .. } => merged.added += 1,
                 WriteOutcome::Duplicate { .. } => merged.known += 1,
                 WriteOutcome::Rejected { why } => merged.rejected.push((id, why)),
-            }
-        }
-        for id in diff.retagged {
-            if let (Some(own), Some(theirs)) = (self.snapshot.ordinal(id), branch.ordinal(id)) {
-                let both = [self.snapshot.tags_of(own), branch.tags_of(theirs)].concat();
-                merged.retagged += usize::from(self.tag(id, &normal_tags(&both), now)?);
             }
         }
         Ok(merged)

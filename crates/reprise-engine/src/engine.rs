@@ -39,6 +39,8 @@ pub struct Engine {
     pub(crate) graph_unsaved: u64,
     /// and how many it still lacks.
     pub(crate) graph_left: usize,
+    /// Records when the search's routes were compared; 0 before.
+    pub(crate) measured_at: u32,
     /// Longer texts are cut.
     pub(crate) text_bytes_max: usize,
     pub(crate) first_told: bool,
@@ -86,6 +88,21 @@ impl Engine {
             self.publish();
         }
         Ok(left)
+    }
+
+    /// Whether the routes of the search are to be compared, by [`Snapshot::crossover`]: the graph
+    /// became whole, or the memory is twice what it was then.
+    pub fn is_crossover_due(&self) -> bool {
+        let records = self.log.records();
+        let graph = self.state.index.in_graph() > 0 && self.graph_left == 0;
+        graph && records / 2 >= self.measured_at
+    }
+
+    /// From which size on the graph answers, as [`Snapshot::crossover`] measured it.
+    pub fn set_crossover(&mut self, records: u32) {
+        self.state.index.set_even_at(records);
+        self.measured_at = self.log.records();
+        self.publish();
     }
 
     /// Reads what opening left in the file, for this engine and every snapshot of it. Where it is

@@ -1,16 +1,10 @@
 //! Memory page by page, newest first: a way to look that is no question.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use reprise_types::limits::PAGE_MAX;
 use reprise_types::{Cursor, ListRequest, MemoryFilter, MemoryRecord, Page, RecordId};
 
 use crate::names::BARE_RUN;
 use crate::snapshot::Snapshot;
-
-/// A record's place in the order: when it happened, its id, and where it is.
-type Place = (i64, RecordId, u32);
 
 impl Snapshot {
     /// A page of the live records that the filter admits, the latest first by when they happened,
@@ -26,29 +20,8 @@ impl Snapshot {
         }
         let limit = request.limit.min(PAGE_MAX);
         let after = request.after.map(|c| (c.timestamp_micros, c.id));
-        let comes_later = |place: &Place| after.is_none_or(|after| (place.0, place.1) < after);
-        // The lowest is on top, and goes when there is one too many: one more than the page, to
-        // know whether there is another.
-        let mut newest: BinaryHeap<Reverse<Place>> = BinaryHeap::with_capacity(limit + 2);
-        for ordinal in (0..self.index.len() as u32).rev() {
-            if !view.admits(ordinal) {
-                continue;
-            }
-            let Some((timestamp, id)) = self.index.place_in_time(ordinal) else {
-                continue;
-            };
-            let place = (timestamp, id, ordinal);
-            let full = newest.len() > limit;
-            if !comes_later(&place) || (full && newest.peek().is_some_and(|low| place < low.0)) {
-                continue;
-            }
-            newest.push(Reverse(place));
-            if newest.len() > limit + 1 {
-                newest.pop();
-            }
-        }
-        let mut places: Vec<Place> = newest.into_iter().map(|place| place.0).collect();
-        places.sort_unstable_by(|a, b| b.cmp(a));
+        // One more than the page, to know whether there is another.
+        let mut places = self.index.latest(&view, after, limit + 1);
         let more = places.len() > limit;
         places.truncate(limit);
         let next = places.last().filter(|_| more).map(|last| Cursor {

@@ -27,6 +27,17 @@ impl Engine {
         cursor: Option<(String, u64)>,
         now: DateTime<Utc>,
     ) -> Result<Vec<WriteOutcome>, EngineError> {
+        self.observe_and_say(records, Vec::new(), cursor, now)
+    }
+
+    /// The same with what is said of records that are there, in the commit of the last of these.
+    pub(crate) fn observe_and_say(
+        &mut self,
+        records: Vec<NewRecord>,
+        annotations: Vec<(u32, Annotation)>,
+        cursor: Option<(String, u64)>,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<WriteOutcome>, EngineError> {
         self.know_keys()?;
         let known_at = self.advance_clock(now);
         let mut outcomes = Vec::with_capacity(records.len());
@@ -42,6 +53,12 @@ impl Engine {
             .map(|record| Entry::Record(Box::new(record)))
             .collect();
         entries.extend(links);
+        let annotated = annotations.into_iter().map(|(ordinal, annotation)| Entry::Annotated {
+            ordinal,
+            at: known_at,
+            annotation,
+        });
+        entries.extend(annotated);
         if let Some((stream, seq)) = cursor
             && self.log.cursor(&stream).is_none_or(|held| seq > held)
         {

@@ -162,6 +162,7 @@ impl Engine {
             checkpointed,
             graph_unsaved: 0,
             graph_left: 0,
+            measured_at: 0,
             text_bytes_max: options.text_bytes_max,
             first_told,
             parts,

@@ -30,7 +30,7 @@ mod when;
 #[cfg(test)]
 mod tests;
 
-use std::cell::RefCell;
+use std::sync::{Mutex, PoisonError};
 
 use reprise_types::{Degraded, EmbeddingSpace, LearningEngine, Recall, RecallId, RecallRequest};
 
@@ -59,8 +59,21 @@ struct Scratch {
     ranked: Vec<fuse::Scored>,
 }
 
-thread_local! {
-    static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::default());
+/// Buffers that no recall uses now: as many as ran at once, however many threads they ran on.
+static IDLE: Mutex<Vec<Scratch>> = Mutex::new(Vec::new());
+/// Beyond these they are given back.
+const IDLE_MAX: usize = 8;
+
+/// Runs `work` with buffers of its own.
+fn with_scratch<T>(work: impl FnOnce(&mut Scratch) -> T) -> T {
+    let idle = || IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut scratch = idle().pop().unwrap_or_default();
+    let answer = work(&mut scratch);
+    let mut idle = idle();
+    if idle.len() < IDLE_MAX {
+        idle.push(scratch);
+    }
+    answer
 }
 
 impl Snapshot {
@@ -116,7 +129,7 @@ impl Snapshot {
         ablation: &Ablation,
     ) -> Recall {
         let plan = Plan::new(self, request, query_vectors).moved(self, learning);
-        SCRATCH.with_borrow_mut(|scratch| {
+        with_scratch(|scratch| {
             let Scratch {
                 search,
                 looked_at,

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use reprise_index::{IndexSnapshot, View};
@@ -151,12 +152,8 @@ impl Snapshot {
                 version = link.to;
                 continue;
             }
-            let at = doc.superseded_at?;
-            let later = version + 1..self.index.len() as u32;
-            let mut known_then = later.filter(|ordinal| {
-                let other = self.index.doc(*ordinal);
-                other.is_some_and(|other| other.known_at == at)
-            });
+            let then = self.index.learned_at(doc.superseded_at?);
+            let mut known_then = then.filter(|ordinal| *ordinal > version);
             version = known_then.find(|ordinal| {
                 let record = self.reader.record(*ordinal);
                 record.is_ok_and(|record| record.supersedes == Some(doc.id))
@@ -309,6 +306,11 @@ impl Snapshot {
             .filter_map(|id| self.index.find(id));
         let found = places.find(|ordinal| view.admits(*ordinal))?;
         Some(self.record(found, Some(at)))
+    }
+
+    /// As [`reprise_index::IndexSnapshot::crossover`].
+    pub fn crossover(&self, clock: &dyn Fn() -> Duration) -> Option<u32> {
+        self.index.crossover(clock)
     }
 
     /// Bytes of memory that the index holds.

@@ -10,6 +10,7 @@ use crate::engine::Engine;
 use crate::others::{Other, percent};
 use crate::prepare::name_of;
 use crate::recall::dialogue;
+use crate::snapshot::Snapshot;
 
 /// A space whose vectors are on their way into another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -131,17 +132,31 @@ impl Engine {
 
     /// Counts; one pass over the documents.
     pub fn stats(&self) -> EngineStats {
-        let index = &self.snapshot.index;
-        let LogStats {
-            file_bytes,
-            bytes_reclaimable,
-            commits,
-            compacted_to,
-            ..
-        } = self.log.stats();
+        self.counting()()
+    }
+
+    /// The same as work for another thread: it needs nothing of the writer.
+    pub fn counting(&self) -> impl FnOnce() -> EngineStats + Send + use<> {
+        let snapshot = self.snapshot();
+        let external_ids = self.state.keys.len();
+        let compacting = self.log.is_compacting();
+        let compaction_due = self.is_compaction_due();
+        let log = self.log.stats();
+        move || EngineStats {
+            external_ids,
+            compacting,
+            compaction_due,
+            ..snapshot.counted(&log)
+        }
+    }
+}
+
+impl Snapshot {
+    fn counted(&self, log: &LogStats) -> EngineStats {
+        let index = &self.index;
         let docs = || (0..index.len() as u32).filter_map(|ordinal| index.doc(ordinal));
         let unembedded = index.unembedded(0, usize::MAX);
-        let foreign = |ordinal: &&u32| self.snapshot.reader.space(**ordinal).is_some();
+        let foreign = |ordinal: &&u32| self.reader.space(**ordinal).is_some();
         let view = index.view(&MemoryFilter::default(), None);
         let (mut live, mut embedded, mut in_dialogue, mut words) = (0, 0, 0.0, 0.0);
         for traits in view
@@ -155,8 +170,8 @@ impl Engine {
         }
         let (forgotten, superseded) = index.ended();
         let mean = |sum: f64| (sum / f64::from(live.max(1))) as f32;
-        let own = self.state.space.iter().map(|own| Space::of(own, embedded));
-        let others = self.state.others.iter();
+        let own = self.space.iter().map(|own| Space::of(own, embedded));
+        let others = self.others.iter();
         let others = others.map(|other| Space::of(&other.space, other.vectors.len()));
         EngineStats {
             spaces: own.chain(others).collect(),
@@ -166,20 +181,20 @@ impl Engine {
             unembedded: unembedded.len() as u32,
             foreign_vectors: unembedded.iter().filter(foreign).count() as u32,
             embedded,
-            other_spaces: self.state.others.iter().map(OtherSpace::of).collect(),
+            other_spaces: self.others.iter().map(OtherSpace::of).collect(),
             sessions: index.sessions(),
             dialogue: mean(in_dialogue),
             words_mean: mean(words),
-            external_ids: self.state.keys.len(),
+            external_ids: 0,
             last_ingest: docs().rfind(|doc| !doc.hole).map(|doc| doc.known_at),
-            space: self.state.space.as_ref().map(name_of),
-            file_bytes,
-            reclaimable_bytes: bytes_reclaimable,
-            commits,
-            compacted_to,
-            compacting: self.log.is_compacting(),
-            compaction_due: self.is_compaction_due(),
-            index_bytes: index.memory_bytes() + self.state.others.memory_bytes(),
+            space: self.space.as_ref().map(name_of),
+            file_bytes: log.file_bytes,
+            reclaimable_bytes: log.bytes_reclaimable,
+            commits: log.commits,
+            compacted_to: log.compacted_to,
+            compacting: false,
+            compaction_due: false,
+            index_bytes: index.memory_bytes() + self.others.memory_bytes(),
         }
     }
 }

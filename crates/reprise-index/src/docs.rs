@@ -1,10 +1,11 @@
 //! The columns of a document: id, kind, source, session, times. No text and no vector.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use chrono::{DateTime, Utc};
 use reprise_types::{CowVec, MemoryKind, MemorySource, RecordId};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::codec::SharedBytes;
 use crate::cues::Cues;
@@ -172,6 +173,8 @@ pub(crate) struct Sessions {
 struct SavedNames {
     ends: SharedBytes,
     names: SharedBytes,
+    /// Hashes and numbers of the names, ascending; made at the first look-up.
+    numbers: Arc<OnceLock<Vec<(u64, u32)>>>,
 }
 
 impl SavedNames {
@@ -190,13 +193,35 @@ impl SavedNames {
         };
         std::str::from_utf8(self.names.get(start..end(number)?)?).ok()
     }
+
+    fn find(&self, name: &str) -> Option<u32> {
+        let numbers = self.numbers.get_or_init(|| {
+            let hash =
+                |number: u32| xxh3_64(self.get(number as usize).unwrap_or_default().as_bytes());
+            let mut numbers: Vec<_> = (0..self.len() as u32).map(|n| (hash(n), n)).collect();
+            numbers.sort_unstable();
+            numbers
+        });
+        let hash = xxh3_64(name.as_bytes());
+        let from = numbers.partition_point(|known| known.0 < hash);
+        let same = numbers
+            .iter()
+            .skip(from)
+            .take_while(|known| known.0 == hash);
+        let mut same = same.map(|known| known.1);
+        same.find(|number| self.get(*number as usize) == Some(name))
+    }
 }
 
 impl Sessions {
     /// The names of a saved part; `ends` are ascending.
     pub(crate) fn saved(ends: SharedBytes, names: SharedBytes) -> Self {
         Self {
-            saved: Some(SavedNames { ends, names }),
+            saved: Some(SavedNames {
+                ends,
+                names,
+                numbers: Arc::default(),
+            }),
             recent: CowVec::default(),
         }
     }
@@ -225,9 +250,11 @@ impl Sessions {
         if name.is_empty() {
             return Some(NO_SESSION);
         }
-        self.iter()
-            .position(|known| *known == *name)
-            .map(|position| position as u32)
+        let saved = self.saved.as_ref().and_then(|saved| saved.find(name));
+        saved.or_else(|| {
+            let recent = self.recent.iter().position(|known| **known == *name)?;
+            Some((self.saved_len() + recent) as u32)
+        })
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {

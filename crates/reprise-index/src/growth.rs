@@ -179,6 +179,11 @@ impl IndexWriter {
     /// Segment type of the cells (Layer A).
     pub const PART_CELLS: u8 = 0x4c;
 
+    /// Sets what [`crate::IndexSnapshot::crossover`] measured, for the planner and for the file.
+    pub fn set_even_at(&mut self, documents: u32) {
+        self.graph.even_at = Some(documents);
+    }
+
     /// Store size from which a graph is grown.
     pub fn graph_from(&self) -> usize {
         self.graph.from

@@ -8,6 +8,7 @@ mod codec;
 mod cues;
 mod docs;
 mod error;
+mod facets;
 mod growth;
 mod join;
 mod lexical;

@@ -1,13 +1,16 @@
 //! The immutable state of the index that readers search while the writer goes on.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use reprise_graph::Metric as _;
 use reprise_types::{CowVec, MemoryFilter, MemorySource, RecordId};
 
 use crate::docs::{Doc, DocTraits, NEVER, NO_SESSION, Row, Sessions, are_turns, instant, micros};
+use crate::facets::Facets;
 use crate::growth::Layers;
 use crate::lexical::{LexicalScratch, LexicalSignals, lexical};
 use crate::lexicon::Lexicon;
@@ -26,6 +29,7 @@ pub struct IndexSnapshot {
     pub(crate) layers: Layers,
     pub(crate) lexicon: Lexicon,
     pub(crate) world: Arc<World>,
+    pub(crate) facets: Facets,
     pub(crate) analyser: Analyser,
     pub(crate) damage: Damage,
 }
@@ -124,7 +128,7 @@ impl IndexSnapshot {
     pub fn view(&self, filter: &MemoryFilter, as_of: Option<DateTime<Utc>>) -> View {
         let world = as_of.map_or_else(
             || Arc::clone(&self.world),
-            |at| Arc::new(World::at(self.rows.iter(), micros(at))),
+            |at| Arc::new(self.world.past(&self.rows, &self.facets, micros(at))),
         );
         let MemoryFilter {
             kinds,
@@ -138,25 +142,112 @@ impl IndexSnapshot {
         if !asks && since.is_none() && until.is_none() {
             return View::all(world);
         }
-        // Turns each list into a bit mask, so that its length does not matter per document.
-        let kinds = filter
-            .kinds
-            .as_ref()
-            .map(|kinds| bits(kinds, |kind| kind.number()));
-        let sources = filter.sources.as_ref();
-        let sources = sources.map(|sources| bits(sources, |source| source.number()));
-        let since = filter.since.map(micros);
-        let until = filter.until.map(micros);
-        let session = filter
-            .session_id
-            .as_deref()
-            .map(|name| self.sessions.find(name));
-        View::filtered(world, self.rows.iter(), |row| {
-            kinds.is_none_or(|kinds| kinds & bit(row.kind.number()) != 0)
-                && sources.is_none_or(|sources| sources & bit(row.source.number()) != 0)
-                && since.is_none_or(|since| row.timestamp >= since)
-                && until.is_none_or(|until| row.timestamp <= until)
-                && session.is_none_or(|session| session == Some(row.session))
+        let mut admitted = world.live_words().to_vec();
+        if let Some(name) = session_id {
+            self.keep_session(&mut admitted, &world, name);
+        }
+        let first = since.map_or(i64::MIN, micros);
+        let last = until.map_or(i64::MAX, micros);
+        for ((word, block), number) in admitted.iter_mut().zip(self.facets.blocks()).zip(0_u32..) {
+            if *word == 0 {
+                continue;
+            }
+            if let Some(kinds) = kinds {
+                *word &= block.of_kinds(kinds);
+            }
+            if let Some(sources) = sources {
+                *word &= block.of_sources(sources);
+            }
+            let (earliest, latest) = block.happened;
+            if latest < first || earliest > last {
+                *word = 0;
+            } else if earliest < first || latest > last {
+                *word = ones(*word).fold(0, |kept, bit| {
+                    let row = self.rows.get((number * 64 + bit) as usize);
+                    let within = row.is_some_and(|row| (first..=last).contains(&row.timestamp));
+                    kept | u64::from(within) << bit
+                });
+            }
+        }
+        View::of(world, admitted)
+    }
+
+    /// Takes out what is not in the session.
+    fn keep_session(&self, admitted: &mut [u64], world: &World, name: &str) {
+        match self.sessions.find(name) {
+            Some(NO_SESSION) => {
+                for (word, number) in admitted.iter_mut().zip(0_u32..) {
+                    *word = ones(*word).fold(0, |kept, bit| {
+                        let hot = world.hot(number * 64 + bit);
+                        let none = hot.is_some_and(|hot| hot.session == NO_SESSION);
+                        kept | u64::from(none) << bit
+                    });
+                }
+            }
+            found => {
+                admitted.fill(0);
+                for ordinal in found
+                    .into_iter()
+                    .flat_map(|session| world.of_session(session))
+                {
+                    if let Some(word) = admitted.get_mut(ordinal as usize / 64) {
+                        *word |= 1 << (ordinal % 64);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The documents of `view` that happened last, the latest first, at most `limit` of those
+    /// before `after`: each with its timestamp in microseconds and its id, which breaks ties.
+    /// Blocks that can hold none of them are not read.
+    pub fn latest(
+        &self,
+        view: &View,
+        after: Option<(i64, RecordId)>,
+        limit: usize,
+    ) -> Vec<(i64, RecordId, u32)> {
+        let asked = view.bits().iter().zip(self.facets.blocks()).zip(0_u32..);
+        let asked = asked.filter(|((word, block), _)| {
+            **word != 0 && after.is_none_or(|after| block.happened.0 <= after.0)
+        });
+        let mut blocks: BinaryHeap<(i64, u32)> = asked
+            .map(|((_, block), number)| (block.happened.1, number))
+            .collect();
+        // The lowest is on top, and goes when there is one too many.
+        let mut latest: BinaryHeap<Reverse<(i64, RecordId, u32)>> = BinaryHeap::new();
+        while let Some((bound, number)) = blocks.pop() {
+            let is_full = latest.len() >= limit;
+            if is_full && latest.peek().is_none_or(|lowest| lowest.0.0 > bound) {
+                break;
+            }
+            let word = view.bits().get(number as usize).copied().unwrap_or(0);
+            for ordinal in ones(word).map(|bit| number * 64 + bit) {
+                let Some((timestamp, id)) = self.place_in_time(ordinal) else {
+                    continue;
+                };
+                if after.is_none_or(|after| (timestamp, id) < after) {
+                    latest.push(Reverse((timestamp, id, ordinal)));
+                    if latest.len() > limit {
+                        latest.pop();
+                    }
+                }
+            }
+        }
+        let mut latest: Vec<_> = latest.into_iter().map(|place| place.0).collect();
+        latest.sort_unstable_by(|a, b| b.cmp(a));
+        latest
+    }
+
+    /// The documents that the store learned of at exactly this instant, ascending.
+    pub fn learned_at(&self, at: DateTime<Utc>) -> impl Iterator<Item = u32> {
+        let at = micros(at);
+        let blocks = (0_u32..).zip(self.facets.blocks());
+        let blocks = blocks.filter(move |(_, block)| (block.known.0..=block.known.1).contains(&at));
+        let ordinals = blocks.flat_map(|(number, _)| number * 64..(number + 1) * 64);
+        ordinals.filter(move |ordinal| {
+            let row = self.rows.get(*ordinal as usize);
+            row.is_some_and(|row| !row.hole && row.known_at == at)
         })
     }
 
@@ -282,6 +373,15 @@ impl IndexSnapshot {
         living.map(|row| row.known_at)
     }
 
+    /// Asks some of the documents about themselves by a scan and by the graph, and compares what
+    /// `clock` says: the size of a store from which on a graph with the narrowest beam is quicker
+    /// on this machine. `None` while the graph is not whole, or not all is in memory. Takes a few
+    /// scans; for [`IndexWriter::set_even_at`](crate::IndexWriter::set_even_at).
+    pub fn crossover(&self, clock: &dyn Fn() -> Duration) -> Option<u32> {
+        let view = View::all(Arc::clone(&self.world));
+        self.vectors.crossover(&view, &self.layers, clock)
+    }
+
     /// Documents that the graph finds.
     pub fn in_graph(&self) -> usize {
         self.layers.graph.found()
@@ -317,16 +417,17 @@ impl IndexSnapshot {
             + self.layers.graph.memory_bytes()
             + self.lexicon.memory_bytes()
             + self.world.memory_bytes()
+            + self.facets.memory_bytes()
     }
 }
 
-/// A mask with one bit for each item of a list.
-fn bits<T>(list: &[T], number: impl Fn(&T) -> u8) -> u64 {
-    list.iter().fold(0, |bits, item| bits | bit(number(item)))
-}
-
-fn bit(number: u8) -> u64 {
-    1 << (number % 64)
+/// The bits of a word that are set, ascending.
+pub(crate) fn ones(mut word: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let bit = (word != 0).then(|| word.trailing_zeros())?;
+        word &= word - 1;
+        Some(bit)
+    })
 }
 
 #[cfg(test)]

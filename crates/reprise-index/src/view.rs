@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::docs::Row;
+use crate::snapshot::ones;
 use crate::world::World;
 
 /// The documents that may answer one query. Cheap to make without a filter.
@@ -25,23 +25,12 @@ impl View {
         }
     }
 
-    pub(crate) fn filtered<'a>(
-        world: Arc<World>,
-        rows: impl Iterator<Item = &'a Row>,
-        admits: impl Fn(&Row) -> bool,
-    ) -> Self {
-        let mut admitted = vec![0_u64; world.len().div_ceil(64)];
-        let mut considered = 0;
-        for (ordinal, row) in (0_u32..).zip(rows) {
-            if world.is_live(ordinal) && admits(row) {
-                admitted[ordinal as usize / 64] |= 1 << (ordinal % 64);
-                considered += 1;
-            }
-        }
+    /// Of the documents in `admitted`, a bit each, all of which are live.
+    pub(crate) fn of(world: Arc<World>, admitted: Vec<u64>) -> Self {
         Self {
-            world,
+            considered: admitted.iter().map(|word| word.count_ones()).sum(),
             admitted: Some(admitted.into_boxed_slice()),
-            considered,
+            world,
         }
     }
 
@@ -152,13 +141,8 @@ impl View {
 
     /// The ordinals that may answer, ascending.
     pub fn ordinals(&self) -> impl Iterator<Item = u32> {
-        (0_u32..).zip(self.bits()).flat_map(|(number, word)| {
-            let mut word = *word;
-            std::iter::from_fn(move || {
-                let bit = (word != 0).then(|| word.trailing_zeros())?;
-                word &= word - 1;
-                Some(number * 64 + bit)
-            })
-        })
+        (0_u32..)
+            .zip(self.bits())
+            .flat_map(|(number, word)| ones(*word).map(move |bit| number * 64 + bit))
     }
 }

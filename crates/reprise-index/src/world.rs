@@ -6,6 +6,7 @@
 use reprise_types::{CowVec, MemorySource};
 
 use crate::docs::{NO_SESSION, Row};
+use crate::facets::{BLOCK, Facets};
 use crate::words::HEAD_TERMS;
 
 /// BM25's term saturation and length normalisation (Robertson and Zaragoza 2009, usual values).
@@ -13,6 +14,8 @@ pub(crate) const K1: f32 = 1.2;
 /// The saturation in heads: in a short text a repeated word adds little.
 pub(crate) const K1_HEAD: f32 = 0.4;
 pub(crate) const B: f32 = 0.75;
+/// Where more than one document in so many changed since, the past is built anew.
+const CHANGED_ONE_IN: usize = 4;
 /// "No document" in a link.
 pub(crate) const NONE: u32 = u32::MAX;
 
@@ -196,6 +199,84 @@ impl World {
         }
     }
 
+    /// Takes a document of `terms` terms in again; it stands between its neighbours as before.
+    pub(crate) fn revive(&mut self, ordinal: u32, terms: u32) {
+        let Some(hot) = self.hot.get_mut(ordinal as usize) else {
+            return;
+        };
+        if std::mem::replace(&mut hot.live, true) {
+            return;
+        }
+        let back = *hot;
+        if let Some(word) = self.live_words.get_mut(ordinal as usize / 64) {
+            *word |= 1 << (ordinal % 64);
+        }
+        let (mut previous, mut next) = (NONE, NONE);
+        if let Some(tally) = self.tally_of(back.session) {
+            previous = tally.tail;
+            while previous != NONE && previous > ordinal {
+                (previous, next) = (self.near(previous).previous, previous);
+            }
+            if let Some(before) = self.near.get_mut(previous as usize) {
+                before.next = ordinal;
+            }
+            if let Some(after) = self.near.get_mut(next as usize) {
+                after.previous = ordinal;
+            } else if let Some(tally) = self.tallies.get_mut(back.session as usize) {
+                tally.tail = ordinal;
+            }
+        }
+        if let Some(near) = self.near.get_mut(ordinal as usize) {
+            *near = Near { previous, next };
+        }
+        self.count(back, terms, true);
+    }
+
+    /// The world as it was at `instant`, from that of the present: it costs what has changed since,
+    /// unless that is most of it.
+    pub(crate) fn past(&self, rows: &CowVec<Row>, facets: &Facets, instant: i64) -> Self {
+        let (mut later, mut ended) = (Vec::new(), Vec::new());
+        for (number, block) in (0_u32..).zip(facets.blocks()) {
+            let first = number * BLOCK as u32;
+            if block.known.1 > instant {
+                later.push(first);
+            }
+            ended.extend(
+                (0..64)
+                    .filter(|bit| block.ended >> bit & 1 == 1)
+                    .map(|bit| first + bit),
+            );
+        }
+        if (later.len() * BLOCK + ended.len()) * CHANGED_ONE_IN > self.len() {
+            return Self::at(rows.iter(), instant);
+        }
+        let mut past = self.clone();
+        for first in later.into_iter().rev() {
+            for ordinal in (first..first + BLOCK as u32).rev() {
+                let row = rows.get(ordinal as usize);
+                if let Some(row) = row.filter(|row| row.known_at > instant) {
+                    past.kill(ordinal, row.terms);
+                }
+            }
+        }
+        for ordinal in ended {
+            let row = rows.get(ordinal as usize);
+            if let Some(row) = row.filter(|row| row.was_live(instant)) {
+                past.revive(ordinal, row.terms);
+            }
+        }
+        past
+    }
+
+    /// The living documents of a session, newest first.
+    pub(crate) fn of_session(&self, session: u32) -> impl Iterator<Item = u32> {
+        let tail = self.tallies.get(session as usize).map(|tally| tally.tail);
+        let known = |ordinal: &u32| *ordinal != NONE;
+        std::iter::successors(tail.filter(known), move |ordinal| {
+            Some(self.near(*ordinal).previous).filter(known)
+        })
+    }
+
     /// The tally of a session, made where it is new; `None` for no session.
     fn tally_of(&mut self, session: u32) -> Option<&mut Tally> {
         if session == NO_SESSION {
@@ -344,10 +425,25 @@ mod tests {
             pushed.push(row, row.is_live());
         }
         let at_once = World::now(rows.iter());
+        // Ended and taken back, in another order, it is as if nothing had been.
+        let mut there_and_back = pushed.clone();
+        let living = rows.iter().zip(0_u32..).filter(|(row, _)| row.is_live());
+        let ending: Vec<(u32, u32)> = living.map(|(row, at)| (at, row.terms)).step_by(3).collect();
+        for (ordinal, terms) in &ending {
+            there_and_back.kill(*ordinal, *terms);
+        }
+        assert_eq!(
+            there_and_back.live as usize,
+            pushed.live as usize - ending.len()
+        );
+        for (ordinal, terms) in ending.iter().rev().step_by(2).chain(&ending) {
+            there_and_back.revive(*ordinal, *terms);
+        }
         let content = |world: &World| {
             let hot: Vec<Hot> = world.hot.iter().copied().collect();
             let near: Vec<Near> = world.near.iter().copied().collect();
-            let tallies: Vec<Tally> = world.tallies.iter().copied().collect();
+            let tallies = world.tallies.iter().enumerate();
+            let tallies: Vec<_> = tallies.filter(|(_, tally)| tally.tail != NONE).collect();
             let World {
                 live,
                 counted,
@@ -363,5 +459,23 @@ mod tests {
             format!("{hot:?} {near:?} {tallies:?} {live_words:?} {counts:?}")
         };
         assert_eq!(content(&at_once), content(&pushed));
+        assert_eq!(content(&there_and_back), content(&pushed));
+        // A past that little lies behind is told from the present as from the rows.
+        let rows = (0..2_000_u32).map(|number| Row {
+            known_at: i64::from(if number < 1_900 { 0 } else { number }),
+            superseded_at: if number == 1_000 { 1_950 } else { NEVER },
+            ..row(number)
+        });
+        let rows: CowVec<Row> = rows.collect();
+        let (world, facets) = (World::now(rows.iter()), Facets::of(&rows));
+        for instant in [4, 5, 1_905, 1_949, 1_950, 9_999] {
+            let past = world.past(&rows, &facets, instant);
+            assert_eq!(
+                content(&past),
+                content(&World::at(rows.iter(), instant)),
+                "{instant}"
+            );
+        }
+        assert_ne!(content(&world.past(&rows, &facets, 4)), content(&world));
     }
 }

@@ -8,6 +8,7 @@ use reprise_types::{CowVec, MemoryKind, MemorySource, RecordId};
 
 use crate::cues::Cues;
 use crate::docs::{self, Interner, NEVER, Row, Sessions, micros};
+use crate::facets::Facets;
 use crate::growth::GraphState;
 use crate::lexicon::{Lexicon, Pending};
 use crate::pages::{Damage, LeftPages};
@@ -51,6 +52,7 @@ pub struct IndexWriter {
     pub(crate) graph: GraphState,
     pub(crate) lexicon: Lexicon,
     pub(crate) world: World,
+    facets: Facets,
     pub(crate) damage: Damage,
     pub(crate) left: Option<LeftPages>,
     interner: Interner,
@@ -81,6 +83,7 @@ impl IndexWriter {
         Self {
             interner: Interner::default(),
             world,
+            facets: Facets::of(&rows),
             damage: Damage::default(),
             left: None,
             pending: Pending::new(rows.len() as u32),
@@ -148,6 +151,7 @@ impl IndexWriter {
     fn push_row(&mut self, row: Row, vector: Option<&[f32]>) -> u32 {
         let ordinal = self.rows.len() as u32;
         self.world.push(&row, row.is_live());
+        self.facets.push(&row);
         self.vectors.push(vector);
         self.rows.push(row);
         if self.pending.documents() == PENDING_MAX {
@@ -180,6 +184,7 @@ impl IndexWriter {
             && row.forgotten_at == NEVER
         {
             row.forgotten_at = micros(at);
+            self.facets.end(ordinal);
             self.world.kill(ordinal, row.terms);
         }
     }
@@ -190,6 +195,7 @@ impl IndexWriter {
             && row.superseded_at == NEVER
         {
             row.superseded_at = micros(at);
+            self.facets.end(ordinal);
             self.world.kill(ordinal, row.terms);
         }
     }
@@ -200,7 +206,9 @@ impl IndexWriter {
             && row.superseded_at == since
         {
             row.superseded_at = NEVER;
-            self.world = World::now(self.rows.iter());
+            if row.is_live() {
+                self.world.revive(ordinal, row.terms);
+            }
         }
     }
 
@@ -214,6 +222,7 @@ impl IndexWriter {
             layers: self.graph.published(),
             lexicon: self.lexicon.clone(),
             world: Arc::new(self.world.clone()),
+            facets: self.facets.clone(),
             analyser: Analyser::default(),
             damage: self.damage.clone(),
         })
@@ -245,6 +254,7 @@ impl IndexWriter {
             self.rows.push(row);
         }
         self.world = World::now(self.rows.iter());
+        self.facets = Facets::of(&self.rows);
     }
 
     /// Moves the pending words into a segment.

@@ -18,8 +18,9 @@ pub(crate) const TYPE_MANIFEST: u8 = 0x05;
 pub(crate) const TYPE_COMMIT: u8 = 0x40;
 pub(crate) const TYPE_DERIVED_FIRST: u8 = 0x41;
 pub(crate) const TYPE_DERIVED_LAST: u8 = 0x47;
-/// One more derived type: the numbers up to the last were given out when it came.
+/// Two more derived types: the numbers up to the last were given out when they came.
 pub(crate) const TYPE_DERIVED_MARKS: u8 = 0x4b;
+pub(crate) const TYPE_DERIVED_CELLS: u8 = 0x4c;
 pub(crate) const TYPE_DIRECTORY: u8 = 0x48;
 pub(crate) const TYPE_SEAL: u8 = 0x49;
 pub(crate) const TYPE_FILE: u8 = 0x4a;
@@ -161,7 +162,8 @@ impl Preamble {
 
 /// Whether a segment type carries its preamble at the end.
 pub(crate) fn is_derived(kind: u8) -> bool {
-    (TYPE_DERIVED_FIRST..=TYPE_DERIVED_LAST).contains(&kind) || kind == TYPE_DERIVED_MARKS
+    (TYPE_DERIVED_FIRST..=TYPE_DERIVED_LAST).contains(&kind)
+        || matches!(kind, TYPE_DERIVED_MARKS | TYPE_DERIVED_CELLS)
 }
 
 pub(crate) fn type_name(kind: u8) -> &'static str {
@@ -181,6 +183,7 @@ pub(crate) fn type_name(kind: u8) -> &'static str {
         0x46 => "derived-documents",
         TYPE_DERIVED_LAST => "derived-keys",
         TYPE_DERIVED_MARKS => "derived-marks",
+        TYPE_DERIVED_CELLS => "derived-cells",
         TYPE_DIRECTORY => "directory",
         TYPE_SEAL => "seal",
         TYPE_FILE => "file",

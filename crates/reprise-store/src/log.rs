@@ -253,8 +253,8 @@ impl Log {
         replay::run(&range, visit).map_err(StoreError::io("read", &self.path))
     }
 
-    /// Writes the directory, the caller's derived blobs (tags 0x41 to 0x47, 0x4b) as of the last
-    /// commit, and rvf-runtime's manifest; the file then opens fast, and in stock rvf-runtime.
+    /// Writes the directory, the caller's derived blobs (tags 0x41 to 0x47, 0x4b, 0x4c) as of the
+    /// last commit, and rvf-runtime's manifest; the file then opens fast, and in stock rvf-runtime.
     pub fn checkpoint(&mut self, derived: &[(u8, Vec<u8>)]) -> Result<()> {
         self.make_ready()?;
         self.check_place()?;
@@ -387,7 +387,8 @@ pub(crate) fn check_tags(derived: &[(u8, Vec<u8>)]) -> Result<()> {
     let mut seen = Vec::new();
     for (index, (tag, _)) in derived.iter().enumerate() {
         if !is_derived(*tag) || seen.contains(tag) {
-            let why = format!("derived tag {tag:#x} is outside 0x41..=0x47, 0x4b or there twice");
+            let why =
+                format!("derived tag {tag:#x} is outside 0x41..=0x47, 0x4b, 0x4c or there twice");
             return Err(StoreError::BadEntry { index, why });
         }
         seen.push(*tag);

@@ -64,7 +64,7 @@ impl DerivedPart {
 pub struct DerivedSet {
     /// They cover the log up to this commit; replay from here.
     pub covers: CommitSeq,
-    /// Tag (0x41..=0x47, 0x4b) and bytes, as given to `checkpoint`.
+    /// Tag (0x41..=0x47, 0x4b, 0x4c) and bytes, as given to `checkpoint`.
     pub parts: Vec<(u8, Vec<u8>)>,
     /// The blobs left in the file, each with its tag.
     pub left: Vec<(u8, DerivedPart)>,

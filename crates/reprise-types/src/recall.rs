@@ -478,7 +478,8 @@ pub enum SearchTier {
     None,
     /// All quantised vectors were scanned: exact in practice.
     Scan,
-    /// As `Scan`, with most codes still in the file: the first answers after opening.
+    /// The first answers after opening, with most codes still in the file: of a large memory from
+    /// the lists of the nearest centroids, of a small one as `Scan`.
     LayerA,
     /// A graph over the newest records and a scan of the others.
     LayerB,

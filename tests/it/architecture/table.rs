@@ -72,7 +72,6 @@ pub(super) const FENCES: &[(&str, &str, &str)] = &[
     // model endpoint, a service of published knowledge, a daemon's collector of traces. What
     // they send is an `Outbound`.
     ("ureq", "sandbox reprise", ""),
-    ("sqlite-vec", "", "index"),
     // Arguments of an operation are typed as they are (ADR 0039).
     ("clap", "reprise operations", ""),
     (

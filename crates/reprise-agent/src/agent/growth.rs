@@ -4,6 +4,8 @@
 
 use std::time::Instant;
 
+use reprise_engine::Engine;
+
 use super::single::SingleFlight;
 use crate::handle::AgentHandle;
 
@@ -29,7 +31,7 @@ impl GraphGrowth {
     pub(super) fn start_if_due(&self) {
         let handle = self.handle.clone();
         self.single.start(|| async move {
-            let step = |engine: &mut reprise_engine::Engine| {
+            let step = |engine: &mut Engine| {
                 let begin = Instant::now();
                 (engine.advance_graph(STEP), begin.elapsed())
             };
@@ -43,6 +45,26 @@ impl GraphGrowth {
                     _ => break,
                 }
             }
+            compare_routes(&handle).await;
         });
+    }
+}
+
+/// Measures, beside the writer, from which size on the graph answers sooner than a scan here, where
+/// that is due.
+async fn compare_routes(handle: &AgentHandle) {
+    let is_due = |engine: &mut Engine| engine.is_crossover_due();
+    let Ok(true) = handle.run(is_due).await else {
+        return;
+    };
+    let Some(snapshot) = handle.newest() else {
+        return;
+    };
+    let begin = Instant::now();
+    let measuring = move || snapshot.crossover(&|| begin.elapsed());
+    if let Ok(Some(records)) = tokio::task::spawn_blocking(measuring).await {
+        tracing::debug!(user = %handle.user(), records, "the search's routes were compared");
+        let set = move |engine: &mut Engine| engine.set_crossover(records);
+        let _closed = handle.run(set).await.is_err();
     }
 }

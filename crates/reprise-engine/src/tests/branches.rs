@@ -200,3 +200,25 @@ pub(super) fn a_clone_is_a_branch_without_a_byte_copied_unless_something_forgott
     assert!(branch.check().unwrap().is_sound() && parent.check().unwrap().is_sound());
     assert!(parent.clone_to(path).is_err(), "there is a memory already");
 }
+
+#[test]
+fn a_merge_is_one_commit() {
+    let mut parent = Bench::new();
+    let first = inserted(&parent.keep(week()));
+    let mut branch = forked(&mut parent, 0);
+    branch.keep(vec![record("own", "only in the branch", 3, "x")]);
+    let now = branch.now;
+    for id in &first[..3] {
+        branch.engine().tag(*id, &["race".into()], now).unwrap();
+    }
+    let theirs = branch.engine().snapshot();
+    let now = parent.now;
+    let before = parent.engine().log.stats().commits;
+    let merged = parent.engine().merge(&theirs, now).unwrap();
+    assert_eq!((merged.added, merged.retagged), (1, 3));
+    assert_eq!(parent.engine().log.stats().commits, before + 1);
+    assert_eq!(parent.engine().snapshot().tags_of(0), ["race"]);
+    // A second one has nothing to do.
+    parent.engine().merge(&theirs, now).unwrap();
+    assert_eq!(parent.engine().log.stats().commits, before + 1);
+}

@@ -202,3 +202,21 @@ pub(super) fn what_had_its_time_is_away_can_come_back_and_is_forgotten_when_told
     let memory = bench.engine().snapshot();
     assert!(memory.version(ids[1]).is_none() && memory.get(ids[0]).is_some());
 }
+
+#[test]
+fn what_is_made_of_others_is_kept_with_what_it_cites_in_one_commit() {
+    let mut bench = Bench::new();
+    let ids = inserted(&bench.keep(week()));
+    let now = bench.now;
+    let commits = |bench: &mut Bench| bench.engine().log.stats().commits;
+    let before = commits(&mut bench);
+    let made = record("made", "what the others have in common", 4, "x");
+    let made = bench
+        .engine()
+        .distil(made, &ids[..2], now)
+        .unwrap()
+        .unwrap();
+    assert_eq!(commits(&mut bench), before + 1);
+    let snapshot = bench.engine().snapshot();
+    assert_eq!(snapshot.related(made, 1, 9).len(), 2);
+}

@@ -1,4 +1,5 @@
-//! Every layer of the search answers through the whole engine, and answers as a scan of all does.
+//! Every layer of the search answers through the whole engine: the first most of what a scan of all
+//! does, the others all of it.
 
 use super::*;
 use crate::ForgetSelector;
@@ -84,7 +85,7 @@ fn each_layer_answers_as_the_scan_of_all_does() {
     assert_eq!(tier, SearchTier::Scan);
 
     // The newest by the graph, the others by their signs; then all by the graph.
-    assert_eq!(engine.advance_graph(RECORDS / 2).unwrap(), RECORDS / 2);
+    assert!(engine.advance_graph(RECORDS / 2).unwrap() >= RECORDS / 2);
     let (found, tier) = answers(&engine);
     assert_eq!(tier, SearchTier::LayerB);
     assert!(share(&found, &exact) >= 0.98, "{}", share(&found, &exact));
@@ -94,12 +95,25 @@ fn each_layer_answers_as_the_scan_of_all_does() {
     assert!(share(&found, &exact) >= 0.98, "{}", share(&found, &exact));
     let whole = found;
 
-    // Opened again it answers from the codes in the file, exactly, and then from the saved graph.
+    // Opened again it answers from the nearest cells in the file, and then from the saved graph.
     engine.close().unwrap();
     let mut engine = open(1_000);
-    assert!(answers(&engine) == (exact, SearchTier::LayerA));
+    let (found, tier) = answers(&engine);
+    assert_eq!(tier, SearchTier::LayerA);
+    assert!(share(&found, &exact) >= 0.85, "{}", share(&found, &exact));
     assert_eq!(engine.advance_graph(0).unwrap(), 0);
     assert!(answers(&engine) == (whole, SearchTier::LayerC));
+
+    // One small write is one small append, however long the memory is idle after it.
+    let size = |engine: &Engine| engine.log.stats().file_bytes;
+    let before = size(&engine);
+    engine
+        .observe(vec![written(RECORDS, &mut random)], None, now)
+        .unwrap();
+    while engine.advance_graph(8).unwrap() > 0 {}
+    engine.checkpoint_if_due().unwrap();
+    let appended = size(&engine) - before;
+    assert!((1..8_192).contains(&appended), "{appended}");
 
     // What is forgotten leaves the graph, which goes on answering for the rest, in a new file too.
     for session in ["s3", "s77", "s142", "s199"] {

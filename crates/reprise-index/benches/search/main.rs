@@ -2,8 +2,9 @@
 //! graph, of the lexical pass, and of loading the index.
 //!
 //! `cargo bench -p reprise-index --bench search`; `-- query`, `-- lexical` or `-- load` runs one
-//! part, `-- million` the vector queries at a million (15 minutes, 4 GB). The comparison with
-//! usearch and sqlite-vec is in `benches/rivals`, a workspace of its own.
+//! part, `-- million` the vector queries at a million (15 minutes, 4 GB), `-- file VECTORS
+//! QUESTIONS` those of two files of f32 numbers. The comparison with
+//! usearch and hnswlib is `tests/compare/vectors.py`.
 #![expect(clippy::print_stdout, reason = "a bench prints its table")]
 #![expect(
     clippy::unwrap_used,
@@ -20,10 +21,8 @@ use data::{DIMENSIONS, Random};
 use reprise_index::{IndexSnapshot, IndexWriter, LeftPart, LexicalScratch, NewDoc, VectorScratch};
 use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId};
 
-const K: usize = 10;
-/// Store size from which the planner uses the graph for ten results.
-const GRAPH_ASKED: usize = 135_000;
-
+/// What recall asks for.
+const K: usize = 128;
 fn main() {
     // `-- lexical` runs that part alone.
     let asked: Vec<String> = std::env::args()
@@ -42,18 +41,27 @@ fn main() {
     if asked.iter().any(|a| a == "million") {
         query_at(&[1_000_000]);
     }
+    if let [_, records, questions] = asked.as_slice()
+        && asked[0] == "file"
+    {
+        vectors("file", &read(records), &read(questions));
+    }
+}
+
+/// Vectors of a file: little-endian f32 numbers, one vector after another.
+fn read(path: &str) -> Vec<Vec<f32>> {
+    let bytes = std::fs::read(path).unwrap();
+    let numbers = bytes.as_chunks::<4>().0.iter();
+    let numbers: Vec<f32> = numbers.map(|n| f32::from_le_bytes(*n)).collect();
+    numbers.chunks(DIMENSIONS).map(<[f32]>::to_vec).collect()
 }
 
 fn query() {
-    query_at(&[10_000, 100_000, 150_000]);
+    query_at(&[10_000, 50_000, 100_000]);
 }
 
 fn query_at(counts: &[usize]) {
-    println!("vector query, k = {K}, one core, ms: median (best), recall@10; ratio of bests");
-    println!(
-        "{:<16} {:>24} {:>24} {:>17} {:>6}   {:>25}",
-        "data", "scan", "graph", "f32 scan", "ratio", "insert: first, last 1K"
-    );
+    println!("vector query, one core, ms: median (best); recall against the exact answer");
     for count in counts {
         let name = |name| format!("{name} {}K", count / 1_000);
         let (a, b) = (&mut Random(1), &mut Random(2));
@@ -127,59 +135,54 @@ fn vectors(name: &str, vectors: &[Vec<f32>], queries: &[Vec<f32>]) {
         .iter()
         .map(|q| timed(&mut plain, || scan_f32(q, vectors)))
         .collect();
-    let ask = |snapshot: &IndexSnapshot| {
+    println!("{name:<16} f32 scan {}", Times::of(plain));
+    let ask = |what: &str, snapshot: &IndexSnapshot| {
         let view = snapshot.view(&MemoryFilter::default(), None);
         let mut scratch = VectorScratch::default();
-        let mut times = Vec::new();
-        let mut found = 0;
-        for _ in 0..5 {
-            for (query, exact) in queries.iter().zip(&exact) {
-                let got = timed(&mut times, || {
-                    let codes = snapshot.encode(query).unwrap();
-                    let found = snapshot.candidates(&codes, K, &view, &mut scratch);
-                    found.iter().map(|best| best.0).collect::<Vec<_>>()
-                });
-                found += got.iter().filter(|o| exact.contains(o)).count();
+        for k in [10, K] {
+            let (mut times, mut found) = (Vec::new(), 0);
+            for _ in 0..5 {
+                for (query, exact) in queries.iter().zip(&exact) {
+                    let got = timed(&mut times, || {
+                        let codes = snapshot.encode(query).unwrap();
+                        let found = snapshot.candidates(&codes, k, &view, &mut scratch);
+                        found.iter().map(|best| best.0).collect::<Vec<_>>()
+                    });
+                    found += got.iter().filter(|o| exact[..k].contains(o)).count();
+                }
             }
+            let recall = found as f64 / (5 * k * queries.len()) as f64;
+            let tier = format!("{:?}", scratch.tier());
+            let times = Times::of(times);
+            println!("  {what:<8} {tier:<7} k = {k:<4} {times:>16} ms  recall {recall:.4}");
         }
-        let recall = found as f64 / (5 * K * queries.len()) as f64;
-        (Times::of(times), recall)
     };
-    let (scan, scan_recall) = ask(&writer.publish());
-    let (inserts, graph) = if vectors.len() < GRAPH_ASKED {
-        (String::new(), None)
-    } else {
-        let mut inserts = Vec::new();
-        while timed(&mut inserts, || writer.advance_graph(1_000).unwrap().1) > 0 {}
-        // The last call may have had nothing left to do.
-        let per_insert = |times: &[Duration]| {
-            let best = times.iter().min().map_or(0.0, Duration::as_secs_f64);
-            best * 1e3 / 1_000.0
-        };
-        let (first, last) = (per_insert(&inserts[..5]), {
-            let full = &inserts[..inserts.len() - 1];
-            per_insert(&full[full.len() - 5..])
-        });
-        (
-            format!("{first:.3}, {last:.3} ms"),
-            Some(ask(&writer.publish())),
-        )
-    };
-    let plain = Times::of(plain);
-    let best = graph
-        .as_ref()
-        .map_or(scan.best, |g| g.0.best.min(scan.best));
-    let graph = graph.map_or_else(String::new, |(times, recall)| {
-        format!("{times} {recall:.4}")
-    });
+    writer.set_graph_from(usize::MAX / 2);
+    ask("scan", &writer.publish());
+    // The planner takes the graph wherever it may.
+    writer.set_graph_from(vectors.len() / 2);
+    let mut inserts = Vec::new();
+    while timed(&mut inserts, || writer.advance_graph(1_000).unwrap().1) > 0 {}
+    let snapshot = writer.publish();
+    ask("graph", &snapshot);
+    let begin = Instant::now();
+    let crossover = snapshot.crossover(&|| begin.elapsed());
+    let all: Duration = inserts.iter().sum();
     println!(
-        "{name:<16} {:>24} {graph:>24} {plain:>17} {:>6.1}   {inserts:>25}",
-        format!("{scan} {scan_recall:.4}"),
-        plain.best / best,
+        "  crossover {crossover:?} records; growing {:.3} ms a record",
+        all.as_secs_f64() * 1e3 / vectors.len() as f64
     );
+    let parts = writer.to_parts();
+    let left: Vec<_> = parts
+        .into_iter()
+        .map(|(tag, bytes)| (tag, LeftPart::from(bytes)))
+        .collect();
+    let mut opened = IndexWriter::from_left_parts(DIMENSIONS, &left).unwrap();
+    opened.set_graph_from(vectors.len() / 2);
+    ask("opened", &opened.publish());
 }
 
-/// Brute force: every full vector, then the best ten.
+/// Brute force: every full vector, then the best.
 fn scan_f32(query: &[f32], vectors: &[Vec<f32>]) -> Vec<u32> {
     let dot = |v: &Vec<f32>| -> f32 {
         let lanes = v.as_chunks::<16>().0.iter().zip(query.as_chunks::<16>().0);
@@ -192,7 +195,7 @@ fn scan_f32(query: &[f32], vectors: &[Vec<f32>]) -> Vec<u32> {
         sums.iter().sum()
     };
     let mut scores: Vec<(u32, f32)> = (0..).zip(vectors.iter().map(dot)).collect();
-    scores.select_nth_unstable_by(K, |a, b| b.1.total_cmp(&a.1));
+    scores.sort_unstable_by(|a, b| b.1.total_cmp(&a.1));
     scores.truncate(K);
     scores.into_iter().map(|(ordinal, _)| ordinal).collect()
 }

@@ -109,22 +109,20 @@ impl Training {
         let mut centroids = Centroids {
             dimensions,
             codes: Vec::with_capacity(count * dimensions),
-            scales: vec![1.0; count.min(sample.len())],
+            scales: Vec::with_capacity(count),
         };
-        for ordinal in sample.iter().take(count) {
-            let row = vectors.row(*ordinal);
-            centroids
-                .codes
-                .extend_from_slice(row.map_or(&[], |row| row.0));
-            centroids
-                .codes
-                .resize(centroids.codes.len().next_multiple_of(dimensions), 0);
-        }
-        let scales = sample
+        for row in sample
             .iter()
             .take(count)
-            .map(|o| vectors.row(*o).map_or(0.0, |row| row.1));
-        centroids.scales = scales.collect();
+            .map(|ordinal| vectors.row(*ordinal))
+        {
+            let (codes, scale) = row.unwrap_or_default();
+            centroids.codes.extend_from_slice(codes);
+            centroids.scales.push(scale);
+            centroids
+                .codes
+                .resize(centroids.scales.len() * dimensions, 0);
+        }
         Self {
             sums: vec![0.0; centroids.len() * dimensions],
             sample,

@@ -1,5 +1,7 @@
 //! Queries on the codes alone: the best candidates, single cosines, their spread.
 
+use std::time::Duration;
+
 use reprise_graph::{Graph, GraphScratch, key_parts};
 use reprise_types::SearchTier;
 
@@ -29,6 +31,14 @@ const BEAM_PER_RESULT: usize = 2;
 /// Where fewer than one in so many documents may answer, the graph is not used: nearly all that it
 /// visits would be filtered out.
 const GRAPH_SHARE: usize = 4;
+
+/// Questions by which the routes are compared, and the results asked for: what recall asks for.
+const MEASURED: usize = 6;
+const MEASURED_FOR: usize = 128;
+/// The graph is measured once it lacks no more than one in so many.
+const MEASURED_MISSING_ONE_IN: usize = 16;
+/// No clock tells less.
+const EVEN_AT_MIN: f64 = 1_000.0;
 
 /// A quantised query: one signed byte per number, and four bits per number.
 #[derive(Debug)]
@@ -165,6 +175,45 @@ impl Vectors {
             return Route::Cells;
         }
         route
+    }
+
+    /// As [`crate::IndexSnapshot::crossover`].
+    pub(crate) fn crossover(
+        &self,
+        view: &View,
+        layers: &Layers,
+        clock: &dyn Fn() -> Duration,
+    ) -> Option<u32> {
+        let found = layers.graph.found();
+        if self.is_left() || found < self.len() - self.len() / MEASURED_MISSING_ONE_IN {
+            return None;
+        }
+        let mut scratch = VectorScratch::default();
+        let mut took = [Duration::ZERO; 2];
+        let asked = evenly(self.len())
+            .take(self.len())
+            .map(|place| place as u32);
+        for ordinal in asked.filter(|ordinal| self.has(*ordinal)).take(MEASURED) {
+            let (codes, scale) = self.row(ordinal)?;
+            let query = QueryCodes {
+                codes: codes.to_vec(),
+                scale,
+                planes: Planes::of(codes),
+            };
+            for (took, route) in took.iter_mut().zip([Route::Signs, Route::Graph]) {
+                // The second time it is in the caches, as far as it goes in.
+                let best = (0..2).map(|_| {
+                    let begin = clock();
+                    self.take(route, &query, MEASURED_FOR, view, layers, &mut scratch);
+                    clock().saturating_sub(begin)
+                });
+                *took += best.min().unwrap_or_default();
+            }
+        }
+        let [scan, graph] = took.map(|took| took.as_secs_f64());
+        let widths = beam(MEASURED_FOR) as f64 / BEAM_MIN as f64;
+        let even = graph / scan.max(f64::MIN_POSITIVE) * found as f64 / widths;
+        Some(even.clamp(EVEN_AT_MIN, f64::from(u32::MAX)) as u32)
     }
 
     fn take<'s>(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::tests::{Random, everything, exact, index};
+use super::super::tests::{Random, admitting, everything, exact, index};
 use super::*;
 use crate::docs::Row;
 use reprise_types::{RecordId, normalize};
@@ -124,8 +124,7 @@ fn recall(
     rows: &[Row],
     admits: impl Fn(&Row) -> bool,
 ) -> (f64, SearchTier) {
-    let world = Arc::new(World::now(rows.iter()));
-    let view = View::filtered(world, rows.iter(), admits);
+    let view = admitting(rows, admits);
     let mut scratch = VectorScratch::default();
     let mut hits = 0;
     for query in clusters(&mut Random(16), 60) {
@@ -201,4 +200,37 @@ fn the_planner_asks_the_graph_where_it_is_quicker() {
     assert_eq!(route(10, all, 100_000), Route::Signs);
     assert_eq!(route(10, all / 5, all), Route::Signs);
     assert_eq!(route(10, all / 1_000, all), Route::Each);
+}
+
+#[test]
+fn what_was_measured_is_what_the_planner_goes_by() {
+    let vectors = clusters(&mut Random(18), 3_000);
+    let index = index(&vectors, 192);
+    let view = everything(3_000);
+    let mut layers = Layers {
+        even_at: 9_000,
+        ..Layers::default()
+    };
+    // Each look at the clock is a second later: both routes take as long.
+    let ticks = std::cell::Cell::new(0);
+    let clock = || Duration::from_secs(ticks.replace(ticks.get() + 1));
+    assert_eq!(index.crossover(&view, &layers, &clock), None);
+    let mut scratch = GraphScratch::default();
+    layers
+        .graph
+        .advance(&index, |_| true, 3_000, 2_000, &mut scratch);
+    assert_eq!(index.crossover(&view, &layers, &clock), None);
+    layers
+        .graph
+        .advance(&index, |_| true, 3_000, 1_000, &mut scratch);
+    // Even at all 3,000 for 128 results, whose beam is a third wider than the narrowest.
+    assert_eq!(index.crossover(&view, &layers, &clock), Some(2_250));
+    let route = |even_at| {
+        let layers = Layers {
+            even_at,
+            ..layers.clone()
+        };
+        index.route(10, &view, &layers)
+    };
+    assert_eq!((route(2_250), route(3_001)), (Route::Graph, Route::Signs));
 }

@@ -1,5 +1,6 @@
 //! Whole recalls against the embedding of their own queries: what memory adds to the model.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -7,11 +8,14 @@ use anyhow::Context as _;
 use reprise_embed::Variant;
 use reprise_engine::{Engine, EngineOptions, IndexOrigin};
 use reprise_store::RealDisk;
-use reprise_types::{Clock, RecallId, RecallRequest, SystemClock, Unlearned};
+use reprise_types::{
+    Clock, EmbeddingSpace, RecallId, RecallRequest, SearchTier, SystemClock, Unlearned,
+};
+use serde::Serialize;
 use serde_json::json;
 
 use super::corpus::{self, Dice};
-use super::figures::{percentile, say, sorted};
+use super::figures::{percentile, say, say_all, sorted};
 use crate::cli::store::DIMENSIONS;
 use crate::cli::{Context, model};
 use crate::exit::Exit;
@@ -21,59 +25,84 @@ const QUERIES: usize = 200;
 const OPENINGS: usize = 15;
 /// How often each question is asked again with its vector given.
 const SEARCH_ROUNDS: usize = 10;
+/// Records that enter the graph in one call.
+const GROWN_AT_ONCE: usize = 1_000;
 
-#[expect(
-    clippy::too_many_lines,
-    reason = "the steps of one measurement, in their order"
-)]
+/// The middle, the best and the worst but one in a hundred of some times.
+#[derive(Debug, Serialize)]
+struct Times {
+    p50: f64,
+    best: f64,
+    p99: f64,
+}
+
+impl Times {
+    fn of(times: Vec<f64>) -> Self {
+        let times = sorted(times);
+        let [p50, best, p99] = [0.5, 0.0, 0.99].map(|share| percentile(&times, share));
+        Self { p50, best, p99 }
+    }
+}
+
+/// What one run measured, milliseconds.
+#[derive(Debug, Serialize)]
+struct Figures {
+    records: usize,
+    open_first_answer_ms: Times,
+    vector_given_ms: Times,
+    embedding_ms: Times,
+    whole_ms: Times,
+    /// The middle whole recall in middle embeddings.
+    ratio: f64,
+    /// Which layer gave the first answer after opening, and the others.
+    tier_first: SearchTier,
+    tier: SearchTier,
+    /// From so many records on the graph answers on this machine; `null` where there is none.
+    crossover_records: Option<u32>,
+    /// What the file grew by for one write and the idle time after it.
+    write_bytes: u64,
+}
+
+/// Grows the search graph of a large store, as a daemon's idle time would, and has the planner know
+/// this machine.
+fn grown(engine: &mut Engine) -> anyhow::Result<Option<u32>> {
+    while engine.advance_graph(GROWN_AT_ONCE)? > 0 {}
+    if !engine.is_crossover_due() {
+        return Ok(None);
+    }
+    let begin = Instant::now();
+    let crossover = engine.snapshot().crossover(&|| begin.elapsed());
+    if let Some(records) = crossover {
+        engine.set_crossover(records);
+    }
+    Ok(crossover)
+}
+
 pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     let factory = model::factory(context).context("this bench needs the model")?;
     let mut embedder = factory.open()?;
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("memory.rvf");
     let mut engine = corpus::filled(&path, records)?;
+    let crossover_records = grown(&mut engine)?;
     engine.checkpoint()?;
     drop(engine);
 
     let space = Variant::Int8.space();
-    let mut dice = Dice(99);
-    let query = corpus::vector(&mut dice, 3, usize::from(DIMENSIONS));
-    let options = EngineOptions::new(DIMENSIONS, 1, SystemClock.now());
-    let mut open_ms = Vec::with_capacity(OPENINGS);
-    let mut engine = loop {
-        let started = Instant::now();
-        let (engine, report) = Engine::open(Arc::new(RealDisk), &path, &options)?;
-        anyhow::ensure!(
-            report.origin == IndexOrigin::Checkpoint,
-            "the checkpoint was not used"
-        );
-        let first = engine.snapshot().recall(
-            &RecallRequest::new("first answer after opening"),
-            Some((&space, &query)),
-            RecallId::from_u128(1),
-            &Unlearned,
-        );
-        open_ms.push(started.elapsed().as_secs_f64() * 1e3);
-        anyhow::ensure!(!first.results.is_empty(), "the first recall found nothing");
-        if open_ms.len() == OPENINGS {
-            break engine;
-        }
-    };
-    let snapshot = engine.snapshot();
-    let ask = |text: String, vector: &[f32]| {
-        let request = RecallRequest::new(text);
-        snapshot.recall(
-            &request,
-            Some((&space, vector)),
-            RecallId::from_u128(1),
-            &Unlearned,
-        )
-    };
+    let (mut engine, open_ms, tier_first) = opened(&path, &space)?;
     // As an agent does within its first second: what opening left in the file is read.
     engine.load()?;
+    engine.advance_graph(0)?;
+    let snapshot = engine.snapshot();
+    let ask = |text: String, vector: &[f32]| {
+        let (request, id) = (RecallRequest::new(text), RecallId::from_u128(1));
+        snapshot.recall(&request, Some((&space, vector)), id, &Unlearned)
+    };
 
-    let (mut embed_ms, mut recall_ms, mut search_ms) = (Vec::new(), Vec::new(), Vec::new());
+    let mut dice = Dice(99);
+    let (mut embedding_ms, mut whole_ms, mut given_ms) = (Vec::new(), Vec::new(), Vec::new());
     let mut asked = Vec::with_capacity(QUERIES);
+    let mut tier = SearchTier::None;
     for round in 0..QUERIES + 20 {
         let topic = dice.roll() % 200;
         let sentence = corpus::sentence(&mut dice, topic);
@@ -84,9 +113,10 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
         let recall = ask(text.clone(), &vector);
         let total = started.elapsed().as_secs_f64() * 1e3;
         anyhow::ensure!(recall.results.len() == 5, "a recall found too little");
+        tier = recall.tier;
         if round >= 20 {
-            embed_ms.push(embedded);
-            recall_ms.push(total);
+            embedding_ms.push(embedded);
+            whole_ms.push(total);
             asked.push((text, vector));
         }
     }
@@ -96,29 +126,84 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
         let text = text.clone();
         let started = Instant::now();
         let recall = ask(text, vector);
-        search_ms.push(started.elapsed().as_secs_f64() * 1e3);
+        given_ms.push(started.elapsed().as_secs_f64() * 1e3);
         drop(recall);
     }
-    let [open_ms, embed_ms, recall_ms, search_ms] =
-        [open_ms, embed_ms, recall_ms, search_ms].map(sorted);
-    let (embed, whole) = (percentile(&embed_ms, 0.5), percentile(&recall_ms, 0.5));
-    say(
-        context,
-        [
-            ("records", json!(records)),
-            ("open_to_first_answer_ms", json!(percentile(&open_ms, 0.5))),
-            (
-                "open_to_first_answer_ms_best",
-                json!(percentile(&open_ms, 0.0)),
-            ),
-            ("embed_ms_p50", json!(embed)),
-            ("recall_ms_p50", json!(whole)),
-            ("recall_ms_p99", json!(percentile(&recall_ms, 0.99))),
-            ("ratio", json!(whole / embed)),
-            ("search_ms_p50", json!(percentile(&search_ms, 0.5))),
-            ("search_ms_best", json!(percentile(&search_ms, 0.0))),
-            ("search_ms_p99", json!(percentile(&search_ms, 0.99))),
-        ],
-    )?;
+    let write_bytes = written(&mut engine, records, &space)?;
+    let [embedding_ms, whole_ms] = [embedding_ms, whole_ms].map(Times::of);
+    let figures = Figures {
+        records,
+        open_first_answer_ms: Times::of(open_ms),
+        vector_given_ms: Times::of(given_ms),
+        ratio: whole_ms.p50 / embedding_ms.p50,
+        embedding_ms,
+        whole_ms,
+        tier_first,
+        tier,
+        crossover_records,
+        write_bytes,
+    };
+    if context.json {
+        say_all(context, &figures)?;
+    } else {
+        say_times(context, &figures)?;
+    }
     Ok(Exit::Success)
+}
+
+/// Opens the store again and again, each time for one answer: the last of these, the times and the
+/// tier.
+fn opened(path: &Path, space: &EmbeddingSpace) -> anyhow::Result<(Engine, Vec<f64>, SearchTier)> {
+    let query = corpus::vector(&mut Dice(99), 3, usize::from(DIMENSIONS));
+    let options = EngineOptions::new(DIMENSIONS, 1, SystemClock.now());
+    let mut open_ms = Vec::with_capacity(OPENINGS);
+    loop {
+        let started = Instant::now();
+        let (engine, report) = Engine::open(Arc::new(RealDisk), path, &options)?;
+        anyhow::ensure!(
+            report.origin == IndexOrigin::Checkpoint,
+            "the checkpoint was not used"
+        );
+        let first = engine.snapshot().recall(
+            &RecallRequest::new("first answer after opening"),
+            Some((space, &query)),
+            RecallId::from_u128(1),
+            &Unlearned,
+        );
+        open_ms.push(started.elapsed().as_secs_f64() * 1e3);
+        anyhow::ensure!(!first.results.is_empty(), "the first recall found nothing");
+        if open_ms.len() == OPENINGS {
+            return Ok((engine, open_ms, first.tier));
+        }
+    }
+}
+
+/// What one small write, and the idle time after it, append to the file.
+fn written(engine: &mut Engine, number: usize, space: &EmbeddingSpace) -> anyhow::Result<u64> {
+    let before = engine.stats().file_bytes;
+    let record = corpus::record(&mut Dice(7), number, space);
+    engine.observe(vec![record], None, SystemClock.now())?;
+    while engine.advance_graph(GROWN_AT_ONCE)? > 0 {}
+    engine.checkpoint_if_due()?;
+    Ok(engine.stats().file_bytes.saturating_sub(before))
+}
+
+fn say_times(context: &Context, figures: &Figures) -> anyhow::Result<()> {
+    for (name, times) in [
+        ("open to first answer", &figures.open_first_answer_ms),
+        ("vector given", &figures.vector_given_ms),
+        ("embedding", &figures.embedding_ms),
+        ("whole", &figures.whole_ms),
+    ] {
+        say(
+            context,
+            [
+                ("what", json!(name)),
+                ("ms_p50", json!(times.p50)),
+                ("ms_best", json!(times.best)),
+                ("ms_p99", json!(times.p99)),
+            ],
+        )?;
+    }
+    say_all(context, figures)
 }
