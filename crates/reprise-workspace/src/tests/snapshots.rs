@@ -17,6 +17,11 @@ fn a_snapshot_comes_back_hash_for_hash_and_logs_keep_what_came_since() {
     let governor = Actor::new("governor").unwrap();
     let manifest = workspace.snapshot(&governor, true).unwrap();
     assert!(git(root, &["tag"]).contains(&manifest.id));
+    // What the backup, a `git push`, leaves out is named.
+    for named in ["embeddings/vectors/", "memory store", "memory/episodic/"] {
+        let is_named = manifest.left_out.iter().any(|one| one.contains(named));
+        assert!(is_named, "{named}: {:?}", manifest.left_out);
+    }
     let archive = root.join(format!(".sdlc_ide/snapshots/{}.tar.gz", manifest.id));
     let listed = std::process::Command::new("tar")
         .arg("tzf")
