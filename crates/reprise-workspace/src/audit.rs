@@ -283,10 +283,13 @@ fn listed(root: &Path, folder: &str) -> Result<Vec<String>> {
             let Some(name) = entry.file_name().to_str().map(str::to_owned) else {
                 continue;
             };
-            let is_folder = entry.file_type().is_ok_and(|found| found.is_dir());
-            if is_folder && depth < DEPTH_MAX {
+            let Ok(kind) = entry.file_type() else {
+                continue;
+            };
+            // A link or a pipe that a repository brings is no part of it.
+            if kind.is_dir() && depth < DEPTH_MAX {
                 ahead.push((format!("{folder}/{name}"), depth + 1));
-            } else if !is_folder && is_log(&name) {
+            } else if kind.is_file() && is_log(&name) {
                 found.push((name.clone(), format!("{folder}/{name}")));
             }
         }
