@@ -189,16 +189,6 @@ impl GlobalTier {
         &self.caller
     }
 
-    #[cfg(test)]
-    pub(crate) fn answered_in(&self, took: Duration) {
-        self.shared.note(took);
-    }
-
-    #[cfg(test)]
-    pub(crate) fn patience(&self) -> Duration {
-        self.shared.patience(self.options.deadline)
-    }
-
     /// Puts the question to the store; nobody need wait for the answer.
     fn ask(&self, query: GlobalQuery) -> Option<JoinHandle<Result<GlobalAnswer>>> {
         let permit = Arc::clone(&self.shared.asked).try_acquire_owned().ok()?;
@@ -521,5 +511,16 @@ impl From<GlobalHit> for RetrievedMemory {
             }),
             record: body.kept(record.id, record.published_at),
         }
+    }
+}
+
+#[cfg(test)]
+impl GlobalTier {
+    pub(crate) fn answered_in(&self, took: Duration) {
+        self.shared.note(took);
+    }
+
+    pub(crate) fn patience(&self) -> Duration {
+        self.shared.patience(self.options.deadline)
     }
 }
