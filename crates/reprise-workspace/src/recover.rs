@@ -285,7 +285,7 @@ impl Entry {
             }
         }
         if let (Some(commit), Some(branch)) = (&self.commit, &self.branch)
-            && let Ok(commit) = git2::Oid::from_str(commit)
+            && let Ok(commit) = Oid::from_str(commit)
         {
             kept::keep(git, branch, commit, stage, unsynced);
         }
