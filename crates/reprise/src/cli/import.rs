@@ -12,18 +12,18 @@ use indicatif::{ProgressBar, ProgressStyle};
 use reprise_agent::Intake;
 use reprise_engine::Engine;
 use reprise_knowledge::{
-    Found, ImportError, ImportKind, Item, Joint, Reading, read, recognise, recognise_all,
+    Found, ImportError, ImportKind, Item, Joint, Reading, back_up, read, recognise, recognise_all,
 };
 use reprise_operations::operations::links::NamedLink;
 use reprise_operations::read_line;
-use reprise_redact::Redaction;
+use reprise_redact::{Redaction, Redactor};
 use reprise_store::Verify;
 use reprise_types::limits::TEXT_BYTES_MAX;
 use reprise_types::{ExternalId, NewRecord, Zone};
 
 use super::keep::{GROUP, Keeper, Kept, Manner, PATIENCE};
 use super::store::{self, Access};
-use super::{Context, note};
+use super::{Context, copies, note};
 use crate::args::ImportArguments;
 use crate::exit::Exit;
 use crate::lines::Lines;
@@ -58,6 +58,7 @@ pub(super) fn run(context: &Context, arguments: &ImportArguments) -> anyhow::Res
         truncated: 0,
         links: 0,
         dry_run: arguments.dry_run,
+        backup: None,
         redacted: Vec::new(),
         lines: Vec::new(),
     };
@@ -230,6 +231,22 @@ fn take_in(
         Ok(()) => {}
     }
     arrivals.flush()?;
+    let home = context.places.file_of(&arguments.user);
+    if let Some(home) = home.parent() {
+        let verbatim = arguments.verbatim;
+        let clean = |text: String| {
+            if verbatim {
+                text
+            } else {
+                Redactor::new().redact_text(&text).text
+            }
+        };
+        let backup = back_up(&arguments.path, kind, home, &clean)?;
+        if let Some(backup) = &backup {
+            copies::note(context, &arguments.user, backup, copies::Form::Export);
+        }
+        arrivals.report.backup = backup;
+    }
     let Arrivals {
         mut keeper,
         links,
@@ -331,6 +348,12 @@ fn say(context: &Context, arguments: &ImportArguments, report: &Report) -> anyho
             "{path} is {kind}: {inserted} records and {links} links {verb} kept, {duplicate} were \
              known, {rejected} lines cannot be used, {truncated} texts are cut"
         )?;
+        if let Some(backup) = &report.backup {
+            note(&format!(
+                "copies of what moved in are in {}",
+                backup.display()
+            ));
+        }
         for TakenOut { place, redaction } in report.redacted.iter().take(SAID_MAX) {
             let Redaction { field, rule, line } = redaction;
             note(&format!(

@@ -1,5 +1,7 @@
 //! What became of a source, line by line where it could not be used.
 
+use std::path::PathBuf;
+
 use reprise_operations::Fate;
 use reprise_redact::{Redaction, Redactor};
 use serde::Serialize;
@@ -16,6 +18,9 @@ pub(super) struct Report {
     pub(super) truncated: u64,
     pub(super) links: u64,
     pub(super) dry_run: bool,
+    /// Where copies of the files are that moved in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) backup: Option<PathBuf>,
     /// What was taken out, without the values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) redacted: Vec<TakenOut>,
