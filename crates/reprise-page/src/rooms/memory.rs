@@ -163,13 +163,19 @@ pub(crate) async fn knowledge(
             types: Some(vec![RecordType::Lesson]),
             ..MemoryFilter::default()
         },
-        limit: if typed.is_none() { rows::PAGE } else { 0 },
+        limit: rows::PAGE,
         after: None,
+    };
+    let done = async {
+        match typed {
+            None => self::listed(&page, &visit, done).await,
+            Some(_) => Ok(Listed::default()),
+        }
     };
     let asked = tags::TagsArguments { review: true };
     let (listed, done, tags) = tokio::join!(
         listed(&page, &visit, request),
-        self::listed(&page, &visit, done),
+        done,
         page.ask_if::<tags::Tags>(&visit, asked)
     );
     let (listed, done, tags, calendar) = (listed?, done?, tags?, page.calendar());
