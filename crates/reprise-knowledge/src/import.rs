@@ -15,6 +15,7 @@ mod own;
 mod recognise;
 mod rvf;
 mod server_memory;
+mod sessions;
 mod sqlite;
 mod sunwell;
 
@@ -31,6 +32,7 @@ use give::Giver;
 pub use item::{Found, ImportKind, Item, Reading};
 pub use own::read_archive;
 pub use recognise::{recognise, recognise_all};
+pub use sessions::session_places;
 
 /// Keeps copies of the files that move in, below the folder of the memory that they move into (S40):
 /// of Sunwell's, whose own programs may go on and write there. Every text passes `clean` on its way.
@@ -68,6 +70,13 @@ pub fn read(
         ImportKind::Git => git::read(path, &mut giver)?,
         ImportKind::Instructions => markdown::read_instructions(path, &mut giver)?,
         ImportKind::Markdown => markdown::read(path, &mut giver)?,
+        ImportKind::ClaudeCode
+        | ImportKind::Codex
+        | ImportKind::Gemini
+        | ImportKind::Opencode
+        | ImportKind::Cursor
+        | ImportKind::Chatgpt
+        | ImportKind::ClaudeAi => sessions::read(path, kind, &mut giver)?,
     }
     giver.finish()
 }

@@ -7,6 +7,7 @@ mod archive;
 mod backup;
 mod carried;
 mod consolidate;
+mod ended;
 mod error;
 mod exact;
 mod export;
@@ -34,11 +35,13 @@ pub use consolidate::{
     Action, Distillate, Done, Known, Merge, Pair, Plan, Planner, Score, Undone, actions, carry_out,
     known, plan, scores, undo,
 };
+pub use ended::{Ended, Ran, committed, failing, ran};
 pub use error::{ExportError, ImportError};
 pub use export::{ExportKind, Outgoing, Telling, write_out};
 pub use graph::{Cluster, Graph, Step};
 pub use import::{
     Found, ImportKind, Item, Reading, back_up, read, read_archive, recognise, recognise_all,
+    session_places,
 };
 pub use joint::Joint;
 pub use lesson::{Fit, Lesson, normal_contexts};

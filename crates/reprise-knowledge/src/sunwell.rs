@@ -24,7 +24,7 @@ pub(crate) use contract::category_of;
 pub use contract::{SCHEMAS, one_of};
 pub use counts::{StoreCounts, branch_names};
 pub use extract::learnings_of_session;
-pub(crate) use memory::LEGACY;
+pub(crate) use memory::{LEGACY, is_replaced};
 pub use memory::{LearningQuery, SunwellMemory, SunwellStats};
 pub use typescript::typescript;
 pub use views::{GoalContext, Intelligence, MemoryStats, ProjectLearnings, Studio};

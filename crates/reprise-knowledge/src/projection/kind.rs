@@ -12,7 +12,7 @@ use crate::export::{Outgoing, Telling, ai_lessons, lines, notes};
 use crate::lesson::Lesson;
 use crate::observation::is_frame;
 use crate::reference::Definition;
-use crate::sunwell::{Learning, SunwellMemory};
+use crate::sunwell::{Learning, SunwellMemory, is_replaced};
 
 /// Where Sunwell looks in a project.
 pub(super) const SUNWELL: &str = ".sunwell/memory";
@@ -74,7 +74,7 @@ impl ProjectionKind {
     pub fn holds(self, record: &MemoryRecord) -> bool {
         record.may_leave(WayOut::Export).is_ok()
             && match self {
-                Self::Sunwell => Learning::of(record).is_some(),
+                Self::Sunwell => Learning::of(record).is_some() && !is_replaced(record),
                 Self::AiLessons => Lesson::of(record).is_some() || Definition::of(record).is_some(),
                 Self::Frames => is_frame(record),
                 Self::Markdown => true,

@@ -11,6 +11,12 @@ use super::{Category, Decision, Failure, Learning, object, typed};
 /// Where the details of a record say that it came from a file of old whose tree had a unified store.
 pub(crate) const LEGACY: &str = "legacy_store";
 
+/// Whether a record came from such a file.
+pub(crate) fn is_replaced(record: &RecordBody) -> bool {
+    let details = record.details.as_ref();
+    details.is_some_and(|details| details.get(LEGACY).is_some())
+}
+
 /// All learnings of some records, with the decisions and failures among them, and the plans.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SunwellMemory {
@@ -47,11 +53,8 @@ impl SunwellMemory {
     /// in a file of old beside a unified store is read only where there is no other learning and no
     /// decision (S49).
     pub fn of<'a>(records: impl IntoIterator<Item = &'a MemoryRecord>) -> Self {
-        let is_legacy = |record: &&MemoryRecord| {
-            let details = record.details.as_ref();
-            details.is_some_and(|details| details.get(LEGACY).is_some())
-        };
-        let (legacy, unified): (Vec<_>, Vec<_>) = records.into_iter().partition(is_legacy);
+        let all = records.into_iter();
+        let (legacy, unified): (Vec<_>, Vec<_>) = all.partition(|record| is_replaced(record));
         let (mut memory, mut known) = (Self::default(), BTreeSet::new());
         memory.take(unified, &mut known);
         let is_enough = |one: &Learning| one.category != Category::Failure;

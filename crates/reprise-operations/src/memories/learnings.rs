@@ -23,6 +23,9 @@ pub struct Extracted {
     pub learnings: Vec<Value>,
     /// The records that were made for those that are new.
     pub ids: Vec<RecordId>,
+    /// Outcomes of its tests that were learned from.
+    #[serde(default)]
+    pub outcomes: u64,
 }
 
 /// What belongs to a project; all where none is named.
@@ -107,7 +110,7 @@ impl Memory {
         if dry_run || found.is_empty() {
             return Ok(Extracted {
                 learnings,
-                ids: Vec::new(),
+                ..Extracted::default()
             });
         }
         let now = self.now();
@@ -131,7 +134,11 @@ impl Memory {
             self.tell("inserted", ids.clone());
             self.tell_learnings(&ids).await;
         }
-        Ok(Extracted { learnings, ids })
+        Ok(Extracted {
+            learnings,
+            ids,
+            outcomes: 0,
+        })
     }
 
     /// Tells listeners what was learned with some new records (S54), or what there is where that is

@@ -401,6 +401,9 @@ pub struct ExtractLearningsArguments {
     /// Only say what would be kept.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
+    /// Learn from how its tests went, too, as of a session that came in from a program's history.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outcomes: bool,
 }
 
 /// The operation. A session that an agent's program ends does it by itself.
@@ -419,7 +422,13 @@ impl Operation for ExtractLearnings {
         memory: &Memory,
         arguments: ExtractLearningsArguments,
     ) -> Result<Extracted, Problem> {
-        memory.extract(&arguments.session, arguments.dry_run).await
+        let mut found = memory
+            .extract(&arguments.session, arguments.dry_run)
+            .await?;
+        if arguments.outcomes && !arguments.dry_run {
+            found.outcomes = memory.learn_from_history(&arguments.session).await?;
+        }
+        Ok(found)
     }
 
     fn text(found: &Extracted) -> Cow<'_, str> {
