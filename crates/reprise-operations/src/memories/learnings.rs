@@ -3,9 +3,7 @@
 use chrono::{DateTime, Utc};
 use reprise_engine::{Engine, LinkEnd, NewLink, Snapshot, WriteBatch};
 use reprise_knowledge::{Learning, StoreCounts, SunwellMemory, SunwellStats, learnings_of_session};
-use reprise_types::{
-    MemoryFilter, MemoryRecord, RecordId, RecordType, WayOut, WriteOutcome,
-};
+use reprise_types::{MemoryFilter, MemoryRecord, RecordId, RecordType, WayOut, WriteOutcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
