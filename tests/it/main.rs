@@ -18,7 +18,6 @@ mod faces;
 mod forgetting;
 mod global;
 mod guards;
-mod history;
 mod home;
 mod import;
 mod knowledge;

@@ -36,10 +36,6 @@ pub(super) fn run(context: &Context, arguments: &ConnectArguments) -> anyhow::Re
     let changes = connecting(arguments.program, &crate::env::home()?, &entry)?;
     make(arguments, &changes)?;
     suggest(arguments);
-    let home = crate::env::home()?;
-    if let (Some(kind), false) = (plan::history(arguments.program), arguments.show) {
-        super::import::history::offer(kind, &home, &arguments.whose.user);
-    }
     Ok(Exit::Success)
 }
 
