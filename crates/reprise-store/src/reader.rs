@@ -16,33 +16,45 @@ use crate::disk::DiskFile;
 use crate::entry::CommitSeq;
 use crate::error::{Result, StoreError};
 
-/// Unpacked blocks in the cache, each of 32 records at most.
-const CACHED_BLOCKS: usize = 32;
+/// Bytes of unpacked blocks in the cache: of short records several hundred blocks. A block longer than
+/// a share of it is read each time, and drives no others out.
+const CACHED_BYTES: usize = 2 << 20;
+const CACHED_SHARE: usize = 8;
 const COPIED: usize = 1024 * 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct ReadTools {
     decompressor: Decompressor,
+    blocks: Mutex<Blocks>,
+}
+
+#[derive(Debug, Default)]
+struct Blocks {
     /// Offset and bytes, most recently used last.
-    blocks: Mutex<Vec<(u64, Arc<[u8]>)>>,
+    kept: Vec<(u64, Arc<[u8]>)>,
+    bytes: usize,
 }
 
 impl ReadTools {
     fn cached(&self, offset: u64) -> Option<Arc<[u8]>> {
-        let mut blocks = self.blocks.lock().ok()?;
-        let at = blocks.iter().rposition(|(known, _)| *known == offset)?;
-        let found = blocks.remove(at);
+        let kept = &mut self.blocks.lock().ok()?.kept;
+        let at = kept.iter().rposition(|(known, _)| *known == offset)?;
+        let found = kept.remove(at);
         let block = Arc::clone(&found.1);
-        blocks.push(found);
+        kept.push(found);
         Some(block)
     }
 
     fn keep(&self, offset: u64, block: &Arc<[u8]>) {
+        if block.len() > CACHED_BYTES / CACHED_SHARE {
+            return;
+        }
         if let Ok(mut blocks) = self.blocks.lock() {
-            if blocks.len() == CACHED_BLOCKS {
-                blocks.remove(0);
+            blocks.kept.push((offset, Arc::clone(block)));
+            blocks.bytes += block.len();
+            while blocks.bytes > CACHED_BYTES {
+                blocks.bytes -= blocks.kept.remove(0).1.len();
             }
-            blocks.push((offset, Arc::clone(block)));
         }
     }
 }
@@ -248,5 +260,32 @@ fn put_numbers(bytes: &[u8], out: &mut [f32]) {
     let (numbers, _) = bytes.as_chunks::<4>();
     for (number, bytes) in out.iter_mut().zip(numbers) {
         *number = f32::from_le_bytes(*bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_is_bounded_by_bytes_and_keeps_what_was_used_last() {
+        let tools = ReadTools::default();
+        let block = |bytes: usize| -> Arc<[u8]> { vec![1; bytes].into() };
+        let part = CACHED_BYTES / 16;
+        for offset in 0..16 {
+            tools.keep(offset, &block(part));
+        }
+        assert!(tools.cached(0).is_some(), "all of them fit");
+        tools.keep(16, &block(part));
+        assert!(
+            tools.cached(1).is_none(),
+            "the one that waited longest makes room"
+        );
+        assert!(tools.cached(0).is_some() && tools.cached(16).is_some());
+        tools.keep(17, &block(CACHED_BYTES));
+        assert!(tools.cached(17).is_none() && tools.cached(2).is_some());
+        let blocks = tools.blocks.lock().unwrap();
+        let bytes: usize = blocks.kept.iter().map(|(_, block)| block.len()).sum();
+        assert_eq!((bytes, blocks.bytes), (CACHED_BYTES, CACHED_BYTES));
     }
 }
