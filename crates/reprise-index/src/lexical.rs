@@ -4,15 +4,21 @@
 //! 0.5) / (df + 0.5))` over the heads of the documents that are alive in the view, and with k1 =
 //! 1.2 over their sessions as whole texts. A repeated query term counts once. A document that holds
 //! only a longer word with the term for its beginning ("config" and "configuration", "sock" and
-//! "sockstat") counts for a part of it. Only documents that hold a term are touched, and only they
-//! are cleaned up afterwards.
+//! "sockstat") counts for a part of it. Documents are scored a window at a time, whose scores stay in
+//! the CPU's cache; what holds a term is kept in a table as long as there are such documents.
+
+mod best;
+mod score;
+
+use best::Blocks;
+use score::{STRIDE, WINDOW};
 
 use crate::lexicon::{Lexicon, Lists};
-use crate::segment::Posting;
+use crate::segment::{List, Posting};
 use crate::top::Top;
 use crate::view::View;
-use crate::words::{HEAD_TERMS, Query, QueryTerm};
-use crate::world::{K1, K1_HEAD, World};
+use crate::words::{Query, QueryTerm};
+use crate::world::{K1, World};
 
 /// Bits of a document's term mask: the query's rarest terms.
 pub const MASK_TERMS: usize = 32;
@@ -34,15 +40,16 @@ const LONGER_WEIGHT: f32 = 0.6;
 /// Pseudo-documents without any query word, added when words are weighted against each other, so
 /// that in a store of three records a word held by one does not count as common.
 const UNSEEN_DOCUMENTS: u32 = 100;
-/// Documents reset together.
-const BLOCK: usize = 64;
-
-/// Reusable buffers of the lexical pass. Zeroed between queries, but for the blocks in `touched`.
+/// Reusable buffers of the lexical pass.
 #[derive(Debug, Default)]
 pub struct LexicalScratch {
+    /// The documents of a window; zeroed between windows.
     cells: Vec<Cell>,
-    /// One bit per block of documents.
+    /// One bit for each of them that holds a term.
     touched: Vec<u64>,
+    /// The documents that hold a term, ascending, and where those of each [`STRIDE`] begin.
+    hits: Vec<Hit>,
+    starts: Vec<u32>,
     postings: Vec<Posting>,
     terms: Vec<TermSignal>,
     longer: Vec<Longer>,
@@ -61,6 +68,14 @@ struct Cell {
     terms: u32,
     /// Mask of the query's first terms that it holds as prefix of a longer word.
     longer: u32,
+}
+
+/// A document that holds a term.
+#[derive(Debug, Clone, Copy)]
+struct Hit {
+    ordinal: u32,
+    score: f32,
+    terms: u32,
 }
 
 /// A longer word with a query term as prefix.
@@ -85,8 +100,9 @@ pub struct TermSignal {
     pub weight: f32,
     /// Its bit in [`LexicalSignals::terms_of`]; `None` for all but the [`MASK_TERMS`] rarest.
     pub bit: Option<u8>,
-    /// Range of its postings in the scratch.
+    /// Range of its postings in the scratch; or its place among what was left in blocks.
     postings: (usize, usize),
+    blocks: Option<usize>,
 }
 
 impl TermSignal {
@@ -98,6 +114,7 @@ impl TermSignal {
             weight: 0.0,
             bit: None,
             postings: (at, at),
+            blocks: None,
         }
     }
 }
@@ -126,7 +143,8 @@ impl SignalSpread {
 /// The lexical scores by document and by session; 0 for what is not live in the view.
 #[derive(Debug, Clone, Copy)]
 pub struct LexicalSignals<'a> {
-    cells: &'a [Cell],
+    hits: &'a [Hit],
+    starts: &'a [u32],
     session_scores: &'a [f32],
     /// The admitted documents with the highest scores, best first, ties by newer.
     pub best: &'a [(u32, f32)],
@@ -141,7 +159,17 @@ pub struct LexicalSignals<'a> {
 impl LexicalSignals<'_> {
     /// BM25 over the document's head (the first [`crate::HEAD_TERMS`] terms).
     pub fn score(&self, ordinal: u32) -> f32 {
-        self.cells.get(ordinal as usize).map_or(0.0, |c| c.score)
+        self.hit(ordinal).map_or(0.0, |hit| hit.score)
+    }
+
+    fn hit(&self, ordinal: u32) -> Option<&Hit> {
+        let stride = ordinal as usize / STRIDE;
+        let start = |at: usize| self.starts.get(at).map(|start| *start as usize);
+        let near = self.hits.get(start(stride)?..start(stride + 1)?)?;
+        let at = near
+            .binary_search_by_key(&ordinal, |hit| hit.ordinal)
+            .ok()?;
+        near.get(at)
     }
 
     /// BM25 of a session as one text.
@@ -152,7 +180,7 @@ impl LexicalSignals<'_> {
 
     /// Mask of the query's rarest terms that the document holds.
     pub fn terms_of(&self, ordinal: u32) -> u32 {
-        self.cells.get(ordinal as usize).map_or(0, |c| c.terms)
+        self.hit(ordinal).map_or(0, |hit| hit.terms)
     }
 
     /// IDF-weighted share of the question's rarest known terms that `terms` names, 0..1.
@@ -206,16 +234,16 @@ pub(crate) fn lexical<'s>(
 ) -> LexicalSignals<'s> {
     let world = view.world();
     scratch.reset(world);
-    scratch.gather(lexicon, query, world);
+    scratch.gather(lexicon, query, world, None);
     scratch.number_terms();
     for position in 0..query.terms.len() {
-        scratch.score_term(position, world);
+        scratch.count_sessions(position, world);
     }
-    scratch.score_longer(world);
-    let words = scratch.choose(view, k);
+    let words = scratch.score(view, k);
     let session_words = scratch.spread_of_sessions(world);
     LexicalSignals {
-        cells: &scratch.cells,
+        hits: &scratch.hits,
+        starts: &scratch.starts,
         session_scores: &scratch.session_scores,
         best: scratch.best.sorted(),
         words,
@@ -224,59 +252,81 @@ pub(crate) fn lexical<'s>(
     }
 }
 
+/// The best `k` of [`lexical`] by themselves, faster where most documents cannot be among them.
+pub(crate) fn best<'s>(
+    lexicon: &Lexicon,
+    query: &Query,
+    view: &View,
+    k: usize,
+    scratch: &'s mut LexicalScratch,
+) -> &'s [(u32, f32)] {
+    let world = view.world();
+    if world.counted() as usize != world.len() {
+        return lexical(lexicon, query, view, k, scratch).best;
+    }
+    scratch.reset(world);
+    let mut frequent = Vec::new();
+    scratch.gather(lexicon, query, world, Some(&mut frequent));
+    scratch.number_terms();
+    scratch.choose(&mut frequent, view, k);
+    scratch.best.sorted()
+}
+
 impl LexicalScratch {
     /// Resets what the last query touched, and grows the buffers.
     fn reset(&mut self, world: &World) {
-        for block in set_bits(&self.touched) {
-            let until = ((block + 1) * BLOCK).min(self.cells.len());
-            self.cells[block * BLOCK..until].fill(Cell::default());
-        }
-        self.touched.fill(0);
         for session in self.sessions_scored.drain(..) {
             self.session_scores[session as usize] = 0.0;
         }
-        self.cells.resize(world.len(), Cell::default());
-        let blocks = world.len().div_ceil(BLOCK);
-        self.touched.resize(blocks.div_ceil(64), 0);
+        self.cells.resize(WINDOW, Cell::default());
+        self.touched.resize(WINDOW / 64, 0);
         self.session_counts.resize(world.sessions(), 0);
         self.session_scores.resize(world.sessions(), 0.0);
+        self.hits.clear();
         self.terms.clear();
         self.longer.clear();
         self.postings.clear();
     }
 
-    /// Collects the live postings, df and idf of every term.
-    fn gather(&mut self, lexicon: &Lexicon, query: &Query, world: &World) {
+    /// Collects the live postings, df and idf of every term; where all documents are live and none
+    /// is a lead, those of frequent terms are left in blocks for `frequent`.
+    fn gather<'l>(
+        &mut self,
+        lexicon: &'l Lexicon,
+        query: &Query,
+        world: &World,
+        mut frequent: Option<&mut Vec<Blocks<'l>>>,
+    ) {
         let all_live = world.live_count() as usize == world.len();
         let leads = world.live_count() > world.counted();
         let most = match world.counted() {
             ..=COMMON_FROM => usize::MAX,
             many => (many / COMMON_SHARE) as usize,
         };
-        let found: Vec<(&QueryTerm, Lists<'_>)> = query
-            .terms
-            .iter()
-            .map(|term| (term, lexicon.lists(term.stem.as_bytes())))
-            .collect();
-        let some_are_rare = found.iter().any(|(_, lists)| lists.count_max() <= most);
+        let lists = |term: &QueryTerm| Lists::any_of(term.keys().map(|key| lexicon.lists(key)));
+        let terms = query.terms.iter();
+        let found: Vec<(&QueryTerm, Lists<'_>)> = terms.map(|term| (term, lists(term))).collect();
+        let some_are_rare = found.iter().any(|(_, lists)| lists.documents() <= most);
         let live = world.counted();
-        let mut words: Vec<Vec<u8>> = Vec::new();
         for (position, (term, lists)) in (0_u32..).zip(&found) {
             let start = self.postings.len();
             let stem = term.stem.as_bytes();
-            if some_are_rare && lists.count_max() > most {
+            if some_are_rare && lists.documents() > most {
                 self.terms.push(TermSignal::unread(start));
                 continue;
             }
-            if all_live {
-                lists.gather(|_| true, &mut self.postings);
-            } else {
-                lists.gather(|ordinal| world.is_live(ordinal), &mut self.postings);
-            }
             let counts = |p: &&Posting| !leads || world.counts(p.ordinal);
-            let found = self.postings[start..].iter();
-            let heads = found.clone().filter(|p| p.head > 0).filter(counts).count() as u32;
-            let documents = found.filter(counts).count() as u32;
+            let (documents, heads, blocks) = match left(lists, world, frequent.as_deref_mut()) {
+                Some((documents, heads, at)) => (documents, heads, Some(at)),
+                None => {
+                    let keep = |ordinal| all_live || world.is_live(ordinal);
+                    lists.gather(keep, &mut self.postings);
+                    let found = self.postings[start..].iter();
+                    let heads = found.clone().filter(|p| p.head > 0).filter(counts);
+                    let heads = heads.count() as u32;
+                    (found.filter(counts).count() as u32, heads, None)
+                }
+            };
             let holding = if heads > 0 { heads } else { documents };
             let own = idf(live, holding);
             self.terms.push(TermSignal {
@@ -285,31 +335,48 @@ impl LexicalScratch {
                 weight: steadied_idf(live, holding),
                 bit: None,
                 postings: (start, self.postings.len()),
+                blocks,
             });
-            if !begins_longer(stem) || position >= MASK_TERMS as u32 {
-                continue;
-            }
-            lexicon.longer(stem, LONGER_MAX, &mut words);
-            for word in &words {
-                let lists = lexicon.lists(word);
-                if lists.count_max() > most {
-                    continue;
-                }
-                let start = self.postings.len();
-                lists.gather(|ordinal| world.is_live(ordinal), &mut self.postings);
-                let found = self.postings[start..].iter().filter(counts);
-                let heads = found.filter(|p| p.head > 0).count() as u32;
-                let share = stem.len() as f32 / word.len() as f32;
-                let most = if holding > 0 { own } else { f32::MAX };
-                self.longer.push(Longer {
-                    position,
-                    weight: LONGER_WEIGHT * share * idf(live, heads).min(most),
-                    postings: (start, self.postings.len()),
-                });
+            if begins_longer(stem) && position < MASK_TERMS as u32 {
+                let most_weight = if holding > 0 { own } else { f32::MAX };
+                self.gather_longer(lexicon, world, (position, term), (most, most_weight));
             }
         }
         // Of several longer words only the one with the highest weight counts.
         self.longer.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    }
+
+    /// Collects the longer words that begin with a term, and the words that it joins, which at `most`
+    /// documents hold.
+    fn gather_longer(
+        &mut self,
+        lexicon: &Lexicon,
+        world: &World,
+        (position, term): (u32, &QueryTerm),
+        (most, most_weight): (usize, f32),
+    ) {
+        let (stem, mut words) = (term.stem.as_bytes(), Vec::new());
+        let leads = world.live_count() > world.counted();
+        lexicon.longer(stem, LONGER_MAX, &mut words);
+        words.extend(term.parts.iter().map(|part| part.clone().into_bytes()));
+        for word in &words {
+            let lists = lexicon.lists(word);
+            if lists.documents() > most {
+                continue;
+            }
+            let start = self.postings.len();
+            lists.gather(|ordinal| world.is_live(ordinal), &mut self.postings);
+            let found = self.postings[start..].iter();
+            let counted = found.filter(|p| !leads || world.counts(p.ordinal));
+            let heads = counted.filter(|p| p.head > 0).count() as u32;
+            let (short, long) = (stem.len().min(word.len()), stem.len().max(word.len()));
+            let share = short as f32 / long as f32;
+            self.longer.push(Longer {
+                position,
+                weight: LONGER_WEIGHT * share * idf(world.counted(), heads).min(most_weight),
+                postings: (start, self.postings.len()),
+            });
+        }
     }
 
     /// Assigns mask bits to the rarest terms that any live document holds, those of leads alone
@@ -318,7 +385,7 @@ impl LexicalScratch {
         self.order.clear();
         let known = (0_u32..)
             .zip(&self.terms)
-            .filter(|(_, term)| term.postings.0 < term.postings.1);
+            .filter(|(_, term)| term.postings.0 < term.postings.1 || term.blocks.is_some());
         self.order.extend(known.map(|(position, _)| position));
         let terms = &mut self.terms;
         self.order.sort_by(|a, b| {
@@ -330,32 +397,17 @@ impl LexicalScratch {
         }
     }
 
-    /// Adds one term to the scores of its documents and of their sessions.
-    fn score_term(&mut self, position: usize, world: &World) {
+    /// Adds one term to the scores of the sessions of its documents.
+    fn count_sessions(&mut self, position: usize, world: &World) {
+        if world.sessions() == 0 {
+            return;
+        }
         let term = &self.terms[position];
-        let weight = term.idf * (K1_HEAD + 1.0);
-        let bit = term.bit.map_or(0, |bit| 1 << bit);
-        let norms = world.head_norms();
-        // Most terms occur once in a head: precomputes that score for every head length.
-        let once = norms.map(|norm| weight / (1.0 + norm));
         self.sessions_counted.clear();
         for posting in &self.postings[term.postings.0..term.postings.1] {
-            let at = posting.ordinal as usize;
-            let (Some(hot), Some(cell)) = (world.hot(posting.ordinal), self.cells.get_mut(at))
-            else {
+            let Some(hot) = world.hot(posting.ordinal).filter(|hot| !hot.lead) else {
                 continue;
             };
-            let length = usize::from(hot.head_terms).min(HEAD_TERMS);
-            cell.score += match posting.head {
-                0 => weight * TAIL_COUNT / (TAIL_COUNT + norms[length]),
-                1 => once[length],
-                head => weight * f32::from(head) / (f32::from(head) + norms[length]),
-            };
-            cell.terms |= bit;
-            self.touched[at / (BLOCK * 64)] |= 1 << (at / BLOCK % 64);
-            if hot.lead {
-                continue;
-            }
             if let Some(count) = self.session_counts.get_mut(hot.session as usize) {
                 if *count == 0 {
                     self.sessions_counted.push(hot.session);
@@ -364,34 +416,6 @@ impl LexicalScratch {
             }
         }
         self.score_sessions(world);
-    }
-
-    /// Adds prefix matches, for documents that do not hold the term itself.
-    fn score_longer(&mut self, world: &World) {
-        let norms = world.head_norms();
-        for longer in &self.longer {
-            let weight = longer.weight * (K1_HEAD + 1.0);
-            let own = &self.terms[longer.position as usize];
-            if own.idf > 0.0 && own.bit.is_none() {
-                continue;
-            }
-            let (held, bit) = (own.bit.map_or(0, |bit| 1 << bit), 1 << longer.position);
-            for posting in &self.postings[longer.postings.0..longer.postings.1] {
-                let at = posting.ordinal as usize;
-                let (Some(hot), Some(cell)) = (world.hot(posting.ordinal), self.cells.get_mut(at))
-                else {
-                    continue;
-                };
-                if posting.head == 0 || cell.terms & held != 0 || cell.longer & bit != 0 {
-                    continue;
-                }
-                let head = f32::from(posting.head);
-                let norm = norms[usize::from(hot.head_terms).min(HEAD_TERMS)];
-                cell.score += weight * head / (head + norm);
-                cell.longer |= bit;
-                self.touched[at / (BLOCK * 64)] |= 1 << (at / BLOCK % 64);
-            }
-        }
     }
 
     /// Scores each counted session as one document.
@@ -408,32 +432,6 @@ impl LexicalScratch {
         }
     }
 
-    /// The best `k` admitted documents, and the spread of all scores.
-    fn choose(&mut self, view: &View, k: usize) -> SignalSpread {
-        let (mut sum, mut squares) = (0.0_f64, 0.0_f64);
-        let world = view.world();
-        let leads = world.live_count() > world.counted();
-        self.best.clear(k);
-        for block in set_bits(&self.touched) {
-            let until = ((block + 1) * BLOCK).min(self.cells.len());
-            let cells = &self.cells[block * BLOCK..until];
-            for (cell, ordinal) in cells.iter().zip((block * BLOCK) as u32..) {
-                if cell.score <= 0.0 {
-                    continue;
-                }
-                if !leads || world.counts(ordinal) {
-                    let score = f64::from(cell.score);
-                    sum += score;
-                    squares += score * score;
-                }
-                if self.best.wants(cell.score) && view.admits(ordinal) {
-                    self.best.offer(ordinal, cell.score);
-                }
-            }
-        }
-        SignalSpread::of(sum, squares, world.counted())
-    }
-
     fn spread_of_sessions(&self, world: &World) -> SignalSpread {
         let (mut sum, mut squares) = (0.0_f64, 0.0_f64);
         for &session in &self.sessions_scored {
@@ -446,21 +444,24 @@ impl LexicalScratch {
     }
 }
 
-/// Indices of the set bits, ascending.
-fn set_bits(words: &[u64]) -> impl Iterator<Item = usize> {
-    words.iter().enumerate().flat_map(|(at, word)| {
-        let mut word = *word;
-        std::iter::from_fn(move || {
-            let bit = (word != 0).then(|| word.trailing_zeros())?;
-            word &= word - 1;
-            Some(at * 64 + bit as usize)
-        })
-    })
+/// Leaves a frequent term in its blocks: its documents, those with it in their head, and its place.
+fn left<'l>(
+    lists: &Lists<'l>,
+    world: &World,
+    frequent: Option<&mut Vec<Blocks<'l>>>,
+) -> Option<(u32, u32, usize)> {
+    let frequent = frequent?;
+    let lists = lists.of_one()?;
+    let counts = lists.iter().map(List::counts);
+    let (documents, heads) = counts.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+    frequent.push(Blocks::of(lists, world.len())?);
+    Some((documents as u32, heads as u32, frequent.len() - 1))
 }
 
 /// Whether prefix matching applies to a term: not to numbers.
 fn begins_longer(stem: &[u8]) -> bool {
-    stem.len() >= LONGER_FROM && stem.is_ascii() && !stem.iter().all(u8::is_ascii_digit)
+    let letters = String::from_utf8_lossy(stem).chars().count();
+    letters >= LONGER_FROM && !stem.iter().all(u8::is_ascii_digit)
 }
 
 /// The idf smoothed by [`UNSEEN_DOCUMENTS`], defined for words that no document holds.

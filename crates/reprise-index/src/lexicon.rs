@@ -9,7 +9,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::segment::{List, Posting, Segment, SegmentBuilder, merge};
-use crate::words::{Analyser, HEAD_TERMS};
+use crate::words::spelling::Near;
+use crate::words::{HEAD_TERMS, Language, Reading, Role, terms};
 
 /// Merge factor: so many segments of one size become one of the next.
 const FACTOR: usize = 8;
@@ -20,6 +21,8 @@ const SAVED_MAX: usize = 3;
 /// Prefix of exact terms, which are looked up whole. No word begins with it, and such terms sort
 /// before all words.
 const EXACT: char = '\u{1}';
+/// Prefix of the term that tells a document's language, where it is not English.
+const LANGUAGE: char = '\u{2}';
 /// Longest exact term, in bytes; the rest of a longer one is ignored.
 const EXACT_BYTES_MAX: usize = 512;
 
@@ -94,12 +97,11 @@ impl Lexicon {
 
     /// The posting lists of `term`, one per segment.
     pub(crate) fn lists(&self, term: &[u8]) -> Lists<'_> {
-        Lists(
-            self.segments
-                .iter()
-                .map(|segment| segment.find(term))
-                .collect(),
-        )
+        let segments = self.segments.iter();
+        Lists {
+            lists: segments.map(|segment| segment.find(term)).collect(),
+            of_several: false,
+        }
     }
 
     /// Fills `out` with up to `most` longer words that begin with `stem`, sorted.
@@ -135,6 +137,56 @@ impl Lexicon {
         postings.iter().map(|posting| posting.ordinal).collect()
     }
 
+    /// The documents that hold any of some terms, ascending.
+    pub(crate) fn with_any<'t>(&self, terms: impl Iterator<Item = &'t [u8]>) -> Vec<u32> {
+        let mut found: Vec<u32> = terms.flat_map(|term| self.documents(term)).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// Shows a word all keys that may be near it.
+    pub(crate) fn spelled_like(&self, near: &mut Near, is_key_of: impl Fn(&str, &str) -> bool) {
+        for segment in &self.segments {
+            for beginning in near.beginnings() {
+                let mut at = segment.place(beginning.as_bytes());
+                while let Some(key) = segment
+                    .key(at)
+                    .filter(|key| key.starts_with(beginning.as_bytes()))
+                {
+                    let text = std::str::from_utf8(&key).unwrap_or_default();
+                    at = match near.look(text, &is_key_of) {
+                        0 => at + 1,
+                        bytes => {
+                            let past = [key.get(..bytes).unwrap_or_default(), &[u8::MAX]].concat();
+                            segment.place(&past).max(at + 1)
+                        }
+                    };
+                }
+            }
+        }
+    }
+
+    /// Whether any document holds a term.
+    pub(crate) fn has(&self, term: &[u8]) -> bool {
+        let mut segments = self.segments.iter();
+        segments.any(|segment| segment.find(term).counts().0 > 0)
+    }
+
+    /// The languages beside English, each with how many documents.
+    pub(crate) fn languages(&self) -> Vec<(Language, usize)> {
+        let mut found: BTreeMap<Language, usize> = BTreeMap::new();
+        for segment in &self.segments {
+            for (term, list) in segment.starting_with(LANGUAGE.to_string().as_bytes()) {
+                let code = String::from_utf8_lossy(&term);
+                if let Some(language) = Language::of_code(code.trim_start_matches(LANGUAGE)) {
+                    *found.entry(language).or_default() += list.counts().0;
+                }
+            }
+        }
+        found.into_iter().collect()
+    }
+
     /// The documents with this exact term, ascending.
     pub(crate) fn exact(&self, term: &str) -> Vec<u32> {
         self.documents(exact_key(term).as_bytes())
@@ -167,24 +219,58 @@ impl Lexicon {
 }
 
 /// The posting lists of one term in every segment, still encoded.
-#[derive(Debug)]
-pub(crate) struct Lists<'a>(Vec<List<'a>>);
+#[derive(Debug, Default)]
+pub(crate) struct Lists<'a> {
+    lists: Vec<List<'a>>,
+    /// Whether they are of several forms of a term.
+    of_several: bool,
+}
 
-impl Lists<'_> {
-    /// An upper bound for the number of documents listed; tight where these are many.
-    pub(crate) fn count_max(&self) -> usize {
-        self.0.iter().map(List::count_max).sum()
+impl<'a> Lists<'a> {
+    /// Those of several forms of one term.
+    pub(crate) fn any_of(mut forms: impl Iterator<Item = Self>) -> Self {
+        let mut all = forms.next().unwrap_or_default();
+        for form in forms {
+            all.of_several = true;
+            all.lists.extend(form.lists);
+        }
+        all
     }
 
-    /// Adds every document that `keep` admits to `out`, ordinals ascending.
+    /// Those of a term that has one form.
+    pub(crate) fn of_one(&self) -> Option<&[List<'a>]> {
+        (!self.of_several).then_some(self.lists.as_slice())
+    }
+
+    /// Documents listed; of several forms some of them more than once.
+    pub(crate) fn documents(&self) -> usize {
+        self.lists.iter().map(|list| list.counts().0).sum()
+    }
+
+    /// Adds every document that `keep` admits to `out`, ordinals ascending; with several forms of a
+    /// term it has the term as often as the most frequent of them.
     pub(crate) fn gather(&self, keep: impl Fn(u32) -> bool, out: &mut Vec<Posting>) {
-        out.reserve(self.count_max());
-        for list in &self.0 {
+        let start = out.len();
+        out.reserve(self.documents());
+        for list in &self.lists {
             list.iter().for_each(|posting| {
                 if keep(posting.ordinal) {
                     out.push(posting);
                 }
             });
+        }
+        if self.of_several {
+            let mut own = out.split_off(start);
+            own.sort_by_key(|posting| posting.ordinal);
+            own.dedup_by(|later, first| {
+                let is_same = later.ordinal == first.ordinal;
+                if is_same {
+                    first.count = first.count.max(later.count);
+                    first.head = first.head.max(later.head);
+                }
+                is_same
+            });
+            out.append(&mut own);
         }
     }
 }
@@ -203,6 +289,8 @@ fn level(segment: &Segment) -> u32 {
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     terms: BTreeMap<String, Vec<Posting>>,
+    /// Terms of the head of each document.
+    lengths: Vec<u8>,
     first: u32,
     end: u32,
 }
@@ -212,6 +300,7 @@ impl Pending {
     pub(crate) fn new(first: u32) -> Self {
         Self {
             terms: BTreeMap::new(),
+            lengths: Vec::new(),
             first,
             end: first,
         }
@@ -222,46 +311,62 @@ impl Pending {
     }
 
     /// Adds the next document; returns its number of terms and of head terms.
-    pub(crate) fn push(&mut self, analyser: &Analyser, text: &str) -> (u32, u8) {
+    pub(crate) fn push(&mut self, text: &str) -> (u32, u8) {
         let ordinal = self.end;
         self.end += 1;
+        let language = Language::of(text);
+        if language != Language::English {
+            self.once(format!("{LANGUAGE}{}", language.code()));
+        }
         let mut position = 0_usize;
-        analyser.terms(text, |stem, _| {
-            let in_head = u16::from(position < HEAD_TERMS);
-            position += 1;
-            if !self.terms.contains_key(stem) {
-                self.terms.insert(stem.to_owned(), Vec::new());
+        let mut in_head = 0;
+        terms(text, &Reading::of_text(language), |term| {
+            if term.role != Role::Form {
+                in_head = u8::from(position < HEAD_TERMS);
             }
-            let Some(postings) = self.terms.get_mut(stem) else {
+            position += usize::from(term.role == Role::Word);
+            if !self.terms.contains_key(term.key) {
+                self.terms.insert(term.key.to_owned(), Vec::new());
+            }
+            let Some(postings) = self.terms.get_mut(term.key) else {
                 return;
             };
             match postings.last_mut() {
                 Some(last) if last.ordinal == ordinal => {
                     last.count = last.count.saturating_add(1);
-                    last.head += in_head;
+                    last.head = (last.head + in_head).min(HEAD_TERMS as u8);
                 }
                 _ => postings.push(Posting {
                     ordinal,
                     count: 1,
                     head: in_head,
+                    length: 0,
                 }),
             }
         });
         let terms = u32::try_from(position).unwrap_or(u32::MAX);
-        (terms, position.min(HEAD_TERMS) as u8)
+        let head = position.min(HEAD_TERMS) as u8;
+        self.lengths.push(head);
+        (terms, head)
     }
 
     /// Adds an exact term to the document pushed last.
     pub(crate) fn exact(&mut self, term: &str) {
+        self.once(exact_key(term));
+    }
+
+    /// Adds a term, outside its text, to the document pushed last.
+    fn once(&mut self, key: String) {
         let Some(ordinal) = self.end.checked_sub(1) else {
             return;
         };
-        let postings = self.terms.entry(exact_key(term)).or_default();
+        let postings = self.terms.entry(key).or_default();
         if postings.last().is_none_or(|last| last.ordinal != ordinal) {
             postings.push(Posting {
                 ordinal,
                 count: 1,
                 head: 0,
+                length: 0,
             });
         }
     }
@@ -272,7 +377,9 @@ impl Pending {
         for (term, postings) in &self.terms {
             builder.term(term.as_bytes());
             for posting in postings {
-                builder.posting(*posting);
+                let place = (posting.ordinal - self.first) as usize;
+                let length = self.lengths.get(place).copied().unwrap_or(0);
+                builder.posting(Posting { length, ..*posting });
             }
         }
         *self = Self::new(self.end);

@@ -38,5 +38,5 @@ pub use snapshot::IndexSnapshot;
 pub use terms::{TextTerm, TextTerms, term_norm, term_score, term_share, term_weight, text_terms};
 pub use vectors::{QueryCodes, Sample, VectorScratch};
 pub use view::View;
-pub use words::{HEAD_TERMS, Query, QueryTerm, word_ranges};
+pub use words::{HEAD_TERMS, Language, Query, QueryTerm, word_of, word_ranges};
 pub use writer::{IndexWriter, NewDoc};

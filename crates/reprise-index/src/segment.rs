@@ -1,4 +1,4 @@
-//! A run of documents' terms as immutable bytes: sorted dictionary, postings as varint deltas.
+//! A run of documents' terms as immutable bytes: sorted dictionary, postings in blocks.
 //!
 //! The form in memory is the form in the file, and a saved segment is read in place. Reading is
 //! bounds-checked: damaged bytes end a list early, they never panic.
@@ -7,21 +7,32 @@
 //! u32 first ordinal | u32 end ordinal | u32 terms | u32 dictionary bytes | u32 posting bytes
 //! terms x (u32 end in dictionary, u32 end in postings)
 //! dictionary: the terms, sorted, end to end
-//! postings: per document varint gap to the last one, then a byte: occurrences * 16 + those in the
-//!           head; where one of them exceeds 15 the byte is 0 and both follow as varints
+//! postings: varint documents | varint those with the term in their head
+//!   | per whole block of 128 documents a row of `skip.rs` | these blocks | the rest
+//! block: 128 gaps, packed in as many bits each as the row says | 128 counts | 128 head lengths
+//!   | large counts
+//! rest: per document varint gap, count, head length; large counts behind their count
+//! gap: to the document before it (or the segment's first), less one
+//! count: occurrences * 16 + those in the head; where one of them exceeds 15 the byte is 0 and both
+//!   stand as varints among the large counts
 //! ```
-//! The counts' one byte costs more space than a code for "once" would, but its reader has no branch
-//! that the processor guesses wrong.
+//! A document's number of terms in its head stands beside each of its terms: with it a posting is
+//! scored without a look at the document.
+
+mod list;
+mod skip;
 
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use reprise_graph::{put_varint, take_varint};
+use reprise_graph::put_varint;
 
 use crate::codec::{SharedBytes, put_u32};
 use crate::pages::Pages;
 use crate::words::HEAD_TERMS;
+pub(crate) use list::{Block, List};
+use skip::{BLOCK, Row, pack};
 
 const HEADER_BYTES: usize = 20;
 const ENTRY_BYTES: usize = 8;
@@ -32,7 +43,9 @@ pub(crate) struct Posting {
     /// Occurrences in the whole text, at least 1.
     pub(crate) count: u16,
     /// Occurrences in the head, at most [`HEAD_TERMS`].
-    pub(crate) head: u16,
+    pub(crate) head: u8,
+    /// Terms of the document's head, at most [`HEAD_TERMS`].
+    pub(crate) length: u8,
 }
 
 #[derive(Debug, Clone)]
@@ -137,8 +150,13 @@ impl Segment {
             .map(|(term, at)| (term, self.list(at)))
     }
 
+    /// The term at a place; `None` behind the last.
+    pub(crate) fn key(&self, at: usize) -> Option<Cow<'_, [u8]>> {
+        (at < self.terms).then(|| self.term(at))
+    }
+
     /// Index of the first term not less than this one.
-    fn place(&self, term: &[u8]) -> usize {
+    pub(crate) fn place(&self, term: &[u8]) -> usize {
         let (mut low, mut high) = (0, self.terms);
         while low < high {
             let middle = low.midpoint(high);
@@ -156,11 +174,8 @@ impl Segment {
     }
 
     fn list(&self, index: usize) -> List<'_> {
-        List {
-            bytes: self.slice(index, 4, self.postings, self.bytes.len()),
-            first: self.first,
-            end: self.end,
-        }
+        let bytes = self.slice(index, 4, self.postings, self.bytes.len());
+        List::new(bytes, self.first, self.end)
     }
 
     /// The range within `from..to` given by entry `index` of the table column at byte `column`.
@@ -209,71 +224,6 @@ impl Clone for Segment {
     }
 }
 
-/// The posting list of one term, still encoded.
-#[derive(Debug, Clone)]
-pub(crate) struct List<'a> {
-    bytes: Cow<'a, [u8]>,
-    first: u32,
-    end: u32,
-}
-
-impl List<'_> {
-    pub(crate) fn iter(&self) -> Postings<'_> {
-        Postings {
-            rest: &self.bytes,
-            next: self.first,
-            end: self.end,
-        }
-    }
-
-    /// An upper bound for the number of documents, by the list's length.
-    pub(crate) fn count_max(&self) -> usize {
-        self.bytes.len() / 2
-    }
-}
-
-/// Walks the documents of one term, ordinals ascending.
-#[derive(Debug, Clone)]
-pub(crate) struct Postings<'a> {
-    rest: &'a [u8],
-    next: u32,
-    end: u32,
-}
-
-impl Iterator for Postings<'_> {
-    type Item = Posting;
-
-    #[inline]
-    fn next(&mut self) -> Option<Posting> {
-        let ordinal = u64::from(self.next) + take_varint(&mut self.rest)?;
-        if ordinal >= u64::from(self.end) {
-            return None;
-        }
-        let (&byte, rest) = self.rest.split_first()?;
-        self.rest = rest;
-        let (count, head) = match byte {
-            0 => self.large_counts()?,
-            _ => (u16::from(byte >> 4), u16::from(byte & 15)),
-        };
-        let ordinal = ordinal as u32;
-        self.next = ordinal + 1;
-        Some(Posting {
-            ordinal,
-            count,
-            head,
-        })
-    }
-}
-
-impl Postings<'_> {
-    #[cold]
-    fn large_counts(&mut self) -> Option<(u16, u16)> {
-        let count = take_varint(&mut self.rest)?.min(u64::from(u16::MAX));
-        let head = take_varint(&mut self.rest)?.min(HEAD_TERMS as u64);
-        Some((count as u16, head as u16))
-    }
-}
-
 /// Writes a segment term by term, in order.
 #[derive(Debug)]
 pub(crate) struct SegmentBuilder {
@@ -282,10 +232,10 @@ pub(crate) struct SegmentBuilder {
     table: Vec<u8>,
     dictionary: Vec<u8>,
     postings: Vec<u8>,
-    /// The ordinal that a gap of zero stands for.
-    next: u32,
-    /// Where the current term began in `dictionary` and `postings`.
-    began: (usize, usize),
+    /// The documents of the current term.
+    own: Vec<Posting>,
+    /// Where the current term began in `dictionary`.
+    began: usize,
 }
 
 impl SegmentBuilder {
@@ -296,8 +246,8 @@ impl SegmentBuilder {
             table: Vec::new(),
             dictionary: Vec::new(),
             postings: Vec::new(),
-            next: first,
-            began: (0, 0),
+            own: Vec::new(),
+            began: 0,
         }
     }
 
@@ -305,33 +255,57 @@ impl SegmentBuilder {
     pub(crate) fn term(&mut self, term: &[u8]) {
         self.close_term();
         self.dictionary.extend_from_slice(term);
-        self.next = self.first;
     }
 
     /// Adds a document to the current term; ordinals come ascending.
     pub(crate) fn posting(&mut self, posting: Posting) {
-        let gap = posting.ordinal.saturating_sub(self.next);
-        put_varint(&mut self.postings, gap.into());
-        if posting.count < 16 && posting.head < 16 && posting.count > 0 {
-            let byte = posting.count << 4 | posting.head;
-            self.postings.push(byte as u8);
-        } else {
-            self.postings.push(0);
-            put_varint(&mut self.postings, posting.count.into());
-            put_varint(&mut self.postings, posting.head.into());
-        }
-        self.next = posting.ordinal + 1;
+        self.own.push(posting);
     }
 
     /// Adds the current term to the table, or drops it where it has no document.
     fn close_term(&mut self) {
-        if self.postings.len() == self.began.1 {
-            self.dictionary.truncate(self.began.0);
+        let own = std::mem::take(&mut self.own);
+        if own.is_empty() {
+            self.dictionary.truncate(self.began);
             return;
         }
+        self.encode(&own);
         put_u32(&mut self.table, self.dictionary.len() as u32);
         put_u32(&mut self.table, self.postings.len() as u32);
-        self.began = (self.dictionary.len(), self.postings.len());
+        self.began = self.dictionary.len();
+        self.own = own;
+        self.own.clear();
+    }
+
+    fn encode(&mut self, own: &[Posting]) {
+        let heads = own.iter().filter(|posting| posting.head > 0).count();
+        put_varint(&mut self.postings, own.len() as u64);
+        put_varint(&mut self.postings, heads as u64);
+        let (whole, rest) = own.as_chunks::<BLOCK>();
+        let mut next = self.first;
+        let mut gap = |posting: &Posting| {
+            let gap = posting.ordinal.saturating_sub(next);
+            next = posting.ordinal + 1;
+            gap
+        };
+        let mut blocks = Vec::new();
+        for block in whole {
+            let begins = blocks.len();
+            let gaps = block.each_ref().map(&mut gap);
+            let bits = pack(&mut blocks, &gaps);
+            blocks.extend(block.iter().map(count_byte));
+            blocks.extend(block.iter().map(|posting| posting.length));
+            block
+                .iter()
+                .for_each(|posting| put_large(&mut blocks, posting));
+            Row::of(block, (blocks.len() - begins) as u16, bits).write(&mut self.postings);
+        }
+        self.postings.append(&mut blocks);
+        for posting in rest {
+            put_varint(&mut self.postings, gap(posting).into());
+            self.postings.extend([count_byte(posting), posting.length]);
+            put_large(&mut self.postings, posting);
+        }
     }
 
     pub(crate) fn finish(mut self) -> Segment {
@@ -360,6 +334,23 @@ impl SegmentBuilder {
             dictionary,
             postings,
         }
+    }
+}
+
+fn count_byte(posting: &Posting) -> u8 {
+    let is_small = (1..16).contains(&posting.count) && posting.head < 16;
+    if is_small {
+        (posting.count as u8) << 4 | posting.head
+    } else {
+        0
+    }
+}
+
+/// Appends counts that fit in no byte.
+fn put_large(out: &mut Vec<u8>, posting: &Posting) {
+    if count_byte(posting) == 0 {
+        put_varint(out, posting.count.into());
+        put_varint(out, posting.head.into());
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -12,12 +12,13 @@ use reprise_types::{CowVec, MemoryFilter, MemorySource, RecordId};
 use crate::docs::{Doc, DocTraits, NEVER, NO_SESSION, Row, Sessions, are_turns, instant, micros};
 use crate::facets::Facets;
 use crate::growth::Layers;
-use crate::lexical::{LexicalScratch, LexicalSignals, lexical};
+use crate::lexical::{LexicalScratch, LexicalSignals, best, lexical};
 use crate::lexicon::Lexicon;
 use crate::pages::Damage;
 use crate::vectors::{QueryCodes, Sample, VectorScratch, Vectors};
 use crate::view::View;
-use crate::words::{Analyser, Query};
+use crate::words::spelling::Near;
+use crate::words::{self, Language, Query, QueryTerm};
 use crate::world::{NONE, World};
 
 /// One published, immutable state.
@@ -30,7 +31,7 @@ pub struct IndexSnapshot {
     pub(crate) lexicon: Lexicon,
     pub(crate) world: Arc<World>,
     pub(crate) facets: Facets,
-    pub(crate) analyser: Analyser,
+    pub(crate) languages: OnceLock<Vec<Language>>,
     pub(crate) damage: Damage,
 }
 
@@ -299,7 +300,54 @@ impl IndexSnapshot {
 
     /// The query's terms. What lies beyond `QUERY_BYTES_MAX` is ignored.
     pub fn analyse_query(&self, text: &str) -> Query {
-        self.analyser.query(text)
+        let languages = self.languages.get_or_init(|| {
+            let held = self.lexicon.languages();
+            held.into_iter().map(|(language, _)| language).collect()
+        });
+        let mut query = words::query(text, languages);
+        let is_held = |term: &QueryTerm| term.keys().any(|key| self.lexicon.has(key));
+        if query.terms.iter().any(|term| !term.is_optional) {
+            query
+                .terms
+                .retain(|term| !term.is_optional || is_held(term));
+        }
+        for term in &mut query.terms {
+            let parts = words::held_parts(&term.surface, languages, |key| {
+                self.lexicon.has(key.as_bytes())
+            });
+            term.parts = parts.into_iter().flatten().collect();
+        }
+        query
+    }
+
+    /// Gives each word of a query that no document holds the keys of those spelled like it, one or
+    /// two edits away: those that most documents hold. Identifiers are left as they are.
+    pub fn mend(&self, query: &mut Query) {
+        /// Words that one is taken for, at most.
+        const TAKEN_FOR: usize = 2;
+        for term in &mut query.terms {
+            let near = Near::of(&term.surface).filter(|_| term.is_plain);
+            let is_held = || term.keys().any(|key| self.lexicon.has(key));
+            let Some(mut near) = near.filter(|_| !is_held()) else {
+                continue;
+            };
+            self.lexicon.spelled_like(&mut near, |word, key| {
+                let terms = self.analyse_query(word).terms;
+                terms
+                    .iter()
+                    .any(|term| term.keys().any(|own| *own == *key.as_bytes()))
+            });
+            term.mended = near.found();
+            term.mended
+                .sort_by_cached_key(|key| Reverse(self.lexicon.lists(key.as_bytes()).documents()));
+            term.mended.truncate(TAKEN_FOR);
+        }
+    }
+
+    /// The languages of the documents that are not English, each with how many documents, dead ones
+    /// included.
+    pub fn languages(&self) -> Vec<(Language, usize)> {
+        self.lexicon.languages()
     }
 
     /// The lexical scores of every document and session, and the `k` best admitted documents, in
@@ -314,14 +362,25 @@ impl IndexSnapshot {
         lexical(&self.lexicon, query, view, k, scratch)
     }
 
+    /// The `k` best admitted documents of [`Self::lexical`] by themselves, sooner: what cannot be
+    /// among them is not looked at.
+    pub fn best_by_words<'s>(
+        &self,
+        query: &Query,
+        view: &View,
+        k: usize,
+        scratch: &'s mut LexicalScratch,
+    ) -> &'s [(u32, f32)] {
+        best(&self.lexicon, query, view, k, scratch)
+    }
+
     /// The words of the query that the document holds, as the query wrote them. After a lexical
     /// pass [`LexicalSignals::matched_words`] answers faster.
     pub fn matched_words(&self, ordinal: u32, query: &Query) -> Vec<String> {
-        let held = |stem: &str| self.lexicon.holds(ordinal, stem.as_bytes());
         query
             .terms
             .iter()
-            .filter(|term| held(&term.stem))
+            .filter(|term| term.keys().any(|key| self.lexicon.holds(ordinal, key)))
             .map(|term| term.surface.clone())
             .collect()
     }
@@ -341,10 +400,12 @@ impl IndexSnapshot {
     /// The documents, dead ones included, that hold every word of a query, ascending; `None` where
     /// it has no words.
     pub fn holding_words(&self, query: &Query) -> Option<Vec<u32>> {
-        let mut terms = query.terms.iter();
-        let mut found = self.lexicon.documents(terms.next()?.stem.as_bytes());
+        let some_are_needed = query.terms.iter().any(|term| !term.is_optional);
+        let terms = query.terms.iter();
+        let mut terms = terms.filter(|term| !(term.is_optional && some_are_needed));
+        let mut found = self.lexicon.with_any(terms.next()?.keys());
         for term in terms {
-            let with = self.lexicon.documents(term.stem.as_bytes());
+            let with = self.lexicon.with_any(term.keys());
             found.retain(|ordinal| with.binary_search(ordinal).is_ok());
         }
         Some(found)

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::lexical::{TAIL_COUNT, idf, steadied_idf};
-use crate::words::{Analyser, HEAD_TERMS};
+use crate::words::{HEAD_TERMS, Language, Reading, Role, terms};
 use crate::world::{B, K1_HEAD};
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -32,16 +32,17 @@ pub struct TextTerm {
 pub fn text_terms(text: &str) -> TextTerms {
     let mut found = TextTerms::default();
     let mut places: HashMap<i64, usize> = HashMap::new();
-    Analyser::default().terms(text, |stem, surface| {
+    terms(text, &Reading::of_text(Language::of(text)), |term| {
         let in_head = usize::from(found.head) < HEAD_TERMS;
-        found.all += 1;
-        found.head += u16::from(in_head);
-        let number = xxh3_64(stem.as_bytes()).cast_signed();
+        let takes_place = term.role == Role::Word;
+        found.all += u32::from(takes_place);
+        found.head += u16::from(in_head && takes_place);
+        let number = xxh3_64(term.key.as_bytes()).cast_signed();
         let place = *places.entry(number).or_insert_with(|| {
             found.terms.push(TextTerm {
                 number,
                 count: 0.0,
-                surface: surface.to_owned(),
+                surface: term.surface.to_owned(),
             });
             found.terms.len() - 1
         });

@@ -1,7 +1,7 @@
 //! The single writer: takes documents in append order, publishes snapshots, drops what is
 //! forgotten.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use chrono::{DateTime, Utc};
 use reprise_types::{CowVec, MemoryKind, MemorySource, RecordId};
@@ -14,7 +14,7 @@ use crate::lexicon::{Lexicon, Pending};
 use crate::pages::{Damage, LeftPages};
 use crate::snapshot::IndexSnapshot;
 use crate::vectors::Vectors;
-use crate::words::Analyser;
+use crate::words;
 use crate::world::World;
 
 /// Most documents pending for one segment; a larger batch is split.
@@ -57,7 +57,6 @@ pub struct IndexWriter {
     pub(crate) left: Option<LeftPages>,
     interner: Interner,
     pending: Pending,
-    analyser: Analyser,
 }
 
 impl IndexWriter {
@@ -87,7 +86,6 @@ impl IndexWriter {
             damage: Damage::default(),
             left: None,
             pending: Pending::new(rows.len() as u32),
-            analyser: Analyser::default(),
             rows,
             sessions,
             vectors,
@@ -122,7 +120,7 @@ impl IndexWriter {
 
     /// Adds the next record and returns its ordinal. Readers see it after [`Self::publish`].
     pub fn push(&mut self, doc: &NewDoc<'_>) -> u32 {
-        let (terms, head_terms) = self.pending.push(&self.analyser, doc.text);
+        let (terms, head_terms) = self.pending.push(doc.text);
         doc.exact.iter().for_each(|term| self.pending.exact(term));
         let row = Row {
             id: doc.id,
@@ -136,7 +134,7 @@ impl IndexWriter {
             kind: doc.kind,
             source: doc.source,
             cues: Cues::of(doc.text, doc.is_prompt),
-            speaker: self.analyser.name_number(doc.speaker),
+            speaker: words::name_number(doc.speaker),
             hole: false,
         };
         self.push_row(row, doc.vector)
@@ -144,7 +142,7 @@ impl IndexWriter {
 
     /// Adds a placeholder for a forgotten record whose text is gone; it never answers.
     pub fn push_hole(&mut self, id: RecordId) -> u32 {
-        self.pending.push(&self.analyser, "");
+        self.pending.push("");
         self.push_row(Row::hole(id), None)
     }
 
@@ -223,7 +221,7 @@ impl IndexWriter {
             lexicon: self.lexicon.clone(),
             world: Arc::new(self.world.clone()),
             facets: self.facets.clone(),
-            analyser: Analyser::default(),
+            languages: OnceLock::new(),
             damage: self.damage.clone(),
         })
     }

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
+use reprise_index::{QueryTerm, word_of};
 use reprise_types::{
     LearnedMove, LearningEngine, MemoryRecord, RankSignal, RecordId, RetrievedMemory, Visibility,
     Why,
@@ -84,7 +85,12 @@ pub(super) fn run(
                     lacks_all: lookup.in_vain,
                     ..why(scene, fusion, scored, raised)
                 };
-                why.reason = reason::plain(scene, fusion, scored, &why);
+                let mended = mended(scene, scored.ordinal, &record.text);
+                for word in &mut why.matched_words {
+                    let own = mended.iter().find(|(_, typed)| typed == word);
+                    word.clone_from(own.map_or(&word.clone(), |(own, _)| own));
+                }
+                why.reason = reason::plain(scene, fusion, scored, &why, &mended);
                 if let Some((day, asked)) = raised.leads.asked(snapshot, scored.ordinal) {
                     let said = format!("{BETWEEN}followed when this was asked on {day}");
                     why.reason.push_str(&said);
@@ -222,6 +228,18 @@ fn why(scene: &Scene<'_>, fusion: &Fusion, scored: &Scored, raised: Raised<'_>) 
             .matched_words(scored.ordinal, &scene.plan.query),
         ..Why::default()
     }
+}
+
+/// Words of a record that the question spells otherwise, each with how.
+fn mended(scene: &Scene<'_>, ordinal: u32, text: &str) -> Vec<(String, String)> {
+    let held = scene.lexical.terms_of(ordinal);
+    let terms = scene.plan.query.terms.iter().zip(scene.lexical.terms);
+    let mended = terms.filter(|(term, signal)| {
+        !term.mended.is_empty() && signal.bit.is_some_and(|bit| held >> bit & 1 == 1)
+    });
+    let own =
+        |(term, _): (&QueryTerm, _)| Some((word_of(text, &term.mended)?, term.surface.clone()));
+    mended.filter_map(own).collect()
 }
 
 /// What is the same for every record of an answer.

@@ -168,12 +168,12 @@ fn words(snapshot: &Snapshot, request: &RecallRequest, when: &When) -> Query {
     } else {
         when.without_numbers(&request.query)
     };
-    let query = of(&rest);
+    let mut query = of(&rest);
     if query.terms.is_empty() {
-        of(&request.query)
-    } else {
-        query
+        query = of(&request.query);
     }
+    snapshot.index.mend(&mut query);
+    query
 }
 
 /// Whether it is the unit vector that its space says it is.

@@ -26,7 +26,13 @@ const COUNTS: f32 = 0.1;
 pub(crate) const NOTHING_SPEAKS: &str = "nothing in particular speaks for it";
 
 /// One line, never empty.
-pub(super) fn plain(scene: &Scene<'_>, fusion: &Fusion, scored: &Scored, why: &Why) -> String {
+pub(super) fn plain(
+    scene: &Scene<'_>,
+    fusion: &Fusion,
+    scored: &Scored,
+    why: &Why,
+    mended: &[(String, String)],
+) -> String {
     let counts = |kind: &str| {
         let parts = SIGNALS.iter().zip(scored.values).zip(fusion.weights);
         let of_kind = parts.filter(|((signal, _), _)| signal.kinds.contains(&kind));
@@ -41,6 +47,10 @@ pub(super) fn plain(scene: &Scene<'_>, fusion: &Fusion, scored: &Scored, why: &W
     let newer = why.contradicted_by;
     reasons.extend(newer.map(|newer| format!("contradicted by {newer}, which is newer")));
     reasons.extend(words(scene, own).map(|words| format!("same words: {words}")));
+    if !mended.is_empty() {
+        let (own, typed): (Vec<_>, Vec<_>) = mended.iter().cloned().unzip();
+        reasons.push(format!("{}, for {}", own.join(" "), typed.join(" ")));
+    }
     reasons.extend(meaning(scene, scored.ordinal, why.raw_distance).map(str::to_owned));
     let traits = scene.index.traits(scored.ordinal, &scene.plan.view);
     if let Some(traits) = traits {
@@ -89,7 +99,9 @@ fn named(why: &Why) -> Option<String> {
 /// The question's words that `mask` names, rarest first.
 fn words(scene: &Scene<'_>, mask: u32) -> Option<String> {
     let terms = scene.plan.query.terms.iter().zip(scene.lexical.terms);
-    let held = terms.filter(|(_, signal)| signal.bit.is_some_and(|bit| mask >> bit & 1 == 1));
+    let held = terms.filter(|(term, signal)| {
+        term.mended.is_empty() && signal.bit.is_some_and(|bit| mask >> bit & 1 == 1)
+    });
     let mut held: Vec<(&str, f32)> = held
         .map(|(term, signal)| (term.surface.as_str(), signal.idf))
         .collect();

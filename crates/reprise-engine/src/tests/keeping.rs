@@ -462,3 +462,89 @@ pub(super) fn a_reason_is_one_plain_line_of_what_speaks_for_a_record() {
         .find(|hit| hit.why.matched_words.is_empty());
     assert!(other.is_none_or(|hit| !hit.why.reason.contains("same words")));
 }
+
+#[test]
+fn a_mistyped_word_finds_what_is_spelled_like_it_and_says_so() {
+    let mut bench = Bench::new();
+    let texts = [
+        "The coffee machine is descaled every Friday",
+        "The nightly export of the ledger goes to the gateway",
+        "Anna repairs the printer on the third floor",
+        "A configuration is read once, at the start",
+        "Der Kaffeeautomat wird nicht mehr entkalkt, weil er kaputt ist",
+    ];
+    let records = texts.iter().zip(0..);
+    let records = records.map(|(text, n)| record(&n.to_string(), text, n, "notes"));
+    inserted(&bench.keep(records.collect()));
+    let mut first = |question: &str| {
+        let request = RecallRequest::new(question);
+        let mut found = bench.ask_with(&request, None).results.into_iter();
+        let first = found.next();
+        first.map_or_else(Default::default, |first| {
+            let text = first.record.text.clone();
+            (first.why.matched_words, first.why.reason, text)
+        })
+    };
+    for (typed, own, record) in [
+        ("cofee machien", "coffee machine", 0),
+        ("exprot", "export", 1),
+        ("gatewy", "gateway", 1),
+        ("prnitres", "printer", 2),
+        ("configuratoin", "configuration", 3),
+        ("Kafeautomat", "kaffeeautomat", 4),
+    ] {
+        let (words, reason, text) = first(typed);
+        assert_eq!(text, texts[record], "{typed}");
+        assert_eq!(words.join(" "), own);
+        assert!(reason.contains(&format!("{own}, for {typed}")), "{reason}");
+        assert!(!reason.contains("same words"), "{reason}");
+    }
+    // Names of things are as they are written, and a word that is there is meant.
+    for exact in [
+        "exprot.rs",
+        "exprot_all",
+        "EXPROT",
+        "--exprot",
+        "exprot2",
+        "reads",
+    ] {
+        let (_, reason, _) = first(exact);
+        assert!(!reason.contains(", for "), "{exact}: {reason}");
+    }
+}
+
+#[test]
+fn each_language_is_found_in_its_own_forms() {
+    let mut bench = Bench::new();
+    let texts = [
+        "Die Sicherungen der Datenbanken werden nachts auf den Speicherger\u{e4}ten abgelegt",
+        "La navegaci\u{f3}n fall\u{f3} porque los servidores no ten\u{ed}an memoria",
+        "\u{420}\u{435}\u{437}\u{435}\u{440}\u{432}\u{43d}\u{44b}\u{435} \u{43a}\u{43e}\u{43f}\u{438}\u{438} \u{445}\u{440}\u{430}\u{43d}\u{438}\u{43c} \u{432} \u{41a}\u{430}\u{437}\u{430}\u{43d}\u{438}",
+        "\u{6570}\u{636e}\u{5e93}\u{6bcf}\u{5929}\u{51cc}\u{6668}\u{5907}\u{4efd}",
+        "The deploy went well \u{1f389}",
+    ];
+    let records = texts.iter().zip(0..);
+    let records = records.map(|(text, n)| record(&n.to_string(), text, n, "notes"));
+    inserted(&bench.keep(records.collect()));
+    for (question, record) in [
+        ("Sicherung der Datenbank", 0),
+        ("ein Geraet", 0),
+        ("navegacion", 1),
+        ("un servidor sin memoria", 1),
+        ("\u{43a}\u{43e}\u{43f}\u{438}\u{44f}", 2),
+        ("\u{5907}\u{4efd}", 3),
+        ("\u{1f389}", 4),
+        ("deploying", 4),
+    ] {
+        let request = RecallRequest::new(question);
+        let found = bench.ask_with(&request, None).results;
+        assert_eq!(found[0].record.text, texts[record], "{question}");
+        assert!(!found[0].why.matched_words.is_empty(), "{question}");
+    }
+    // Texts lack the stop words of their language, phrases do not.
+    let phrase = bench.ask_with(&RecallRequest::new("\"die Sicherungen\""), None);
+    assert_eq!(
+        phrase.results[0].why.matched_identifiers[0].text,
+        "\"die Sicherungen\""
+    );
+}

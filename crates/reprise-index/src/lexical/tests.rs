@@ -10,7 +10,7 @@ use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId};
 use super::*;
 use crate::snapshot::IndexSnapshot;
 use crate::view::View;
-use crate::words::{Analyser, HEAD_TERMS};
+use crate::words::{HEAD_TERMS, Language, Reading, terms as words_of};
 use crate::writer::{IndexWriter, NewDoc};
 
 const VOCABULARY: [&str; 10] = [
@@ -83,7 +83,8 @@ fn play(ops: &[Op], publish: bool) -> (IndexWriter, Vec<Told>) {
                     .collect::<Vec<_>>()
                     .join(" ");
                 let mut terms = Vec::new();
-                Analyser::default().terms(&text, |stem, _| terms.push(stem.to_owned()));
+                let reading = Reading::of_text(Language::English);
+                words_of(&text, &reading, |term| terms.push(term.key.to_owned()));
                 let names = ["", "one", "two", "three"];
                 writer.push(&NewDoc {
                     id: RecordId::from_parts(step as u64, 0),
@@ -330,7 +331,9 @@ proptest! {
         let snapshot = writer.publish();
         let query = words.iter().map(|w| VOCABULARY[*w]).collect::<Vec<_>>().join(" ");
         let mut terms = Vec::new();
-        Analyser::default().terms(&query, |stem, _| terms.push(stem.to_owned()));
+        words_of(&query, &Reading::of_text(Language::English), |term| {
+            terms.push(term.key.to_owned());
+        });
         let expected = naive(&told, &terms, as_of.unwrap_or(i64::MAX - 1));
         let got = signals(&snapshot, &query, as_of);
         let names = ["words", "session", "coverage"];

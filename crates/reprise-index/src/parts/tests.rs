@@ -289,10 +289,10 @@ fn another_version_or_width_says_what_to_do() {
             expected: 8
         }
     );
-    parts[1].1[0] = 9;
+    parts[1].1[0] = 255;
     let version = load(&parts).unwrap_err().to_string();
     assert!(
-        version.contains("version 9") && version.contains("rebuild"),
+        version.contains("version 255") && version.contains("rebuild"),
         "{version}"
     );
 }

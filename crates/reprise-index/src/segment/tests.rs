@@ -7,7 +7,12 @@ use proptest::prelude::*;
 
 use super::*;
 
-type Plain = BTreeMap<Vec<u8>, BTreeMap<u32, (u16, u16)>>;
+type Plain = BTreeMap<Vec<u8>, BTreeMap<u32, (u16, u8)>>;
+
+/// Terms in the head of a document.
+fn length(ordinal: u32) -> u8 {
+    (ordinal * 7 % 65) as u8
+}
 
 fn build(first: u32, end: u32, plain: &Plain) -> Segment {
     let mut builder = SegmentBuilder::new(first, end);
@@ -18,6 +23,7 @@ fn build(first: u32, end: u32, plain: &Plain) -> Segment {
                 ordinal,
                 count,
                 head,
+                length: length(ordinal),
             });
         }
     }
@@ -27,7 +33,11 @@ fn build(first: u32, end: u32, plain: &Plain) -> Segment {
 fn read(segment: &Segment, plain: &Plain) -> Plain {
     let mut seen = Plain::new();
     for term in plain.keys() {
-        for p in segment.find(term).iter() {
+        let list = segment.find(term);
+        let heads = list.iter().filter(|p| p.head > 0).count();
+        assert_eq!(list.counts(), (list.iter().count(), heads));
+        for p in list.iter() {
+            assert_eq!(p.length, length(p.ordinal));
             seen.entry(term.clone())
                 .or_default()
                 .insert(p.ordinal, (p.count, p.head));
@@ -37,8 +47,10 @@ fn read(segment: &Segment, plain: &Plain) -> Plain {
 }
 
 fn plain() -> impl Strategy<Value = Plain> {
-    let counts = (1_u16..200).prop_flat_map(|count| (Just(count), 0..=count.min(64)));
-    let documents = prop::collection::btree_map(0_u32..1_000, counts, 1..30);
+    let counts = (1_u16..200).prop_flat_map(|count| (Just(count), 0..=count.min(64) as u8));
+    let many = prop_oneof![3 => 1..30_usize, 1 => 120..400_usize];
+    let documents = many
+        .prop_flat_map(move |many| prop::collection::btree_map(0_u32..1_000, counts.clone(), many));
     prop::collection::btree_map(prop::collection::vec(any::<u8>(), 1..6), documents, 0..20)
 }
 
@@ -70,7 +82,7 @@ proptest! {
         }
         if let Some(segment) = Segment::open(SharedBytes::from(bytes).into()) {
             for term in plain.keys() {
-                let sound = |p: Posting| p.ordinal < segment.end && p.head <= 64;
+                let sound = |p: Posting| p.ordinal < segment.end && p.head <= 64 && p.length <= 64;
                 prop_assert!(segment.find(term).iter().all(sound));
             }
         }

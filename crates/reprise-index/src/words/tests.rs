@@ -4,7 +4,8 @@ use super::*;
 
 fn stems(text: &str) -> Vec<String> {
     let mut all = Vec::new();
-    Analyser::default().terms(text, |stem, _| all.push(stem.to_owned()));
+    let reading = Reading::of_text(Language::of(text));
+    terms(text, &reading, |term| all.push(term.key.to_owned()));
     all
 }
 
@@ -39,16 +40,166 @@ fn identifiers_are_found_by_their_parts_and_as_a_whole() {
 fn other_scripts_are_findable() {
     assert_eq!(
         stems("\u{732b}\u{5728}Kyoto"),
-        ["\u{732b}", "\u{5728}", "kyoto"]
+        ["\u{732b}", "\u{5728}", "\u{732b}\u{5728}", "kyoto"]
+    );
+    assert_eq!(stems("\u{732b}"), ["\u{732b}"]);
+    // A Korean word in pairs, so that what is joined to it does not hide it.
+    let (server, of_server) = ("\u{c11c}\u{bc84}", "\u{c11c}\u{bc84}\u{b97c}");
+    assert!(stems(of_server).contains(&server.to_owned()));
+    // Composed and decomposed accents, and none, are one word.
+    for word in ["cafe\u{301}", "caf\u{e9}", "CAFE", "\u{ff23}afe"] {
+        assert_eq!(stems(word), ["cafe"], "{word}");
+    }
+    assert_eq!(
+        stems("Stra\u{df}e \u{141}\u{f3}d\u{17a}"),
+        ["strass", "lodz"]
     );
     assert_eq!(
-        stems("\u{41f}\u{420}\u{418}\u{412}\u{415}\u{422}"),
-        ["\u{43f}\u{440}\u{438}\u{432}\u{435}\u{442}"]
+        stems("\u{1f600}\u{1f680} go!!"),
+        ["\u{1f600}", "\u{1f680}", "go"]
     );
-    // Composed and decomposed accents differ only in the accent.
-    assert_eq!(stems("cafe\u{301}"), ["cafe"]);
-    assert!(stems("\u{1f600}\u{1f680} !!").is_empty());
 }
+
+#[test]
+fn each_language_has_its_own_stems() {
+    let russian = "\u{41c}\u{438}\u{433}\u{440}\u{430}\u{446}\u{438}\u{438}";
+    let one = "\u{43c}\u{438}\u{433}\u{440}\u{430}\u{446}\u{438}\u{44f}";
+    assert_eq!(stems(russian), stems(one));
+    for (text, language) in [
+        (
+            "Der Server startet nicht, weil der Speicher voll ist",
+            Language::German,
+        ),
+        (
+            "El servidor no arranca porque la memoria est\u{e1} llena",
+            Language::Spanish,
+        ),
+        (
+            "Le serveur ne d\u{e9}marre pas car la m\u{e9}moire est pleine",
+            Language::French,
+        ),
+        (
+            "De server start niet omdat het geheugen vol is",
+            Language::Dutch,
+        ),
+        (
+            "O servidor n\u{e3}o inicia porque a mem\u{f3}ria est\u{e1} cheia",
+            Language::Portuguese,
+        ),
+        (
+            "Servern startar inte f\u{f6}r att minnet \u{e4}r fullt",
+            Language::Swedish,
+        ),
+        (
+            "\u{30b5}\u{30fc}\u{30d0}\u{30fc}\u{304c}\u{8d77}\u{52d5}\u{3057}\u{306a}\u{3044}",
+            Language::Japanese,
+        ),
+        (
+            "\u{670d}\u{52a1}\u{5668}\u{65e0}\u{6cd5}\u{542f}\u{52a8} redis",
+            Language::Chinese,
+        ),
+        (russian, Language::Russian),
+        (
+            "The server does not start because its memory is full",
+            Language::English,
+        ),
+        ("kill -9 did not help: the die was cast", Language::English),
+        ("restart redis-cache-2", Language::English),
+        (
+            "Der Spiegel wrote about the outage that we had in May",
+            Language::English,
+        ),
+    ] {
+        assert_eq!(Language::of(text), language, "{text}");
+    }
+}
+
+/// Whether a question finds a text by one of its words, in a store that holds `held`.
+fn finds(question: &str, text: &str, held: &[Language]) -> bool {
+    let own: BTreeSet<String> = stems(text).into_iter().collect();
+    let asked = query(question, held).terms;
+    asked.iter().any(|term| {
+        let mut keys = std::iter::once(&term.stem).chain(&term.forms);
+        keys.any(|key| own.contains(key))
+    })
+}
+
+#[test]
+fn a_question_is_read_in_every_language_of_the_store() {
+    let german =
+        "Die Sicherungen der Datenbanken werden nachts auf den Speicherger\u{e4}ten abgelegt";
+    let held = [Language::German];
+    assert!(finds("Sicherung", german, &held));
+    assert!(finds("Geraet", german, &held), "a part, without umlauts");
+    assert!(finds("Bank", german, &held), "a part at the end");
+    assert!(!finds("Rate", german, &held));
+    let spanish = "La navegaci\u{f3}n fall\u{f3} y hubo que reiniciar los servidores";
+    assert!(
+        finds("navegacion", spanish, &[Language::Spanish]),
+        "without accents"
+    );
+    assert!(finds("servidor", spanish, &[Language::Spanish]));
+    // Stop words of the question's language are left out; they are words in English.
+    let words = |question: &str, held: &[Language]| {
+        let terms = query(question, held).terms.into_iter();
+        terms.map(|term| term.surface).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        words("Wann lief die Sicherung?", &held),
+        ["lief", "Sicherung"]
+    );
+    assert_eq!(words("why did the worker die?", &held), ["worker", "die"]);
+    assert_eq!(words("Wann lief die Sicherung?", &[]).len(), 4);
+}
+
+#[test]
+fn what_a_text_is_taken_for_hides_it_from_no_english_question() {
+    let text = "Deploying the caches was faster; universities' queries die in an RPCServer, cafes";
+    let english: Vec<QueryTerm> = query(text, &[]).terms;
+    let of = |language| {
+        let mut keys = Vec::new();
+        terms(text, &Reading::of_text(language), |term| {
+            if term.role == Role::Word {
+                keys.push(term.key.to_owned());
+            }
+        });
+        keys
+    };
+    let own = of(Language::English);
+    assert!(english.iter().all(|term| own.contains(&term.stem)));
+    for language in [Language::Spanish, Language::Russian, Language::Swedish] {
+        assert_eq!(of(language), own, "{language:?}");
+    }
+}
+
+#[test]
+fn joined_words_are_taken_apart_into_what_the_store_holds() {
+    let held = |known: &'static [&'static str]| move |key: &str| known.contains(&key);
+    let parts = |word: &str, known| held_parts(word, &[Language::German], held(known));
+    let both = Some(["sicher".to_owned(), "lauf".to_owned()]);
+    assert_eq!(parts("Sicherungslauf", &["sicher", "lauf"]), both);
+    assert_eq!(parts("Sicherungslauf", &["sicher"]), None);
+    assert_eq!(parts("Lauf", &["lauf"]), None);
+    assert_eq!(held_parts("Sicherungslauf", &[], |_| true), None);
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_text_is_too_strange(text in r"(\PC|[\u{e4}\u{f6}\u{df}a-z]|[\u{430}-\u{44f}]|[\u{621}-\u{64a}]){0,40}") {
+        for number in 0..22_u8 {
+            let language = ALL_CODES.split(' ').nth(usize::from(number)).and_then(Language::of_code);
+            let language = language.unwrap();
+            language.stems(&text.to_lowercase());
+            terms(&text, &Reading::of_text(language), |term| {
+                assert!(!term.key.is_empty() && term.key.len() <= TERM_BYTES_MAX);
+                assert!(text.contains(term.surface));
+            });
+            query(&text, &[language]);
+        }
+    }
+}
+
+const ALL_CODES: &str = "en da de es fi fr hu it nl no pt ro sv tr ru el ar ta zh ja ko th";
 
 #[test]
 fn blobs_are_cut_not_exploded() {
@@ -60,7 +211,7 @@ fn blobs_are_cut_not_exploded() {
 
 #[test]
 fn a_question_counts_its_repetitions_and_keeps_its_spelling() {
-    let query = Analyser::default().query("Running, ran; runs the RACE");
+    let query = query("Running, ran; runs the RACE", &[]);
     let seen: Vec<_> = query
         .terms
         .iter()
@@ -71,7 +222,7 @@ fn a_question_counts_its_repetitions_and_keeps_its_spelling() {
 
 #[test]
 fn an_endless_question_is_cut() {
-    let query = Analyser::default().query(&"\u{e9}tude ".repeat(100_000));
+    let query = query(&"\u{e9}tude ".repeat(100_000), &[]);
     assert_eq!(query.terms.len(), 2);
     let bytes: usize = query.terms.iter().map(|t| t.count as usize * 7).sum();
     assert!(bytes <= QUERY_BYTES_MAX + 7, "{bytes}");

@@ -1,0 +1,235 @@
+//! The postings of one term, read from their bytes: all in order, or a block by itself.
+
+use std::borrow::Cow;
+
+use reprise_graph::take_varint;
+
+use super::Posting;
+use super::skip::{BLOCK, ROW_BYTES, Row, unpack};
+use crate::words::HEAD_TERMS;
+
+/// The posting list of one term, still encoded.
+#[derive(Debug, Clone)]
+pub(crate) struct List<'a> {
+    bytes: Cow<'a, [u8]>,
+    first: u32,
+    end: u32,
+}
+
+impl<'a> List<'a> {
+    pub(super) fn new(bytes: Cow<'a, [u8]>, first: u32, end: u32) -> Self {
+        Self { bytes, first, end }
+    }
+
+    /// Documents in the list, and those of them with the term in their head.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        let (documents, heads, _) = self.parts();
+        (documents, heads)
+    }
+
+    fn parts(&self) -> (usize, usize, &[u8]) {
+        let mut rest = &*self.bytes;
+        let mut count = || take_varint(&mut rest).unwrap_or(0);
+        let (documents, heads) = (count(), count());
+        // A posting has three bytes.
+        let most = |count: u64| (count as usize).min(self.bytes.len() / 3);
+        (most(documents), most(heads), rest)
+    }
+
+    /// Its blocks, ascending; what is behind the last whole one is the last.
+    pub(crate) fn blocks(&self) -> Vec<Block> {
+        let (documents, _, rest) = self.parts();
+        let rows = rest
+            .get(..documents / BLOCK * ROW_BYTES)
+            .unwrap_or_default();
+        let mut blocks = Vec::with_capacity(documents / BLOCK + 1);
+        let (mut offset, mut first) = (0, self.first);
+        for row in rows.chunks_exact(ROW_BYTES).filter_map(Row::read) {
+            blocks.push(Block {
+                first,
+                last: row.last,
+                most: row.most,
+                shortest: row.shortest,
+                offset,
+                row: Some(row),
+            });
+            offset += usize::from(row.bytes);
+            first = row.last.saturating_add(1);
+        }
+        let mut last = Block {
+            first,
+            last: self.end,
+            most: 0,
+            shortest: u8::MAX,
+            offset,
+            row: None,
+        };
+        let mut own = Vec::new();
+        self.decode(&last, &mut own);
+        last.most = own.iter().map(|posting| posting.head).max().unwrap_or(0);
+        last.shortest = own.iter().map(|posting| posting.length).min().unwrap_or(0);
+        if let Some(end) = own.last() {
+            last.last = end.ordinal;
+            blocks.push(last);
+        }
+        blocks
+    }
+
+    /// Adds the documents of one of its blocks to `out`.
+    pub(crate) fn decode(&self, block: &Block, out: &mut Vec<Posting>) {
+        let (documents, _, rest) = self.parts();
+        let blocks = rest
+            .get(documents / BLOCK * ROW_BYTES..)
+            .unwrap_or_default();
+        let mut own = Postings {
+            rows: &[],
+            rest: blocks.get(block.offset..).unwrap_or_default(),
+            left: if block.row.is_some() {
+                BLOCK
+            } else {
+                documents % BLOCK
+            },
+            next: block.first,
+            end: self.end,
+            block: std::mem::take(out),
+            at: 0,
+        };
+        match &block.row {
+            Some(row) => {
+                own.decode(row, own.rest);
+            }
+            None => while own.left > 0 && own.one().is_some() {},
+        }
+        *out = own.block;
+    }
+
+    pub(crate) fn iter(&self) -> Postings<'_> {
+        let (documents, _, rest) = self.parts();
+        let rows = documents / BLOCK * ROW_BYTES;
+        let (rows, blocks) = rest.split_at_checked(rows).unwrap_or_default();
+        Postings {
+            rows,
+            rest: blocks,
+            left: documents,
+            next: self.first,
+            end: self.end,
+            block: Vec::new(),
+            at: 0,
+        }
+    }
+}
+
+/// Where a block of a list is, and what bounds it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Block {
+    /// The first ordinal that may be in it, and the last that is.
+    pub(crate) first: u32,
+    pub(crate) last: u32,
+    /// Most occurrences in a head, and terms of the shortest head.
+    pub(crate) most: u8,
+    pub(crate) shortest: u8,
+    offset: usize,
+    /// `None` of what is behind the last whole block.
+    row: Option<Row>,
+}
+
+/// Walks the documents of one term, ordinals ascending.
+#[derive(Debug, Clone)]
+pub(crate) struct Postings<'a> {
+    /// Rows of the blocks that are left.
+    rows: &'a [u8],
+    /// The blocks that are left, and what is behind them.
+    rest: &'a [u8],
+    left: usize,
+    /// What a gap of zero stands for.
+    next: u32,
+    end: u32,
+    /// The block at hand, and the place in it.
+    block: Vec<Posting>,
+    at: usize,
+}
+
+impl Iterator for Postings<'_> {
+    type Item = Posting;
+
+    #[inline]
+    fn next(&mut self) -> Option<Posting> {
+        if self.at == self.block.len() && !self.fill() {
+            return None;
+        }
+        let posting = *self.block.get(self.at)?;
+        self.at += 1;
+        Some(posting)
+    }
+}
+
+impl Postings<'_> {
+    /// Decodes the next block, or the rest; `false` at the end.
+    fn fill(&mut self) -> bool {
+        self.block.clear();
+        self.at = 0;
+        let row;
+        (row, self.rows) = self.rows.split_at_checked(ROW_BYTES).unwrap_or_default();
+        match Row::read(row) {
+            Some(row) => {
+                let block;
+                let bytes = usize::from(row.bytes).min(self.rest.len());
+                (block, self.rest) = self.rest.split_at(bytes);
+                self.decode(&row, block);
+            }
+            None => while self.left > 0 && self.one().is_some() {},
+        }
+        !self.block.is_empty()
+    }
+
+    fn decode(&mut self, row: &Row, block: &[u8]) -> Option<()> {
+        let mut gaps = [0; BLOCK];
+        let counts = block.get(unpack(block, row.bits, &mut gaps)?..)?;
+        let (counts, rest) = counts.split_first_chunk::<BLOCK>()?;
+        let (lengths, mut large) = rest.split_first_chunk::<BLOCK>()?;
+        for ((gap, byte), length) in gaps.iter().zip(counts).zip(lengths) {
+            self.add((*gap).into(), *byte, *length, &mut large)?;
+        }
+        Some(())
+    }
+
+    /// Decodes one document of the rest.
+    fn one(&mut self) -> Option<()> {
+        let mut rest = self.rest;
+        let gap = take_varint(&mut rest)?;
+        let (&[byte, length], mut rest) = rest.split_first_chunk()?;
+        self.add(gap, byte, length, &mut rest)?;
+        self.rest = rest;
+        Some(())
+    }
+
+    #[inline]
+    fn add(&mut self, gap: u64, byte: u8, length: u8, large: &mut &[u8]) -> Option<()> {
+        let ordinal = u64::from(self.next) + gap;
+        let (count, head) = match byte {
+            0 => large_counts(large)?,
+            _ => (u16::from(byte >> 4), byte & 15),
+        };
+        if ordinal >= u64::from(self.end) || self.left == 0 {
+            self.left = 0;
+            return None;
+        }
+        self.left -= 1;
+        let ordinal = ordinal as u32;
+        self.next = ordinal + 1;
+        self.block.push(Posting {
+            ordinal,
+            count,
+            head,
+            length: length.min(HEAD_TERMS as u8),
+        });
+        Some(())
+    }
+}
+
+#[cold]
+fn large_counts(large: &mut &[u8]) -> Option<(u16, u8)> {
+    let count = take_varint(large)?.min(u64::from(u16::MAX));
+    let head = take_varint(large)?.min(HEAD_TERMS as u64);
+    Some((count as u16, head as u8))
+}
