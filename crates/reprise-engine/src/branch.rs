@@ -17,6 +17,7 @@ use reprise_types::{
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::snapshot::Snapshot;
+use crate::write::WriteBatch;
 
 /// Entries of one commit of a branch in the making.
 const FORK_ENTRIES: usize = 1024;
@@ -151,7 +152,11 @@ impl Engine {
             }
         }
         merged.retagged = retagged.len();
-        let outcomes = self.observe_and_say(brought, retagged, None, now)?;
+        let batch = WriteBatch {
+            records: brought,
+            ..WriteBatch::default()
+        };
+        let outcomes = self.write_and_say(batch, retagged, now)?.outcomes;
         for (id, outcome) in ids.into_iter().zip(outcomes) {
             match outcome {
                 WriteOutcome::Inserted { .. } => merged.added += 1,

@@ -215,6 +215,16 @@ impl Engine {
     /// what is known changes nothing. Where the disk fails on the way, what was kept until then is
     /// told in [`EngineError::Partly`].
     pub fn write(&mut self, batch: WriteBatch, now: DateTime<Utc>) -> Result<Written, EngineError> {
+        self.write_and_say(batch, Vec::new(), now)
+    }
+
+    /// The same with what is said of records that are known, by their places.
+    pub(crate) fn write_and_say(
+        &mut self,
+        batch: WriteBatch,
+        said: Vec<(u32, Annotation)>,
+        now: DateTime<Utc>,
+    ) -> Result<Written, EngineError> {
         self.know_keys()?;
         let WriteBatch {
             records,
@@ -222,7 +232,7 @@ impl Engine {
             learning,
             cursor,
         } = batch;
-        let known_at = if records.is_empty() && links.is_empty() {
+        let known_at = if records.is_empty() && links.is_empty() && said.is_empty() {
             // What is said of runs has times of its own.
             self.state.known_at
         } else {
@@ -253,7 +263,15 @@ impl Engine {
         let kept = draft.batch.kept.iter();
         let waiting = kept.filter(|record| record.embedding.is_empty());
         written.waiting = waiting.map(|record| record.id).collect();
-        let entries = self.entries(draft, cursor);
+        let mut entries = self.entries(draft, cursor);
+        entries.extend(
+            said.into_iter()
+                .map(|(ordinal, annotation)| Entry::Annotated {
+                    ordinal,
+                    at: known_at,
+                    annotation,
+                }),
+        );
         if entries.is_empty() {
             return Ok(written);
         }

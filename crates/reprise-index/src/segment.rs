@@ -30,7 +30,6 @@ use reprise_graph::put_varint;
 
 use crate::codec::{SharedBytes, put_u32};
 use crate::pages::Pages;
-use crate::words::HEAD_TERMS;
 pub(crate) use list::{Block, List};
 use skip::{BLOCK, Row, pack};
 
@@ -42,9 +41,9 @@ pub(crate) struct Posting {
     pub(crate) ordinal: u32,
     /// Occurrences in the whole text, at least 1.
     pub(crate) count: u16,
-    /// Occurrences in the head, at most [`HEAD_TERMS`].
+    /// Occurrences in the head, at most [`crate::words::HEAD_TERMS`].
     pub(crate) head: u8,
-    /// Terms of the document's head, at most [`HEAD_TERMS`].
+    /// Terms of the document's head, at most [`crate::words::HEAD_TERMS`].
     pub(crate) length: u8,
 }
 
