@@ -23,6 +23,7 @@ mod import;
 mod knowledge;
 mod lessons;
 mod long_texts;
+mod models;
 mod moving_in;
 #[cfg(target_os = "linux")]
 mod offline;

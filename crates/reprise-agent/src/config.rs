@@ -14,7 +14,7 @@ use reprise_types::{
 
 use tokio::sync::broadcast;
 
-use crate::embedder::{OpenEmbedder, PoolOptions};
+use crate::embedder::{EmbedPool, OpenEmbedder, PoolOptions};
 use crate::others::OtherModels;
 
 /// Maintenances that a listener may lag behind.
@@ -65,6 +65,9 @@ impl fmt::Debug for Tended {
     }
 }
 
+/// Knows the space of a user's model, for users who have one.
+pub type SpaceOf = Arc<dyn Fn(&UserId) -> Option<EmbeddingSpace> + Send + Sync + 'static>;
+
 /// Starts a thread with this name, or returns why the system refused.
 pub(crate) type SpawnThread =
     Arc<dyn Fn(String, Box<dyn FnOnce() + Send>) -> std::io::Result<()> + Send + Sync>;
@@ -79,7 +82,9 @@ pub struct MemoryConfig {
     /// The space of the model's vectors, if known before it is opened; else it is taken from the
     /// first vector.
     pub space: Option<EmbeddingSpace>,
-    /// Models before that one; without, what they made is found by words until it is made anew.
+    /// The space of the model of a user who has another one than all; `None` for that of all.
+    pub space_of: Option<SpaceOf>,
+    /// Models before that one, and those of such users; without, what they made is found by words until it is made anew.
     pub others: Option<OtherModels>,
     pub pool: PoolOptions,
     /// Adjusts scores; `None` for each memory's own learner.
@@ -184,6 +189,7 @@ impl MemoryConfig {
             open_engine,
             open_embedder,
             space: None,
+            space_of: None,
             others: None,
             pool: PoolOptions::default(),
             learning: None,
@@ -198,6 +204,25 @@ impl MemoryConfig {
                 std::thread::Builder::new().name(name).spawn(work).map(drop)
             }),
         }
+    }
+
+    /// The space of the model in use for a user.
+    pub(crate) fn space_for(&self, user: &UserId) -> Option<EmbeddingSpace> {
+        self.own_space(user).or_else(|| self.space.clone())
+    }
+
+    /// The pool that makes a user's vectors: that of all, unless the user has a model.
+    pub(crate) fn pool_for(&self, all: &EmbedPool, user: &UserId) -> EmbedPool {
+        let own = self.own_space(user);
+        let own = own.filter(|own| self.space.as_ref() != Some(own));
+        match own.zip(self.others.as_ref()) {
+            Some((space, models)) => models.in_use(&space, &self.pool),
+            None => all.clone(),
+        }
+    }
+
+    fn own_space(&self, user: &UserId) -> Option<EmbeddingSpace> {
+        self.space_of.as_ref().and_then(|space_of| space_of(user))
     }
 
     /// The file of a user.

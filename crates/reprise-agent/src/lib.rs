@@ -27,7 +27,7 @@ mod testing;
 pub use admission::{Admission, Permit};
 pub use agent::{MemoryAgent, MemoryAgentArguments, MemoryAgentState};
 pub use config::{
-    MemoryConfig, OpenEngine, ServiceLimits, Tend, TendDone, TendWork, Tended, Tender,
+    MemoryConfig, OpenEngine, ServiceLimits, SpaceOf, Tend, TendDone, TendWork, Tended, Tender,
 };
 pub use context_snapshot::{CitationRef, ContextItem, ContextSnapshot, context_snapshot};
 pub use embedder::{EmbedPool, OpenEmbedder, Pending, PoolError, PoolOptions, PoolStats};

@@ -1,4 +1,5 @@
-//! Models that are not in use any more, for questions about what they made: while a memory's
+//! Models beside the one that is in use for all. Some users have one of their own. The others are not
+//! in use any more, for questions about what they made: while a memory's
 //! vectors are made anew, what waits is compared with the question in its own space.
 //!
 //! A pool of one thread for each, started when a memory first asks for it.
@@ -7,7 +8,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use reprise_types::{Embedding, EmbeddingSpace};
+use reprise_types::{EmbedError, Embedding, EmbeddingSpace};
 
 use crate::embedder::{EmbedPool, OpenEmbedder, PoolOptions};
 
@@ -24,6 +25,8 @@ pub struct OtherModels(Arc<Inner>);
 struct Inner {
     find: Box<FindModel>,
     pools: Mutex<Vec<(EmbeddingSpace, Option<EmbedPool>)>>,
+    /// Of the models that some users have.
+    users: Mutex<Vec<(EmbeddingSpace, EmbedPool)>>,
 }
 
 impl fmt::Debug for OtherModels {
@@ -40,6 +43,7 @@ impl OtherModels {
         Self(Arc::new(Inner {
             find: Box::new(find),
             pools: Mutex::default(),
+            users: Mutex::default(),
         }))
     }
 
@@ -54,7 +58,34 @@ impl OtherModels {
         (embedded.space == *space).then_some(embedded)
     }
 
+    /// The pool of a model that some users have; where it is not there, each text is told so.
+    pub(crate) fn in_use(&self, space: &EmbeddingSpace, options: &PoolOptions) -> EmbedPool {
+        let options = PoolOptions {
+            opens_at_once: false,
+            ..options.clone()
+        };
+        let mut users = self.0.users.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, pool)) = users.iter().find(|(known, _)| known == space) {
+            return pool.clone();
+        }
+        let open = (self.0.find)(space).unwrap_or_else(|| {
+            let message = format!("the model `{}` is not here", space.model);
+            Arc::new(move || {
+                let message = message.clone();
+                Err(EmbedError::Unavailable { message })
+            })
+        });
+        let pool = EmbedPool::start(options, open);
+        users.push((space.clone(), pool.clone()));
+        pool
+    }
+
     fn pool(&self, space: &EmbeddingSpace) -> Option<EmbedPool> {
+        let users = self.0.users.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, pool)) = users.iter().find(|(known, _)| known == space) {
+            return Some(pool.clone());
+        }
+        drop(users);
         let mut pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, pool)) = pools.iter().find(|(known, _)| known == space) {
             return pool.clone();
@@ -73,7 +104,10 @@ impl OtherModels {
     pub(crate) async fn drain(&self, patience: Duration) -> bool {
         let pools: Vec<_> = {
             let mut pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner);
-            pools.drain(..).filter_map(|(_, pool)| pool).collect()
+            let mut users = self.0.users.lock().unwrap_or_else(PoisonError::into_inner);
+            let users = users.drain(..).map(|(_, pool)| pool);
+            let pools = pools.drain(..).filter_map(|(_, pool)| pool);
+            pools.chain(users).collect()
         };
         let mut in_time = true;
         for pool in pools {

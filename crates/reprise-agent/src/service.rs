@@ -219,7 +219,7 @@ impl MemoryService {
         handle.touch();
         let requests = Requests {
             config: Arc::clone(&self.0.config),
-            pool: self.0.pool.clone(),
+            pool: self.0.config.pool_for(&self.0.pool, user),
             stages: Arc::clone(&self.0.stages),
             handle,
             directory: Arc::clone(&self.0.directory),
@@ -266,15 +266,19 @@ impl MemoryService {
         self.provider(user).call(ask).await
     }
 
-    /// The vector of a query outside a recall; `None` without a model.
-    pub async fn query_vector(&self, query: &str) -> Option<Embedding> {
-        let embedding = self.0.pool.query(query).await.ok()?;
+    /// The vector of a query outside a recall, by the user's model or by that of all; `None` without
+    /// a model.
+    pub async fn query_vector(&self, user: Option<&UserId>, query: &str) -> Option<Embedding> {
+        let (all, config) = (&self.0.pool, &self.0.config);
+        let pool = user.map_or_else(|| all.clone(), |user| config.pool_for(all, user));
+        let embedding = pool.query(query).await.ok()?;
         Some(Arc::unwrap_or_clone(embedding))
     }
 
-    /// The vector of a text that is stored; `None` without a model.
-    pub async fn document_vector(&self, text: &str) -> Option<Embedding> {
-        self.0.pool.document(text).await.vector().await.ok()
+    /// The vector of a text that a user stores; `None` without a model.
+    pub async fn document_vector(&self, user: &UserId, text: &str) -> Option<Embedding> {
+        let pool = self.0.config.pool_for(&self.0.pool, user);
+        pool.document(text).await.vector().await.ok()
     }
 
     /// Runs work on a user's engine, between commits: checks, links, tags and whatever has no
@@ -296,7 +300,7 @@ impl MemoryService {
     pub async fn embed_waiting(&self, user: &UserId) -> Result<bool, MemoryError> {
         self.0.admission.refuse_if_closing(user)?;
         let handle = self.0.directory.agent(user).await?;
-        embed_some(&handle, &self.0.pool).await
+        embed_some(&handle, &self.0.config.pool_for(&self.0.pool, user)).await
     }
 
     /// Compacts a user's file; writes continue meanwhile. Runs to the end even where the caller has

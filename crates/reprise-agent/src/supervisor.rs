@@ -117,8 +117,8 @@ impl MemorySupervisorState {
         let (handle, jobs) = AgentHandle::new(user.clone(), config.limits.writer_queue_max);
         let gate = directory.gate(user);
         let arguments = MemoryAgentArguments {
+            pool: config.pool_for(&pool, user),
             config,
-            pool,
             handle: handle.clone(),
             jobs,
             gate,

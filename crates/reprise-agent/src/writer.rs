@@ -126,7 +126,7 @@ impl Writer {
         let now = self.config.clock.now();
         let options = EngineOptions {
             learn: self.config.learn,
-            space: self.config.space.clone(),
+            space: self.config.space_for(self.handle.user()),
             parts: Parts {
                 learning: self.config.learning.clone(),
                 ..Parts::default()

@@ -1,18 +1,22 @@
 //! What a model's own files say of its shape: the encoders of the BERT family, which differ in
 //! sizes, in where positions begin and in how their tokens become one vector.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Widths of vectors that are kept.
-const WIDTHS: std::ops::RangeInclusive<usize> = 32..=4096;
+pub(crate) const WIDTHS: std::ops::RangeInclusive<usize> = 32..=4096;
 const LAYERS_MAX: usize = 64;
 const INNER_MAX: usize = 32 * 1024;
 const VOCABULARY_MAX: usize = 2_000_000;
 const POSITIONS_MAX: usize = 16 * 1024;
 
+/// The file of a whole graph, where a folder has one.
+pub(crate) const MODEL_FILE: &str = "model.onnx";
+
 /// How the vectors of tokens become that of the text; its length is always brought to 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pooling {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pooling {
     Mean,
     /// The first token's.
     Cls,
@@ -30,9 +34,52 @@ pub(crate) struct Architecture {
     pub(crate) positions: usize,
     /// The row of a text's first token: `RoBERTa` leaves out those up to its padding's.
     pub(crate) first_position: usize,
+    /// 0 where tokens have no types.
     pub(crate) token_types: usize,
+    /// Buckets of distances between tokens, each with a bias a head, where a model has them.
+    pub(crate) distances: usize,
     pub(crate) epsilon: f32,
     pub(crate) pooling: Pooling,
+}
+
+/// As much of a model's shape as its surroundings need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    pub(crate) width: usize,
+    pub(crate) vocabulary: usize,
+    /// Most tokens of a text, special ones included.
+    pub(crate) token_limit: usize,
+}
+
+#[derive(Deserialize)]
+struct AnyConfig {
+    hidden_size: usize,
+    vocab_size: usize,
+    max_position_embeddings: Option<usize>,
+}
+
+impl Sizes {
+    /// Of a model of any family; an error is what of its `config.json` cannot be used.
+    pub(crate) fn parse(json: &[u8]) -> Result<Self, String> {
+        let config: AnyConfig = serde_json::from_slice(json)
+            .map_err(|error| format!("its config.json is not an encoder's ({error})"))?;
+        let (width, vocabulary) = (config.hidden_size, config.vocab_size);
+        let (least, most) = (WIDTHS.start(), WIDTHS.end());
+        if !WIDTHS.contains(&width) {
+            return Err(format!("its hidden_size is {width}, not {least} to {most}"));
+        }
+        if vocabulary > VOCABULARY_MAX {
+            return Err(format!(
+                "its vocab_size is {vocabulary}, not up to {VOCABULARY_MAX}"
+            ));
+        }
+        let positions = config.max_position_embeddings.unwrap_or(POSITIONS_MAX);
+        Ok(Self {
+            width,
+            vocabulary,
+            token_limit: positions.min(POSITIONS_MAX),
+        })
+    }
 }
 
 /// `config.json` of Hugging Face's transformers, as far as an encoder needs it.
@@ -45,7 +92,10 @@ struct Config {
     num_hidden_layers: usize,
     vocab_size: usize,
     max_position_embeddings: usize,
+    #[serde(default)]
     type_vocab_size: usize,
+    #[serde(default)]
+    relative_attention_num_buckets: usize,
     layer_norm_eps: f32,
     hidden_act: String,
     pad_token_id: Option<usize>,
@@ -64,6 +114,7 @@ impl Architecture {
             positions: 512,
             first_position: 0,
             token_types: 2,
+            distances: 0,
             epsilon: 1e-12,
             pooling: Pooling::Mean,
         }
@@ -85,13 +136,17 @@ impl Architecture {
         let family = config.model_type.as_str();
         let first_position = match family {
             "bert" => 0,
-            "xlm-roberta" | "roberta" | "camembert" => config.pad_token_id.unwrap_or(1) + 1,
+            "xlm-roberta" | "roberta" | "camembert" | "mpnet" => {
+                config.pad_token_id.unwrap_or(1) + 1
+            }
             _ => {
                 return Err(format!(
-                    "it is of the family `{family}`; bert, roberta and xlm-roberta can be used"
+                    "it is of the family `{family}`; bert, roberta, xlm-roberta and mpnet can be \
+                     used, and any other as a {MODEL_FILE}"
                 ));
             }
         };
+        let is_mpnet = family == "mpnet";
         if config.hidden_act != "gelu" {
             let activation = config.hidden_act;
             return Err(format!("its activation is `{activation}`, not gelu"));
@@ -113,7 +168,18 @@ impl Architecture {
                 first_position.saturating_add(3),
                 POSITIONS_MAX,
             ),
-            ("type_vocab_size", config.type_vocab_size, 1, 16),
+            (
+                "type_vocab_size",
+                config.type_vocab_size,
+                usize::from(!is_mpnet),
+                16,
+            ),
+            (
+                "relative_attention_num_buckets",
+                config.relative_attention_num_buckets,
+                4 * usize::from(is_mpnet),
+                256 * usize::from(is_mpnet),
+            ),
         ];
         for (name, size, least, most) in sizes {
             if !(least..=most).contains(&size) {
@@ -131,10 +197,19 @@ impl Architecture {
             vocabulary: config.vocab_size,
             positions: config.max_position_embeddings,
             first_position,
-            token_types: config.type_vocab_size,
+            token_types: if is_mpnet { 0 } else { config.type_vocab_size },
+            distances: config.relative_attention_num_buckets,
             epsilon: config.layer_norm_eps,
             pooling,
         })
+    }
+
+    pub(crate) fn sizes(&self) -> Sizes {
+        Sizes {
+            width: self.width,
+            vocabulary: self.vocabulary,
+            token_limit: self.token_limit(),
+        }
     }
 
     /// Most tokens of a text, special ones included.

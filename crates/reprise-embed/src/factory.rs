@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use reprise_types::{EmbedError, Embedder, EmbeddingSpace};
 use serde::{Serialize, Serializer};
 
-use crate::engine::ModelEmbedder;
 use crate::engine::built_in::BuiltInModel;
 use crate::engine::library::{self, LibraryError, LoadedLibrary};
 use crate::engine::onnx::{OnnxModel, OnnxSession};
+use crate::engine::{Inference, ModelEmbedder, Reading};
 use crate::env;
 use crate::folder::Prompts;
 use crate::golden;
@@ -89,6 +89,7 @@ pub struct EmbedderFactory {
 struct Shared {
     space: EmbeddingSpace,
     prompts: Prompts,
+    reading: Reading,
     /// Whether the reference's sentences are known to it.
     is_golden: bool,
     tokenizer: Arc<TextTokenizer>,
@@ -133,8 +134,42 @@ impl EmbedderFactory {
     ) -> Result<Self, EmbedError> {
         let opened = match model {
             Model::BuiltIn(variant) => Opened::new(store, *variant)?,
-            Model::Added(added) => Opened::of_added(store, added)?,
+            Model::Added(added) => {
+                let files = store.files_of(added);
+                let (model, json) = files.map_err(|error| EmbedError::Unavailable {
+                    message: error.to_string(),
+                })?;
+                Opened::of_added(added, model, &json)?
+            }
         };
+        Self::of_opened(store, opened, library)
+    }
+
+    /// The same of an added model whose files stand elsewhere still.
+    pub(crate) fn of_files(
+        store: &ModelStore,
+        added: &AddedModel,
+        model: PathBuf,
+        tokenizer: &Path,
+    ) -> Result<Self, EmbedError> {
+        Self::of_opened(store, Opened::of_added(added, model, tokenizer)?, None)
+    }
+
+    /// The same on the built-in engine alone.
+    pub(crate) fn built_in_of(
+        added: &AddedModel,
+        model: PathBuf,
+        tokenizer: &Path,
+    ) -> Result<Self, EmbedError> {
+        let reason = "the built-in engine was asked for".to_owned();
+        Opened::of_added(added, model, tokenizer)?.on_built_in(Vec::new(), reason)
+    }
+
+    fn of_opened(
+        store: &ModelStore,
+        opened: Opened,
+        library: Option<&Path>,
+    ) -> Result<Self, EmbedError> {
         let installed = store.library();
         let here = installed.as_deref().ok();
         let mut refused = Vec::new();
@@ -148,7 +183,11 @@ impl EmbedderFactory {
                     continue;
                 }
             };
-            let model = OnnxModel::new(loaded.environment.clone(), opened.model.clone());
+            let model = OnnxModel::new(
+                loaded.environment.clone(),
+                opened.model.clone(),
+                opened.reading.clone(),
+            );
             match model.session() {
                 Ok(session) => {
                     let model = (model, session);
@@ -182,7 +221,7 @@ impl EmbedderFactory {
         let shared = &self.shared;
         let tokenizer = Arc::clone(&shared.tokenizer);
         let space = shared.space.clone();
-        let prompts = shared.prompts.clone();
+        let (prompts, reading) = (shared.prompts.clone(), shared.reading.clone());
         match &shared.engine {
             Engine::OnnxRuntime(model) => {
                 let first = shared
@@ -195,13 +234,13 @@ impl EmbedderFactory {
                     None => model.session()?,
                 };
                 Ok(Box::new(ModelEmbedder::new(
-                    session, tokenizer, space, prompts,
+                    session, tokenizer, space, prompts, reading,
                 )))
             }
             Engine::BuiltIn(model) => {
                 let session = model.session();
                 Ok(Box::new(ModelEmbedder::new(
-                    session, tokenizer, space, prompts,
+                    session, tokenizer, space, prompts, reading,
                 )))
             }
         }
@@ -232,6 +271,7 @@ impl EmbedderFactory {
 struct Opened {
     space: EmbeddingSpace,
     prompts: Prompts,
+    reading: Reading,
     is_golden: bool,
     model: PathBuf,
     tokenizer: Arc<TextTokenizer>,
@@ -260,23 +300,21 @@ impl Opened {
         Ok(Self {
             space: variant.space(),
             prompts: Prompts::default(),
+            reading: Reading::default(),
             is_golden: true,
             model,
             tokenizer: tokenizer(installed.tokenizer(), manifest.model.token_limit)?,
         })
     }
 
-    fn of_added(store: &ModelStore, added: &AddedModel) -> Result<Self, EmbedError> {
-        let files = store.files_of(added);
-        let (model, json) = files.map_err(|error| EmbedError::Unavailable {
-            message: error.to_string(),
-        })?;
+    fn of_added(added: &AddedModel, model: PathBuf, json: &Path) -> Result<Self, EmbedError> {
         Ok(Self {
             space: added.space(),
             prompts: added.prompts.clone(),
+            reading: added.reading.clone(),
             is_golden: false,
             model,
-            tokenizer: tokenizer(&json, added.token_limit)?,
+            tokenizer: tokenizer(json, added.token_limit)?,
         })
     }
 
@@ -313,7 +351,7 @@ impl Opened {
         refused: Vec<RefusedLibrary>,
         reason: String,
     ) -> Result<EmbedderFactory, EmbedError> {
-        let model = BuiltInModel::load(&self.model)?;
+        let model = BuiltInModel::load(&self.model, &self.reading)?;
         let mut report = self.report(EngineKind::BuiltIn, refused);
         report.why_not_onnx_runtime = Some(reason);
         Ok(self.finish(Engine::BuiltIn(model), report, None))
@@ -328,6 +366,7 @@ impl Opened {
         let shared = Shared {
             space: self.space,
             prompts: self.prompts,
+            reading: self.reading,
             is_golden: self.is_golden,
             tokenizer: self.tokenizer,
             engine,
@@ -338,6 +377,24 @@ impl Opened {
             shared: Arc::new(shared),
         }
     }
+}
+
+/// A session of a graph on the best engine of this machine.
+pub(crate) fn open_graph(
+    store: &ModelStore,
+    graph: &Path,
+    reading: &Reading,
+) -> Result<Box<dyn Inference>, EmbedError> {
+    let installed = store.library();
+    for (_, path) in candidates(None, env::ort_dylib_path(), installed.as_deref().ok()) {
+        if let Ok(loaded) = library::load(&path) {
+            let environment = loaded.environment.clone();
+            let model = OnnxModel::new(environment, graph.to_owned(), reading.clone());
+            return Ok(Box::new(model.session()?));
+        }
+    }
+    let model = BuiltInModel::load(graph, reading)?;
+    Ok(Box::new(model.session()))
 }
 
 fn tokenizer(path: &Path, token_limit: usize) -> Result<Arc<TextTokenizer>, EmbedError> {

@@ -3,13 +3,15 @@
 //!
 //! Only data is read: `pytorch_model.bin` is a pickle, which can run programs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use reprise_files::Folder;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::architecture::{Architecture, Pooling};
+use crate::architecture::{Architecture, MODEL_FILE, Pooling, Sizes, WIDTHS};
+use crate::engine::Reading;
+use crate::onnx;
 use crate::tokenizer::TextTokenizer;
 
 const WEIGHTS: &str = "model.safetensors";
@@ -30,10 +32,19 @@ pub struct Prompts {
     pub passage: String,
 }
 
+/// What a folder has of a model.
+pub(crate) enum Form {
+    /// The weights of a known family, of which a graph is written.
+    Weights(Architecture, Vec<u8>),
+    /// A graph of others, used as it is.
+    Graph(Reading, Vec<u8>),
+}
+
 /// A folder that was read and agrees with itself.
 pub(crate) struct ModelFolder {
-    pub(crate) architecture: Architecture,
-    pub(crate) weights: Vec<u8>,
+    pub(crate) form: Form,
+    /// Numbers of a vector,
+    pub(crate) width: usize,
     pub(crate) tokenizer: Vec<u8>,
     pub(crate) token_limit: usize,
     pub(crate) prompts: Prompts,
@@ -64,17 +75,26 @@ struct PromptConfig {
 
 impl ModelFolder {
     /// Reads a folder; an error is why it cannot be used, in one sentence.
-    pub(crate) fn read(path: &Path) -> Result<Self, String> {
+    pub(crate) fn read(path: &Path, width: Option<usize>) -> Result<Self, String> {
         let folder = Folder::open(path).map_err(|error| error.to_string())?;
         let pooling = pooling(&folder)?;
         let config = needed(&folder, "config.json", SETTINGS_BYTES_MAX)?;
-        let architecture = Architecture::parse(&config, pooling)?;
+        let weights = read_file(&folder, WEIGHTS, WEIGHTS_BYTES_MAX)?;
+        let graph = match weights {
+            Some(_) => None,
+            None => graph(&folder)?,
+        };
+        let sizes = match graph {
+            Some(_) => Sizes::parse(&config)?,
+            None => Architecture::parse(&config, pooling)?.sizes(),
+        };
+        let width = width_of(&folder, &config, sizes.width, width)?;
         let tokenizer = needed(&folder, "tokenizer.json", TOKENIZER_BYTES_MAX)?;
         let lengths: Option<Lengths> = settings(&folder, "sentence_bert_config.json")?;
         let token_limit = lengths
             .and_then(|lengths| lengths.max_seq_length)
             .unwrap_or(TOKENS)
-            .min(architecture.token_limit());
+            .min(sizes.token_limit);
         if token_limit < 3 {
             return Err(format!(
                 "its max_seq_length is {token_limit}, not 3 or more"
@@ -82,7 +102,7 @@ impl ModelFolder {
         }
         let read = TextTokenizer::from_bytes(&tokenizer, token_limit);
         let words = read.map_err(|error| error.to_string())?.ids_end();
-        let rows = architecture.vocabulary;
+        let rows = sizes.vocabulary;
         if words > rows || rows - words > SPARE_WORDS {
             return Err(format!(
                 "its tokenizer.json knows {words} tokens and its model {rows}: one is of another \
@@ -92,16 +112,47 @@ impl ModelFolder {
         let prompts = prompts(&folder)?;
         let license = read_file(&folder, "README.md", SETTINGS_BYTES_MAX)?;
         let license = license.and_then(|readme| license_of(&String::from_utf8_lossy(&readme)));
-        let Some(weights) = read_file(&folder, WEIGHTS, WEIGHTS_BYTES_MAX)? else {
-            return Err(no_weights(&folder));
+        let form = match (weights, graph) {
+            (Some(weights), _) => Form::Weights(Architecture::parse(&config, pooling)?, weights),
+            (None, Some((_, graph))) => Form::Graph(onnx::reading(&graph, pooling)?, graph),
+            (None, None) => return Err(no_weights(&folder)),
         };
         Ok(Self {
-            architecture,
-            weights,
+            form,
+            width,
             tokenizer,
             token_limit,
             prompts,
             license,
+        })
+    }
+}
+
+/// A judge of two texts, as a folder has it.
+pub(crate) struct JudgeFolder {
+    pub(crate) graph: PathBuf,
+    pub(crate) reading: Reading,
+    pub(crate) tokenizer: TextTokenizer,
+}
+
+impl JudgeFolder {
+    /// Reads a folder; an error is why it cannot be used, in one sentence.
+    pub(crate) fn read(path: &Path) -> Result<Self, String> {
+        let folder = Folder::open(path).map_err(|error| error.to_string())?;
+        let config = needed(&folder, "config.json", SETTINGS_BYTES_MAX)?;
+        let sizes = Sizes::parse(&config)?;
+        let (name, graph) = graph(&folder)?.ok_or_else(|| lacks(MODEL_FILE))?;
+        let reading = onnx::judging(&graph)?;
+        let json = needed(&folder, "tokenizer.json", TOKENIZER_BYTES_MAX)?;
+        let tokenizer = TextTokenizer::from_bytes(&json, sizes.token_limit.min(TOKENS));
+        let tokenizer = tokenizer.map_err(|error| error.to_string())?;
+        if tokenizer.ids_end() > sizes.vocabulary {
+            return Err("its tokenizer.json is of another model".to_owned());
+        }
+        Ok(Self {
+            graph: path.join(name),
+            reading,
+            tokenizer,
         })
     }
 }
@@ -133,6 +184,52 @@ fn pooling(folder: &Folder) -> Result<Pooling, String> {
         ["cls_token"] => Ok(Pooling::Cls),
         _ => Err("its pooling is neither the mean of all tokens nor the first token".to_owned()),
     }
+}
+
+/// The graph of others, where the folder has one: as transformers.js and Optimum place it.
+fn graph(folder: &Folder) -> Result<Option<(&'static str, Vec<u8>)>, String> {
+    for name in [MODEL_FILE, "onnx/model.onnx"] {
+        if let Some(graph) = read_file(folder, name, WEIGHTS_BYTES_MAX)? {
+            return Ok(Some((name, graph)));
+        }
+    }
+    Ok(None)
+}
+
+#[derive(Default, Deserialize)]
+struct Widths {
+    /// The first so many numbers are a vector by themselves (Matryoshka).
+    #[serde(default)]
+    matryoshka_dimensions: Vec<usize>,
+    /// What the model is meant to be cut to.
+    truncate_dim: Option<usize>,
+}
+
+/// How wide its vectors are to be: as wide as the model, or what its own files permit.
+fn width_of(
+    folder: &Folder,
+    config: &[u8],
+    whole: usize,
+    wanted: Option<usize>,
+) -> Result<usize, String> {
+    let of_model: Widths = serde_json::from_slice(config).unwrap_or_default();
+    let name = "config_sentence_transformers.json";
+    let of_sentences: Widths = settings(folder, name)?.unwrap_or_default();
+    let meant = of_sentences.truncate_dim.or(of_model.truncate_dim);
+    let mut known = vec![whole];
+    known.extend(meant);
+    known.extend(of_model.matryoshka_dimensions);
+    known.extend(of_sentences.matryoshka_dimensions);
+    let width = wanted.or(meant).unwrap_or(whole);
+    if !known.contains(&width) || width > whole || !WIDTHS.contains(&width) {
+        known.retain(|width| *width <= whole && WIDTHS.contains(width));
+        let known: Vec<String> = known.iter().map(usize::to_string).collect();
+        return Err(format!(
+            "its vectors cannot be cut to {width} numbers; its files name {}",
+            known.join(", ")
+        ));
+    }
+    Ok(width)
 }
 
 /// By the names that models give them.
@@ -171,8 +268,6 @@ fn no_weights(folder: &Folder) -> String {
         "its weights are in several files"
     } else if has("pytorch_model.bin") {
         "its pytorch_model.bin is a pickle, which is never read"
-    } else if has("model.onnx") || has("onnx/model.onnx") {
-        "an ONNX file of others is not read"
     } else {
         return lacks(WEIGHTS);
     };

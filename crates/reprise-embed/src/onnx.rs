@@ -7,11 +7,12 @@
 mod constants;
 mod encoder;
 mod graph;
-
+mod interface;
 mod protobuf;
 mod quantize;
 
 pub(crate) use constants::{Constant, Numbers, constants, outlined};
+pub(crate) use interface::{judging, reading};
 
 use crate::architecture::Architecture;
 use crate::safetensors::{Tensors, Weights, WeightsError};

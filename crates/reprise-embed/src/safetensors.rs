@@ -15,8 +15,8 @@ pub enum WeightsError {
     /// A tensor that the model needs is not there.
     #[error("the weights hold no tensor `{tensor}`; this is another model's file")]
     Missing { tensor: String },
-    /// Not 32-bit floats.
-    #[error("tensor `{tensor}` is of type {got}, not F32; use the original weights")]
+    /// Not floats.
+    #[error("tensor `{tensor}` is of type {got}, not F32, F16 or BF16; use the original weights")]
     Type { tensor: String, got: String },
     /// Not as large as the model's.
     #[error("tensor `{tensor}` has shape {got:?}, not {expected:?}; this is another model's file")]
@@ -34,7 +34,15 @@ pub(crate) trait Tensors {
 }
 
 /// What may stand before a name, where the encoder was part of a larger model.
-const PREFIXES: [&str; 3] = ["", "bert.", "roberta."];
+const PREFIXES: [&str; 4] = ["", "bert.", "roberta.", "mpnet."];
+/// What `MPNet` calls the parts of a layer's attention otherwise.
+const MPNETS: [(&str, &str); 5] = [
+    ("attention.self.query", "attention.attn.q"),
+    ("attention.self.key", "attention.attn.k"),
+    ("attention.self.value", "attention.attn.v"),
+    ("attention.output.dense", "attention.attn.o"),
+    ("attention.output.LayerNorm", "attention.LayerNorm"),
+];
 
 /// A parsed file that borrows its bytes.
 #[derive(Debug)]
@@ -50,19 +58,16 @@ impl<'a> Weights<'a> {
 }
 
 impl Tensors for Weights<'_> {
-    /// Of 32-bit floats alone.
     fn tensor(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, WeightsError> {
         let tensor = || name.to_owned();
-        let mut names = PREFIXES.iter().map(|prefix| format!("{prefix}{name}"));
-        let found = names.find_map(|name| self.0.tensor(&name).ok());
+        let other = MPNETS.iter().find(|(own, _)| name.contains(own));
+        let other = other.map(|(own, other)| name.replace(own, other));
+        let named = |name: &str| {
+            let mut names = PREFIXES.iter().map(|prefix| format!("{prefix}{name}"));
+            names.find_map(|name| self.0.tensor(&name).ok())
+        };
+        let found = named(name).or_else(|| named(other.as_deref()?));
         let found = found.ok_or_else(|| WeightsError::Missing { tensor: tensor() })?;
-        if found.dtype() != Dtype::F32 {
-            let got = format!("{:?}", found.dtype());
-            return Err(WeightsError::Type {
-                tensor: tensor(),
-                got,
-            });
-        }
         if found.shape() != shape {
             return Err(WeightsError::Shape {
                 tensor: tensor(),
@@ -70,12 +75,40 @@ impl Tensors for Weights<'_> {
                 expected: shape.to_vec(),
             });
         }
-        let (numbers, _) = found.data().as_chunks::<4>();
-        Ok(numbers
-            .iter()
-            .map(|four| f32::from_le_bytes(*four))
-            .collect())
+        let halves = || found.data().as_chunks::<2>().0.iter().copied();
+        Ok(match found.dtype() {
+            Dtype::F32 => {
+                let (numbers, _) = found.data().as_chunks::<4>();
+                numbers.iter().copied().map(f32::from_le_bytes).collect()
+            }
+            Dtype::F16 => halves().map(u16::from_le_bytes).map(of_half).collect(),
+            Dtype::BF16 => halves()
+                .map(u16::from_le_bytes)
+                .map(|upper| f32::from_bits(u32::from(upper) << 16))
+                .collect(),
+            dtype => {
+                return Err(WeightsError::Type {
+                    tensor: tensor(),
+                    got: format!("{dtype:?}"),
+                });
+            }
+        })
     }
+}
+
+/// The value of IEEE 754's binary16, which every f32 can hold.
+fn of_half(half: u16) -> f32 {
+    let (exponent, fraction) = (
+        i32::from(half >> 10 & 0x1f),
+        f32::from(half & 0x3ff) / 1024.0,
+    );
+    let size = match exponent {
+        0 => fraction * 2_f32.powi(-14),
+        31 if fraction == 0.0 => f32::INFINITY,
+        31 => f32::NAN,
+        _ => (1.0 + fraction) * 2_f32.powi(exponent - 15),
+    };
+    if half >> 15 == 1 { -size } else { size }
 }
 
 #[cfg(test)]
@@ -104,6 +137,32 @@ mod tests {
     }
 
     #[test]
+    fn halves_are_the_floats_that_they_stand_for() {
+        let cases = [
+            (0x0000, 0.0),
+            (0x8000, -0.0),
+            (0x3c00, 1.0),
+            (0xc000, -2.0),
+            (0x3555, 0.333_251_95),
+            (0x7bff, 65_504.0),
+            (0x0001, 2_f32.powi(-24)),
+            (0x03ff, 1023.0 * 2_f32.powi(-24)),
+            (0x7c00, f32::INFINITY),
+        ];
+        for (half, expected) in cases {
+            assert_eq!(of_half(half).to_bits(), expected.to_bits(), "{half:#06x}");
+        }
+        assert!(of_half(0x7e00).is_nan());
+        for (dtype, one) in [("F16", 0x3c00_u16), ("BF16", 0x3f80)] {
+            let header =
+                format!(r#"{{"a":{{"dtype":"{dtype}","shape":[2],"data_offsets":[0,4]}}}}"#);
+            let bytes = file(&header, &[one, one | 0x8000].map(u16::to_le_bytes).concat());
+            let weights = Weights::parse(&bytes).unwrap();
+            assert_eq!(weights.tensor("a", &[2]).unwrap(), [1.0, -1.0], "{dtype}");
+        }
+    }
+
+    #[test]
     fn every_cut_of_a_file_is_an_error_and_never_a_panic() {
         let bytes = file(GOOD, &[0; 8]);
         for length in 0..bytes.len() {
@@ -126,7 +185,9 @@ mod tests {
             WeightsError::Missing { .. }
         ));
         assert!(matches!(
-            error(r#"{"a":{"dtype":"F16","shape":[4],"data_offsets":[0,8]}}"#),
+            error(
+                r#"{"a":{"dtype":"I16","shape":[2],"data_offsets":[0,4]},"b":{"dtype":"I16","shape":[2],"data_offsets":[4,8]}}"#
+            ),
             WeightsError::Type { .. }
         ));
         assert!(matches!(

@@ -68,6 +68,20 @@ impl TextTokenizer {
         Ok(encoding.get_ids().to_vec())
     }
 
+    /// The ids of two texts as one, and of each whether it is the second's; the longer text is cut
+    /// first.
+    pub(crate) fn pair(&self, one: &str, other: &str) -> Result<(Vec<u32>, Vec<u32>), EmbedError> {
+        let seen = |text: &str| text[..text.floor_char_boundary(TEXT_BYTES_SEEN_MAX)].to_owned();
+        let encoding = self.tokenizer.encode((seen(one), seen(other)), true);
+        let encoding = encoding.map_err(|error| EmbedError::Engine {
+            message: format!("the tokeniser refused a text ({error})"),
+        })?;
+        Ok((
+            encoding.get_ids().to_vec(),
+            encoding.get_type_ids().to_vec(),
+        ))
+    }
+
     /// Tokens of the whole text, however long, without the two special ones.
     pub(crate) fn count(&self, text: &str) -> Result<usize, EmbedError> {
         let refused = |message: String| EmbedError::Engine {

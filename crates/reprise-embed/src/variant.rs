@@ -2,11 +2,11 @@
 //! all-MiniLM-L6-v2, whose files and hashes are in `models/models.toml`.
 
 use crate::provision::AddedModel;
-use reprise_types::EmbeddingSpace;
+use reprise_types::{EmbeddingSpace, REFERENCE_MODEL};
 use serde::{Deserialize, Serialize};
 
 /// The model that is built in.
-pub const MINILM: &str = "all-MiniLM-L6-v2";
+pub const MINILM: &str = REFERENCE_MODEL;
 
 /// In which arithmetic a model is written. Vectors of the two are never compared with each other.
 #[derive(
@@ -58,6 +58,7 @@ impl Variant {
 
 /// A model that may be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "there are a handful of these")]
 pub enum Model {
     /// all-MiniLM-L6-v2.
     BuiltIn(Variant),

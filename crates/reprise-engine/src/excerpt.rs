@@ -116,7 +116,7 @@ fn first_words(sentence: &str, fits: &dyn Fn(&str) -> bool) -> Option<String> {
 
 /// Byte ranges of the sentences: up to a full stop, question or exclamation mark before white
 /// space, to an ideographic one, or to the end of a line.
-fn sentences(text: &str) -> Vec<Range<usize>> {
+pub fn sentences(text: &str) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let (mut start, mut is_blank) = (0, true);
     let mut chars = text.char_indices().peekable();

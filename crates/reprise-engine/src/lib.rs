@@ -51,7 +51,7 @@ pub use context::{TokenCounter, context_block, context_candidates};
 pub use contradict::Contradiction;
 pub use engine::Engine;
 pub use error::EngineError;
-pub use excerpt::{excerpt, matches};
+pub use excerpt::{excerpt, matches, sentences};
 pub use forget::{ForgetSelector, Forgotten};
 pub use identifiers::{Shape, identifiers};
 pub use learning::ConsolidationJob;
@@ -66,5 +66,5 @@ pub use reprise_index::{
 pub use reprise_learn::{LearnError, LearnSettings, RECEIPTS_MAX};
 pub use retire::Retired;
 pub use snapshot::Snapshot;
-pub use stats::{EngineStats, OtherSpace, Space};
+pub use stats::{EngineStats, InLanguage, OtherSpace, Space};
 pub use write::{LinkEnd, NewLink, Overheard, RunTurn, RunWrite, WriteBatch, Written};

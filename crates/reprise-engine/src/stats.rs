@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use reprise_store::LogStats;
-use reprise_types::{EmbeddingSpace, MemoryFilter};
+use reprise_types::{EmbeddingSpace, MemoryFilter, REFERENCE_MODEL};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +11,9 @@ use crate::others::{Other, percent};
 use crate::prepare::name_of;
 use crate::recall::dialogue;
 use crate::snapshot::Snapshot;
+
+/// So many records in other languages are enough to propose a model for them.
+const FOREIGN_MIN: u32 = 10;
 
 /// A space whose vectors are on their way into another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +32,14 @@ pub struct Space {
     /// Numbers of each vector.
     pub width: u16,
     /// Records that have their vector in it; of the one in use, live ones.
+    pub records: u32,
+}
+
+/// Records in a language beside English.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InLanguage {
+    /// Of ISO 639.
+    pub language: String,
     pub records: u32,
 }
 
@@ -54,6 +65,13 @@ pub struct EngineStats {
     /// That of the model in use, then the others.
     #[serde(default)]
     pub spaces: Vec<Space>,
+    /// The languages beside English, most records first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub languages: Vec<InLanguage>,
+    /// A model that would find more by meaning, and how it comes into use: where most records are
+    /// not English and the model in use reads nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<String>,
     /// Distinct sessions.
     pub sessions: u32,
     /// Mean share of a live record's neighbours with whom it is in a dialogue, 0..1: how far
@@ -152,6 +170,17 @@ impl Engine {
 }
 
 impl Snapshot {
+    fn languages(&self) -> Vec<InLanguage> {
+        let found = self.index.languages().into_iter();
+        let found = found.map(|(language, records)| InLanguage {
+            language: language.code().to_owned(),
+            records: records as u32,
+        });
+        let mut languages: Vec<_> = found.collect();
+        languages.sort_by_key(|one| std::cmp::Reverse(one.records));
+        languages
+    }
+
     fn counted(&self, log: &LogStats) -> EngineStats {
         let index = &self.index;
         let docs = || (0..index.len() as u32).filter_map(|ordinal| index.doc(ordinal));
@@ -173,7 +202,10 @@ impl Snapshot {
         let own = self.space.iter().map(|own| Space::of(own, embedded));
         let others = self.others.iter();
         let others = others.map(|other| Space::of(&other.space, other.vectors.len()));
+        let languages = self.languages();
         EngineStats {
+            proposal: proposal(self.space.as_ref(), &languages, live),
+            languages,
             spaces: own.chain(others).collect(),
             live,
             forgotten,
@@ -196,5 +228,50 @@ impl Snapshot {
             compaction_due: false,
             index_bytes: index.memory_bytes() + self.others.memory_bytes(),
         }
+    }
+}
+
+/// What is proposed where most of `live` records are in other languages than English.
+fn proposal(space: Option<&EmbeddingSpace>, languages: &[InLanguage], live: u32) -> Option<String> {
+    let foreign: u32 = languages.iter().map(|one| one.records).sum();
+    let reads_english_alone = space.is_some_and(|space| space.model == REFERENCE_MODEL);
+    let most = foreign >= FOREIGN_MIN && foreign > live / 2;
+    (reads_english_alone && most).then(|| {
+        format!(
+            "{foreign} of {live} records are not English, and `{REFERENCE_MODEL}` finds nothing else \
+             by meaning; `reprise models add multilingual-e5-small`, then `reprise models use \
+             multilingual-e5-small`, has a model that does"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_proposed_where_most_is_not_english_and_the_one_in_use_reads_nothing_else() {
+        let space = |model: &str| EmbeddingSpace {
+            model: model.to_owned(),
+            version: "1".to_owned(),
+            dimensions: 384,
+        };
+        let of = |records: &[u32]| -> Vec<InLanguage> {
+            let all = records.iter().map(|records| InLanguage {
+                language: "ru".to_owned(),
+                records: *records,
+            });
+            all.collect()
+        };
+        let reference = space(REFERENCE_MODEL);
+        let said = proposal(Some(&reference), &of(&[20, 12]), 40).unwrap();
+        assert!(
+            said.contains("32 of 40") && said.contains("models use"),
+            "{said}"
+        );
+        assert_eq!(proposal(Some(&reference), &of(&[20]), 40), None);
+        assert_eq!(proposal(Some(&reference), &of(&[9]), 9), None);
+        assert_eq!(proposal(Some(&space("other")), &of(&[40]), 40), None);
+        assert_eq!(proposal(None, &of(&[40]), 40), None);
     }
 }

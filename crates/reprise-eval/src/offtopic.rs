@@ -70,7 +70,8 @@ pub fn off_topic(
             });
             if let Some(vectors) = &mut vectors {
                 let records = corpus.records.iter().map(|record| record.text.as_str());
-                vectors.add(records.chain(subjects.all()))?;
+                vectors.add(records)?;
+                vectors.add_questions(subjects.all())?;
             }
             let store = Store::fill(tools, number, corpus, vectors.as_ref())?;
             number += 1;

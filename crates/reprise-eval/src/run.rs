@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use reprise_engine::Ablation;
+use reprise_engine::{Ablation, judged};
 use reprise_types::{EmbeddingSpace, Recall};
 
 use crate::baselines::{self, Bm25};
@@ -13,9 +13,11 @@ use crate::error::Result;
 use crate::marks::Gold;
 use crate::marks::Marks;
 use crate::report::{Latency, Report, Summary, SystemReport};
-use crate::store::{Store, Subjects, Tools, ids_of};
+use crate::store::{Judge, Store, Subjects, Tools, ids_of};
 use crate::vectors::Vectors;
 
+/// Results that a second judge reads, as in a recall.
+const JUDGED: usize = 20;
 /// Results per question used for calibration.
 const CALIBRATED: usize = 10;
 
@@ -81,12 +83,19 @@ pub fn evaluate(
             let records = corpus.records.iter().map(|record| record.text.as_str());
             let asked = corpus.questions.iter().map(|q| q.text.as_str());
             let about = asked.clone().map(|text| subjects.get(text));
-            vectors.add(records.chain(asked).chain(about))?;
+            vectors.add(records)?;
+            vectors.add_questions(asked.chain(about))?;
         }
         let store = Store::fill(tools, place, corpus, vectors.as_ref())?;
         tally.kept += store.kept;
         tally.refused += store.refused;
-        tally.ask(&store, corpus, options.top_k, &subjects, &ablations);
+        let asked = Asked {
+            top_k: options.top_k,
+            subjects: &subjects,
+            ablations: &ablations,
+            judge: tools.judge,
+        };
+        tally.ask(&store, corpus, &asked)?;
         store.discard()?;
     }
     let space = vectors.as_ref().and_then(Vectors::space);
@@ -98,6 +107,8 @@ pub fn evaluate(
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum System {
     Reprise,
+    /// Reprise, its first results judged a second time.
+    Judged,
     /// Reprise with the ablation of this index.
     Without(usize),
     Cosine,
@@ -109,6 +120,7 @@ impl System {
     fn name(self, ablations: &[String]) -> String {
         match self {
             Self::Reprise => "reprise".to_owned(),
+            Self::Judged => "  with the reranker".to_owned(),
             Self::Without(number) => {
                 let names = ablations.get(number).map_or("", String::as_str);
                 format!("  without {names}")
@@ -127,6 +139,14 @@ struct Marked {
     session: Marks,
 }
 
+/// How every question is asked.
+struct Asked<'a> {
+    top_k: usize,
+    subjects: &'a Subjects<'a>,
+    ablations: &'a [(String, Ablation)],
+    judge: Option<&'a Judge<'a>>,
+}
+
 /// Running totals.
 #[derive(Default)]
 struct Tally {
@@ -140,14 +160,13 @@ struct Tally {
 }
 
 impl Tally {
-    fn ask(
-        &mut self,
-        store: &Store<'_>,
-        corpus: &Corpus,
-        top_k: usize,
-        subjects: &Subjects<'_>,
-        ablations: &[(String, Ablation)],
-    ) {
+    fn ask(&mut self, store: &Store<'_>, corpus: &Corpus, asked: &Asked<'_>) -> Result<()> {
+        let &Asked {
+            top_k,
+            subjects,
+            ablations,
+            judge,
+        } = asked;
         let ids: Vec<&str> = corpus.records.iter().filter_map(external_id).collect();
         let vector = |text: &str| store.vector(text);
         let known: Vec<Option<&[f32]>> = corpus.records.iter().map(|r| vector(&r.text)).collect();
@@ -160,6 +179,14 @@ impl Tally {
             self.recall_ms.push(began.elapsed().as_secs_f64() * 1e3);
             self.score(question, &recall);
             self.mark(System::Reprise, corpus, question, &ids_of(&recall));
+            if let Some(judge) = judge {
+                let mut recall = store.recall(text, about, top_k.max(JUDGED), &Ablation::default());
+                let first = recall.results.iter().take(JUDGED);
+                let texts: Vec<String> = first.map(|found| found.record.text.clone()).collect();
+                let judgements = judge(text, &texts)?;
+                judged(&mut recall, &judgements, top_k);
+                self.mark(System::Judged, corpus, question, &ids_of(&recall));
+            }
             for (number, (_, ablation)) in ablations.iter().enumerate() {
                 let recall = store.recall(text, about, top_k, ablation);
                 self.mark(System::Without(number), corpus, question, &ids_of(&recall));
@@ -173,13 +200,14 @@ impl Tally {
                 self.mark(system, corpus, question, &found);
             };
             baseline(System::Bm25, &by_words);
-            if let Some(vector) = vector(text) {
+            if let Some(vector) = store.question_vector(text) {
                 let by_meaning = baselines::cosine(vector, &known);
                 baseline(System::Cosine, &by_meaning);
                 let merged = baselines::merge([&by_meaning, &by_words]);
                 baseline(System::Merged, &merged);
             }
         }
+        Ok(())
     }
 
     /// Adds one answer to calibration and abstention.

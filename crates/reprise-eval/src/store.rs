@@ -8,7 +8,8 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use reprise_engine::{Ablation, Engine, EngineError, Snapshot, subject};
 use reprise_types::{
-    Embedding, ExternalId, NewRecord, Recall, RecallId, RecallRequest, Unlearned, WriteOutcome,
+    EmbedError, Embedding, ExternalId, NewRecord, Recall, RecallId, RecallRequest, Unlearned,
+    WriteOutcome,
 };
 
 use crate::dataset::{Corpus, Question};
@@ -25,9 +26,14 @@ pub struct Tools<'a> {
     pub open_engine: &'a OpenEngine,
     /// The model; without it the search is by words alone.
     pub open_embedder: Option<&'a OpenEmbedder<'a>>,
+    /// Judges the first results a second time, as one system more.
+    pub judge: Option<&'a Judge<'a>>,
     /// An empty folder for the stores.
     pub folder: &'a Path,
 }
+
+/// The probability, 0..1, that each text answers a question.
+pub type Judge<'a> = dyn Fn(&str, &[String]) -> std::result::Result<Vec<f32>, EmbedError> + 'a;
 
 impl std::fmt::Debug for Tools<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -121,7 +127,7 @@ impl<'a> Store<'a> {
             ..RecallRequest::new(text)
         };
         let space = self.vectors.and_then(Vectors::space);
-        let vector = self.vectors.and_then(|vectors| vectors.of(about));
+        let vector = self.question_vector(about);
         let query = space.as_ref().zip(vector);
         let id = RecallId::from_u128(0);
         self.snapshot
@@ -131,6 +137,11 @@ impl<'a> Store<'a> {
     /// The vector of a text that was embedded for this run.
     pub(crate) fn vector(&self, text: &str) -> Option<&'a [f32]> {
         self.vectors.and_then(|vectors| vectors.of(text))
+    }
+
+    /// The same of a question.
+    pub(crate) fn question_vector(&self, text: &str) -> Option<&'a [f32]> {
+        self.vectors.and_then(|vectors| vectors.of_question(text))
     }
 
     pub(crate) fn discard(self) -> Result<()> {

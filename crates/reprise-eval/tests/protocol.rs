@@ -39,6 +39,7 @@ fn tools(model: bool, folder: &Path) -> Tools<'_> {
     Tools {
         open_engine: &open_engine,
         open_embedder: model.then_some(&open_embedder),
+        judge: None,
         folder,
     }
 }
@@ -376,4 +377,39 @@ fn fixed_answers_score_as_the_reference_script_has_it() {
     }
     let mrr = mean(&turns, &|m| m.reciprocal_rank.unwrap());
     assert!((mrr - 50.0).abs() < 0.01, "{mrr}");
+}
+
+#[test]
+fn a_second_judge_is_a_row_of_its_own() {
+    let set = |judge: Option<&reprise_eval::Judge<'_>>| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/jsonl");
+        let set = read(Format::Jsonl, &path, record).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let tools = Tools {
+            judge,
+            ..tools(true, folder.path())
+        };
+        let options = Options {
+            top_k: 20,
+            without: Vec::new(),
+        };
+        evaluate(&set, &options, &tools, &mut |_| {}).unwrap()
+    };
+    let row = |report: &Report| {
+        let mut rows = report.systems.iter();
+        rows.find(|row| row.name.contains("reranker"))
+            .map(|row| row.turn.clone())
+    };
+    assert!(row(&set(None)).is_none());
+    // Whoever says the same of all changes nothing.
+    let indifferent = set(Some(&|_, texts| Ok(vec![0.5; texts.len()])));
+    assert_eq!(
+        row(&indifferent).as_ref(),
+        Some(&indifferent.systems[0].turn)
+    );
+    let backwards = set(Some(&|_, texts| {
+        let all = texts.len() as f32;
+        Ok((0..texts.len()).map(|place| place as f32 / all).collect())
+    }));
+    assert!(row(&backwards).unwrap().mrr < backwards.systems[0].turn.mrr);
 }

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::{DIMENSIONS_MAX, UNIT_NORM_TOLERANCE};
 
+/// The model to whose cosines ranking was fitted; those of others are brought to its scale.
+pub const REFERENCE_MODEL: &str = "all-MiniLM-L6-v2";
+
 /// The coordinate system of a vector. Vectors of different spaces are never compared (C16).
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,

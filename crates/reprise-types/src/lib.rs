@@ -37,7 +37,9 @@ pub use annotation::{Annotation, Link, Related, Seen, normal_tag, normal_tags};
 pub use calendar::{Calendar, Span, TimeError, Zone};
 pub use context::{ContextBlock, TokensBy};
 pub use cow::{CHUNKED, Chunked, CowVec, Fetch};
-pub use embedding::{Embedding, EmbeddingSpace, VectorError, check_unit_vector, dot, normalize};
+pub use embedding::{
+    Embedding, EmbeddingSpace, REFERENCE_MODEL, VectorError, check_unit_vector, dot, normalize,
+};
 pub use entropy::{secret, splitmix, system_entropy};
 pub use error::{EmbedError, ErrorKind, HelperError, MemoryError};
 pub use filter::MemoryFilter;

@@ -88,7 +88,7 @@ pub trait Reranker: Send + Sync {
     async fn rerank(&self, query: &str, texts: &[String]) -> Result<Vec<f32>, HelperError>;
 }
 
-/// Text to unit vector (M73). Synchronous, one text a call: batches change int8 vectors.
+/// Text to unit vector (M73). Synchronous; one text a call where batches change int8 vectors.
 pub trait Embedder: Send {
     /// The space of every vector this embedder makes.
     fn space(&self) -> &EmbeddingSpace;
@@ -107,6 +107,16 @@ pub trait Embedder: Send {
     /// Whether it does: the vector of a question is not that of the same words kept.
     fn tells_questions(&self) -> bool {
         false
+    }
+
+    /// Most texts that are better embedded together: more than one where each call is a request.
+    fn batch_max(&self) -> usize {
+        1
+    }
+
+    /// As [`Self::embed`] of each, in their order.
+    fn embed_all(&mut self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        texts.iter().map(|text| self.embed(text)).collect()
     }
 }
 

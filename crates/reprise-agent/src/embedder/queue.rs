@@ -177,6 +177,19 @@ impl Queue {
         }
     }
 
+    /// Up to `most` further documents that wait.
+    pub(super) fn more_documents(&self, most: usize) -> Vec<Job> {
+        let mut inner = self.lock();
+        let mut jobs = Vec::new();
+        while jobs.len() < most
+            && inner.queries.is_empty()
+            && let Some((job, _)) = inner.take()
+        {
+            jobs.push(job);
+        }
+        jobs
+    }
+
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.wake.notify_all();

@@ -97,20 +97,28 @@ fn run(part: Part, shared: &Shared) {
             }
             Next::End => return,
         };
+        let mut jobs = vec![job];
+        let room = embedder.as_ref().map_or(1, |embedder| embedder.batch_max());
+        if !is_query && room > 1 {
+            jobs.extend(shared.queue.more_documents(room - 1));
+        }
         let began = Instant::now();
-        let result = embed(shared, &mut embedder, &job.text, is_query);
+        let texts: Vec<&str> = jobs.iter().map(|job| &*job.text).collect();
+        let results = embed(shared, &mut embedder, &texts, is_query);
         let took = began.elapsed().as_micros() as u64;
-        shared.queue.count(|stats| {
-            let counter = match &result {
-                Ok(_) if is_query => &mut stats.queries,
-                Ok(_) => &mut stats.documents,
-                Err(_) => &mut stats.failed,
-            };
-            *counter += 1;
-            stats.embed_us += took;
-        });
-        // The caller may have gone meanwhile.
-        let _left = job.reply.send(result).is_err();
+        for (job, result) in jobs.into_iter().zip(results) {
+            shared.queue.count(|stats| {
+                let counter = match &result {
+                    Ok(_) if is_query => &mut stats.queries,
+                    Ok(_) => &mut stats.documents,
+                    Err(_) => &mut stats.failed,
+                };
+                *counter += 1;
+            });
+            // The caller may have gone meanwhile.
+            let _left = job.reply.send(result).is_err();
+        }
+        shared.queue.count(|stats| stats.embed_us += took);
     }
 }
 
@@ -141,29 +149,46 @@ fn open(shared: &Shared) -> Result<Box<dyn Embedder>, EmbedError> {
     opened
 }
 
-/// An embedder that failed or panicked is reopened for the next text.
+/// The vectors of texts. Where several together fail for one of them, each is tried alone.
 fn embed(
     shared: &Shared,
     slot: &mut Option<Box<dyn Embedder>>,
-    text: &str,
+    texts: &[&str],
     is_query: bool,
-) -> Result<Embedding, PoolError> {
+) -> Vec<Result<Embedding, PoolError>> {
+    match embed_together(shared, slot, texts, is_query) {
+        Ok(vectors) => vectors.into_iter().map(Ok).collect(),
+        Err(PoolError::Failed(_)) if texts.len() > 1 => {
+            let alone = texts
+                .iter()
+                .flat_map(|text| embed(shared, slot, &[text], is_query));
+            alone.collect()
+        }
+        Err(error) => vec![Err(error); texts.len()],
+    }
+}
+
+/// An embedder that failed or panicked is reopened for the next text.
+fn embed_together(
+    shared: &Shared,
+    slot: &mut Option<Box<dyn Embedder>>,
+    texts: &[&str],
+    is_query: bool,
+) -> Result<Vec<Embedding>, PoolError> {
     let mut embedder = match slot.take() {
         Some(embedder) => embedder,
         None => open(shared).map_err(PoolError::Unavailable)?,
     };
-    let outcome = catch_unwind(AssertUnwindSafe(|| {
-        if is_query {
-            embedder.embed_query(text)
-        } else {
-            embedder.embed(text)
-        }
+    let outcome = catch_unwind(AssertUnwindSafe(|| match texts {
+        [text] if is_query => Ok(vec![embedder.embed_query(text)?]),
+        [text] => Ok(vec![embedder.embed(text)?]),
+        texts => embedder.embed_all(texts),
     }));
     if !matches!(outcome, Ok(Ok(_))) {
         closed(shared);
     }
-    let vector = match outcome {
-        Ok(Ok(vector)) => vector,
+    let vectors = match outcome {
+        Ok(Ok(vectors)) => vectors,
         Ok(Err(error @ EmbedError::Unavailable { .. })) => {
             return Err(PoolError::Unavailable(error));
         }
@@ -176,12 +201,18 @@ fn embed(
     };
     let space = embedder.space().clone();
     *slot = Some(embedder);
-    check_unit_vector(&vector, usize::from(space.dimensions)).map_err(|error| {
-        PoolError::Failed(EmbedError::BadOutput {
-            message: error.to_string(),
-        })
-    })?;
-    Ok(Embedding { space, vector })
+    let bad = |message: String| PoolError::Failed(EmbedError::BadOutput { message });
+    if vectors.len() != texts.len() {
+        let (got, expected) = (vectors.len(), texts.len());
+        return Err(bad(format!("{got} vectors for {expected} texts")));
+    }
+    let checked = vectors.into_iter().map(|vector| {
+        let checked = check_unit_vector(&vector, usize::from(space.dimensions));
+        checked.map_err(|error| bad(error.to_string()))?;
+        let space = space.clone();
+        Ok(Embedding { space, vector })
+    });
+    checked.collect()
 }
 
 /// Counts an embedder as closed.

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use reprise_types::EmbedError;
 use rten::{Model, ModelOptions, NodeId, RunOptions, ThreadPool};
-use rten_tensor::NdTensor;
 use rten_tensor::prelude::*;
+use rten_tensor::{NdTensor, Tensor};
 
-use super::{INPUT_IDS, INPUT_MASK, Inference, OUTPUT, guarded};
+use super::{INPUT_IDS, INPUT_MASK, INPUT_TYPES, Inference, Reading, guarded};
 
 /// A model in memory, cheap to clone.
 #[derive(Clone)]
@@ -19,11 +19,12 @@ pub(crate) struct BuiltInModel {
     model: Arc<Model>,
     input_ids: NodeId,
     input_mask: NodeId,
+    input_types: Option<NodeId>,
     output: NodeId,
 }
 
 impl BuiltInModel {
-    pub(crate) fn load(path: &Path) -> Result<Self, EmbedError> {
+    pub(crate) fn load(path: &Path, reading: &Reading) -> Result<Self, EmbedError> {
         let unusable = |message: String| EmbedError::Unavailable {
             message: format!(
                 "the model file {} is not usable ({message})",
@@ -44,7 +45,8 @@ impl BuiltInModel {
         Ok(Self {
             input_ids: node(INPUT_IDS)?,
             input_mask: node(INPUT_MASK)?,
-            output: node(OUTPUT)?,
+            input_types: reading.has_types.then(|| node(INPUT_TYPES)).transpose()?,
+            output: node(&reading.output)?,
             model: Arc::new(model),
         })
     }
@@ -65,7 +67,7 @@ pub(crate) struct BuiltInSession {
 }
 
 impl Inference for BuiltInSession {
-    fn run(&mut self, ids: &[u32]) -> Result<Vec<f32>, EmbedError> {
+    fn run(&mut self, ids: &[u32], types: &[u32]) -> Result<Vec<f32>, EmbedError> {
         let failed = |message: String| EmbedError::Engine { message };
         let shape = [1, ids.len()];
         // rten computes with 32-bit integers where ONNX says 64; every id fits.
@@ -74,10 +76,18 @@ impl Inference for BuiltInSession {
         let mask = NdTensor::from_data(shape, vec![1_i32; ids.len()]);
         let mut options = RunOptions::default();
         options.thread_pool = Some(Arc::clone(&self.threads));
-        let inputs = vec![
+        let mut types: Vec<i32> = types.iter().map(|of| of.cast_signed()).collect();
+        types.resize(ids.len(), 0);
+        let types = NdTensor::from_data(shape, types);
+        let mut inputs = vec![
             (self.model.input_ids, tokens.view().into()),
             (self.model.input_mask, mask.view().into()),
         ];
+        inputs.extend(
+            self.model
+                .input_types
+                .map(|node| (node, types.view().into())),
+        );
         let mut outputs = self
             .model
             .model
@@ -86,9 +96,9 @@ impl Inference for BuiltInSession {
         let output = outputs
             .pop()
             .ok_or_else(|| failed("it gave no output".to_owned()))?;
-        let output: NdTensor<f32, 2> = output
+        let output: Tensor<f32> = output
             .try_into()
-            .map_err(|_| failed("its output is not a matrix of floats".to_owned()))?;
+            .map_err(|_| failed("its output is not one of floats".to_owned()))?;
         Ok(output.into_data())
     }
 }

@@ -11,7 +11,7 @@ use ort::value::TensorRef;
 use reprise_types::EmbedError;
 
 use super::weights::SharedWeights;
-use super::{INPUT_IDS, INPUT_MASK, Inference, OUTPUT, guarded};
+use super::{INPUT_IDS, INPUT_MASK, INPUT_TYPES, Inference, Reading, guarded};
 
 /// It fires on quantised BERT graphs and costs more than it saves (40 us against
 /// 14 a layer), so it stays off for every library version to come.
@@ -21,20 +21,23 @@ const DISABLED_OPTIMIZERS: &str = "SkipLayerNormFusion";
 pub(crate) struct OnnxModel {
     environment: Environment,
     path: PathBuf,
+    reading: Reading,
     weights: Mutex<Weak<SharedWeights>>,
 }
 
 /// One single-threaded session, 0.1 s to make.
 pub(crate) struct OnnxSession {
     session: Session,
+    reading: Reading,
     _weights: Option<Arc<SharedWeights>>,
 }
 
 impl OnnxModel {
-    pub(crate) fn new(environment: Environment, path: PathBuf) -> Self {
+    pub(crate) fn new(environment: Environment, path: PathBuf, reading: Reading) -> Self {
         Self {
             environment,
             path,
+            reading,
             weights: Mutex::default(),
         }
     }
@@ -56,12 +59,13 @@ impl OnnxModel {
         let has_output = session
             .outputs()
             .iter()
-            .any(|output| output.name() == OUTPUT);
+            .any(|output| output.name() == self.reading.output);
         if !has_input(INPUT_IDS) || !has_input(INPUT_MASK) || !has_output {
             return Err(unusable("it is another kind of model".to_owned()));
         }
         Ok(OnnxSession {
             session,
+            reading: self.reading.clone(),
             _weights: weights,
         })
     }
@@ -73,9 +77,10 @@ impl OnnxModel {
         held.strong_count()
     }
 
-    /// The shared tensors; none where ONNX Runtime rewrites them for this processor.
+    /// The shared tensors; none where ONNX Runtime rewrites them for this processor, or somebody
+    /// else has laid them out.
     fn weights(&self) -> Result<Option<Arc<SharedWeights>>, String> {
-        if may_saturate() {
+        if may_saturate() || self.reading.is_foreign {
             return Ok(None);
         }
         let mut held = self.weights.lock().unwrap_or_else(PoisonError::into_inner);
@@ -131,7 +136,7 @@ pub fn may_saturate() -> bool {
 }
 
 impl Inference for OnnxSession {
-    fn run(&mut self, ids: &[u32]) -> Result<Vec<f32>, EmbedError> {
+    fn run(&mut self, ids: &[u32], types: &[u32]) -> Result<Vec<f32>, EmbedError> {
         let failed = |error: ort::Error| EmbedError::Engine {
             message: error.to_string(),
         };
@@ -140,13 +145,19 @@ impl Inference for OnnxSession {
         let shape = [1, ids.len()];
         let tokens = TensorRef::from_array_view((shape, &*tokens)).map_err(failed)?;
         let mask = TensorRef::from_array_view((shape, &*mask)).map_err(failed)?;
-        let outputs = self
-            .session
-            .run(ort::inputs![INPUT_IDS => tokens, INPUT_MASK => mask])
-            .map_err(failed)?;
-        let output = outputs.get(OUTPUT).ok_or_else(|| EmbedError::Engine {
-            message: "it gave no output".to_owned(),
-        })?;
+        let mut types: Vec<i64> = types.iter().map(|of| i64::from(*of)).collect();
+        types.resize(ids.len(), 0);
+        let mut inputs = ort::inputs![INPUT_IDS => tokens, INPUT_MASK => mask];
+        if self.reading.has_types {
+            let types = TensorRef::from_array_view((shape, &*types)).map_err(failed)?;
+            inputs.push((INPUT_TYPES.into(), types.into()));
+        }
+        let outputs = self.session.run(inputs).map_err(failed)?;
+        let output = outputs
+            .get(&*self.reading.output)
+            .ok_or_else(|| EmbedError::Engine {
+                message: "it gave no output".to_owned(),
+            })?;
         let (_shape, numbers) = output.try_extract_tensor::<f32>().map_err(failed)?;
         Ok(numbers.to_vec())
     }

@@ -6,13 +6,13 @@ use super::graph::{F32, I8};
 use super::protobuf::{Field, Message, fields};
 
 /// `ModelProto.graph` and `GraphProto.initializer`.
-const GRAPH: u64 = 7;
-const INITIALIZER: u64 = 5;
+pub(super) const GRAPH: u64 = 7;
+pub(super) const INITIALIZER: u64 = 5;
 /// `TensorProto.raw_data`, `external_data` and `data_location`, and the latter for a file.
 const RAW_DATA: u64 = 9;
 const EXTERNAL_DATA: u64 = 13;
-const DATA_LOCATION: u64 = 14;
-const EXTERNAL: u64 = 1;
+pub(super) const DATA_LOCATION: u64 = 14;
+pub(super) const EXTERNAL: u64 = 1;
 
 /// The numbers of a constant.
 #[derive(Debug, Clone, PartialEq)]

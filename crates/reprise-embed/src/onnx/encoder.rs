@@ -27,7 +27,10 @@ pub(super) fn write(
         variant,
     };
     let embedded = writer.embeddings()?;
-    let mask = writer.mask();
+    let mut mask = writer.mask();
+    if architecture.distances > 0 {
+        mask.scores = writer.with_distances(&mask.scores)?;
+    }
     let mut hidden = writer.layer_norm(&embedded, "embeddings.LayerNorm")?;
     for layer in 0..architecture.layers {
         hidden = writer.layer(&hidden, &mask.scores, layer)?;
@@ -74,7 +77,10 @@ impl Writer<'_> {
         };
         let words = table("word", vocabulary)?;
         let mut positions = table("position", rows)?.split_off(first_position * width);
-        let token_types = table("token_type", token_types)?;
+        let token_types = match token_types {
+            0 => vec![0.0; width],
+            rows => table("token_type", rows)?,
+        };
         for row in positions.chunks_exact_mut(width) {
             for (position, token_type) in row.iter_mut().zip(&token_types) {
                 *position += token_type;
@@ -124,6 +130,43 @@ impl Writer<'_> {
         graph.constant_i64("split", &[0, 0, heads, head]);
         graph.constant_i64("merge", &[0, 0, whole]);
         Mask { floats, scores }
+    }
+
+    /// The mask's scores with what each head makes of two tokens' distance, the same in every
+    /// layer: `[batch, heads, seq, seq]`.
+    fn with_distances(&mut self, scores: &str) -> Result<String, WeightsError> {
+        let &Architecture {
+            distances: buckets,
+            heads,
+            ..
+        } = self.architecture;
+        let name = "encoder.relative_attention_bias.weight";
+        let table = self.weights.tensor(name, &[buckets, heads])?;
+        let most = i64::from(self.architecture.token_limit() as u32);
+        let biases: Vec<f32> = (1 - most..most)
+            .flat_map(|distance| {
+                let row = bucket(distance, buckets) * heads;
+                table[row..row + heads].iter().copied()
+            })
+            .collect();
+        let graph = &mut self.graph;
+        let rows = biases.len() / heads;
+        let table = graph.constant_f32("distances", &[rows, heads], &biases);
+        let places: Vec<i64> = (0..most).collect();
+        let places = graph.constant_i64("places", &places);
+        let nearest = graph.constant_i64("nearest", &[most - 1]);
+        let sequence_axis = [Attribute::Int("start", 1), Attribute::Int("end", 2)];
+        let length = graph.node("Shape", &["input_ids"], &sequence_axis);
+        let places = graph.node("Slice", &[&places, "zero", &length, "zero"], &[]);
+        let across = graph.node("Unsqueeze", &[&places, "zero"], &[]);
+        let down = graph.node("Unsqueeze", &[&places, "a1"], &[]);
+        let distance = graph.node("Sub", &[&across, &down], &[]);
+        let row = graph.node("Add", &[&distance, &nearest], &[]);
+        let bias = graph.node("Gather", &[&table, &row], &[]);
+        let heads_first = [Attribute::Ints("perm", &[2, 0, 1])];
+        let bias = graph.node("Transpose", &[&bias], &heads_first);
+        let bias = graph.node("Unsqueeze", &[&bias, "zero"], &[]);
+        Ok(graph.node("Add", &[&bias, scores], &[]))
     }
 
     /// One transformer layer: attention, then the two-layer perceptron, each with its residual.
@@ -305,5 +348,55 @@ impl Writer<'_> {
         let tiny = graph.constant_f32("tiny", &[1], &[LENGTH_MIN]);
         let length = graph.node("Max", &[&length, &tiny], &[]);
         graph.output_node("Div", &[&sum, &length], "sentence_embedding");
+    }
+}
+
+/// Distance from which on all are one bucket.
+const FAR: f64 = 128.0;
+
+/// The bucket of a token that stands so far behind another one, as T5 and `MPNet` count: half of them
+/// for each side, half of those for one distance each, the others ever wider.
+fn bucket(distance: i64, buckets: usize) -> usize {
+    let side = buckets / 2;
+    let (near, size) = (side / 2, distance.unsigned_abs() as usize);
+    let within = if size < near {
+        size
+    } else {
+        let (near, size) = (near as f64, size as f64);
+        let wide = (size / near).ln() / (FAR / near).ln() * (side as f64 - near);
+        (near + wide.floor()).min(side as f64 - 1.0) as usize
+    };
+    within + if distance > 0 { side } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_fall_into_the_buckets_of_transformers() {
+        // `MPNetEncoder.relative_position_bucket` for 32 buckets.
+        let cases = [
+            (0, 0),
+            (-1, 1),
+            (1, 17),
+            (-7, 7),
+            (-8, 8),
+            (8, 24),
+            (-11, 8),
+            (-12, 9),
+            (-16, 10),
+            (-64, 14),
+            (-90, 14),
+            (-91, 15),
+            (-128, 15),
+            (-500, 15),
+            (500, 31),
+            (91, 31),
+            (45, 28),
+        ];
+        for (distance, expected) in cases {
+            assert_eq!(bucket(distance, 32), expected, "{distance}");
+        }
     }
 }

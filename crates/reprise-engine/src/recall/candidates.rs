@@ -101,8 +101,12 @@ pub(super) fn run<'a>(
         take(snapshot.index.candidates(codes, each, &plan.view, vectors));
         tier = vectors.tier();
     }
-    for (held, codes) in &plan.others {
-        take(held.candidates(codes, each, &plan.view, vectors));
+    for other in &plan.others {
+        take(
+            other
+                .vectors
+                .candidates(&other.codes, each, &plan.view, vectors),
+        );
     }
     ordinals.extend_from_slice(kept);
     ordinals.sort_unstable();

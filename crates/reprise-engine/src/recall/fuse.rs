@@ -212,7 +212,7 @@ pub(super) fn run(
         if of_one_run.binary_search(&one).is_ok() {
             return 1.0;
         }
-        scene.snapshot.likeness(one, other).unwrap_or_default()
+        scene.likeness(one, other)
     };
     fusion.weigh(rivals, evidence, considered, likeness);
     if scene.plan.when.is_filter {

@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 use reprise_index::{OtherVectors, Query, QueryCodes, View};
 use reprise_types::limits::TOP_K_MAX;
 use reprise_types::{
-    Degraded, EmbeddingSpace, LearningEngine, MemoryFilter, MemorySource, RecallRequest,
-    RecordType, check_unit_vector, dot, normalize,
+    Degraded, EmbeddingSpace, LearningEngine, MemoryFilter, MemorySource, REFERENCE_MODEL,
+    RecallRequest, RecordType, check_unit_vector, dot, normalize,
 };
 
 use super::kinds::asked_for;
@@ -42,7 +42,7 @@ pub(super) struct Plan<'a> {
     pub(super) codes: Option<QueryCodes>,
     /// What other models made of records that wait for this one, each with the question's codes in
     /// that space.
-    pub(super) others: Vec<(&'a OtherVectors, QueryCodes)>,
+    pub(super) others: Vec<OtherAsked<'a>>,
     /// The adapter's correction of the question, once it is proved (M61).
     pub(super) correction: Option<Correction>,
     /// The instant that is asked about, where it is not now.
@@ -53,6 +53,14 @@ pub(super) struct Plan<'a> {
     pub(super) ranked: usize,
     /// What this answer has to do without.
     pub(super) degraded: Vec<Degraded>,
+}
+
+/// The question in another space.
+#[derive(Debug)]
+pub(super) struct OtherAsked<'a> {
+    pub(super) vectors: &'a OtherVectors,
+    pub(super) codes: QueryCodes,
+    pub(super) is_reference: bool,
 }
 
 /// What the adapter adds to the question.
@@ -114,7 +122,11 @@ impl<'a> Plan<'a> {
         let vector = own.map(|(_, vector)| *vector);
         let others = snapshot.others.iter().filter_map(|other| {
             let (_, vector) = usable().find(|(space, _)| **space == other.space)?;
-            Some((&other.vectors, other.vectors.encode(vector)?))
+            Some(OtherAsked {
+                codes: other.vectors.encode(vector)?,
+                vectors: &other.vectors,
+                is_reference: other.space.model == REFERENCE_MODEL,
+            })
         });
         let others: Vec<_> = others.collect();
         let top_k = request.top_k.min(TOP_K_MAX);

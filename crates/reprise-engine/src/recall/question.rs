@@ -73,7 +73,7 @@ pub fn subject(query: &str) -> Cow<'_, str> {
 pub fn question_vector(embedder: &mut dyn Embedder, query: &str) -> Result<Embedding, EmbedError> {
     Ok(Embedding {
         space: embedder.space().clone(),
-        vector: embedder.embed(&subject(query))?,
+        vector: embedder.embed_query(&subject(query))?,
     })
 }
 

@@ -28,6 +28,51 @@ pub(super) const COSINES: Prior = Prior {
     deviation: 0.12,
 };
 
+/// Where a model's cosines begin. Some give unrelated texts .1, as the one that ranking was fitted
+/// to, some .75: what is above the floor is brought to 0..1 before anything is made of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Floor(f32);
+
+/// So many deviations below the mean of unrelated texts lies the floor: for the reference that is 0.
+const FLOOR_DEVIATIONS: f32 = 0.83;
+/// What this spread is below says nothing: few records are all alike, or all the same.
+const FLOOR_DEVIATION_MIN: f32 = 0.03;
+/// Floors up to the first are none, from the second on they count in full.
+const FLOOR_FROM: f32 = 0.25;
+const FLOOR_FULL: f32 = 0.45;
+/// Pseudo-records of a model with a floor, and where that lies: of a few records the one that
+/// answers is itself most of their mean.
+const FLOOR_RECORDS: f32 = 8.0;
+const FLOOR_USUAL: f32 = 0.72;
+
+impl Floor {
+    /// From the question's cosines with the store's records.
+    pub(super) fn of(is_reference: bool, sample: &Sample) -> Self {
+        if is_reference || sample.count == 0 {
+            return Self(0.0);
+        }
+        let deviation = sample.deviation.max(FLOOR_DEVIATION_MIN);
+        let seen = sample.mean - FLOOR_DEVIATIONS * deviation;
+        let part = ((seen - FLOOR_FROM) / (FLOOR_FULL - FLOOR_FROM)).clamp(0.0, 1.0);
+        let count = sample.count as f32;
+        let usual = FLOOR_RECORDS * seen.min(FLOOR_USUAL);
+        Self(part * (count * seen + usual) / (count + FLOOR_RECORDS))
+    }
+
+    /// A cosine above it: at most 1, and below 0 what is less than unrelated.
+    pub(super) fn above(self, cosine: f32) -> f32 {
+        (cosine - self.0) / (1.0 - self.0)
+    }
+
+    pub(super) fn sample(self, sample: &Sample) -> Sample {
+        Sample {
+            mean: self.above(sample.mean),
+            deviation: sample.deviation / (1.0 - self.0),
+            count: sample.count,
+        }
+    }
+}
+
 /// BM25, of records and of sessions.
 pub(super) const BM25: Prior = Prior {
     mean: 0.0,
@@ -97,6 +142,33 @@ pub(super) fn flag(holds: bool) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_models_floor_is_taken_off_and_the_references_is_none() {
+        let sample = |mean, deviation, count| Sample {
+            mean,
+            deviation,
+            count,
+        };
+        let wide = sample(0.1, 0.12, 400);
+        assert_eq!(Floor::of(true, &sample(0.8, 0.03, 400)), Floor(0.0));
+        assert_eq!(Floor::of(false, &wide), Floor(0.0));
+        assert_eq!(Floor(0.0).sample(&wide), wide);
+        let narrow = sample(0.78, 0.035, 400);
+        let floor = Floor::of(false, &narrow);
+        let brought = floor.sample(&narrow);
+        assert!((0.05..0.2).contains(&brought.mean), "{brought:?}");
+        assert!((0.08..0.2).contains(&brought.deviation), "{brought:?}");
+        assert!(floor.above(0.92) > 0.6 && floor.above(1.0) <= 1.0);
+        // Of one record alone the right one is still told from another.
+        let alone = |cosine| Floor::of(false, &sample(cosine, 0.0, 1)).above(cosine);
+        assert!(
+            alone(0.88) > 0.4 && alone(0.75) < 0.2,
+            "{} {}",
+            alone(0.88),
+            alone(0.75)
+        );
+    }
 
     #[test]
     fn one_spread_stays_as_it_is_and_of_several_none_is_far_from_the_others() {

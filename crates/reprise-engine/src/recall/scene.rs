@@ -1,10 +1,11 @@
 //! The scene of one question: everything that its signals are computed from.
 
 use reprise_index::{DocTraits, IndexSnapshot, LexicalSignals, Sample};
+use reprise_types::REFERENCE_MODEL;
 
 use super::candidates::Found;
 use super::plan::Plan;
-use super::scale::{BM25, COSINES, Scale, steadied};
+use super::scale::{BM25, COSINES, Floor, Scale, steadied};
 use crate::snapshot::Snapshot;
 
 /// Records whose cosines tell how the cosines spread: all of a small store, ...
@@ -25,18 +26,26 @@ pub(super) struct Scene<'a> {
     pub(super) mixed: bool,
     /// The question names somebody who speaks in one of the candidates.
     pub(super) named: bool,
-    cosines: Scale,
+    cosines: (Floor, Scale),
     /// The same of each of the plan's other spaces: every model spreads its cosines in its own way.
-    other_cosines: Vec<Scale>,
+    other_cosines: Vec<(Floor, Scale)>,
     words: Scale,
     session_words: Scale,
 }
 
-/// A cosine, and how far it stands out among those of its space.
+/// A cosine above its space's floor, and how far it stands out there.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Nearness {
     pub(super) cosine: f32,
     pub(super) standard: f32,
+}
+
+impl Nearness {
+    fn of(cosine: f32, (floor, scale): &(Floor, Scale)) -> Self {
+        let cosine = floor.above(cosine);
+        let standard = scale.standard(cosine);
+        Self { cosine, standard }
+    }
 }
 
 /// One candidate as every signal sees it.
@@ -99,13 +108,25 @@ impl<'a> Scene<'a> {
         let own = plan.codes.as_ref();
         let own = own.map(|codes| snapshot.index.sample(codes, looked_at, &plan.view));
         let others = plan.others.iter();
-        let others = others.map(|(held, codes)| held.sample(codes, looked_at, &plan.view));
-        let own = std::iter::once(own.unwrap_or_default());
-        let mut samples: Vec<Sample> = own.chain(others).collect();
+        let others = others.map(|other| {
+            let sample = other.vectors.sample(&other.codes, looked_at, &plan.view);
+            (other.is_reference, sample)
+        });
+        let space = snapshot.space.as_ref();
+        let is_reference = space.is_none_or(|space| space.model == REFERENCE_MODEL);
+        let own = std::iter::once((is_reference, own.unwrap_or_default()));
+        let (floors, mut samples): (Vec<Floor>, Vec<Sample>) = own
+            .chain(others)
+            .map(|(is_reference, sample)| {
+                let floor = Floor::of(is_reference, &sample);
+                (floor, floor.sample(&sample))
+            })
+            .unzip();
         steadied(&mut samples);
-        let mut cosines = samples
+        let scales = samples
             .into_iter()
             .map(|sample| Scale::new(COSINES, sample.mean, sample.deviation, sample.count));
+        let mut cosines = floors.into_iter().zip(scales);
         let own = cosines.next();
         let (words, session) = (lexical.words, lexical.session_words);
         Self {
@@ -115,7 +136,7 @@ impl<'a> Scene<'a> {
             lexical,
             mixed: plan.view.is_mixed(),
             named: false,
-            cosines: own.unwrap_or_else(|| Scale::new(COSINES, 0.0, 0.0, 0)),
+            cosines: own.unwrap_or_else(|| (Floor::default(), Scale::new(COSINES, 0.0, 0.0, 0))),
             other_cosines: cosines.collect(),
             words: Scale::new(BM25, words.mean, words.deviation, live),
             session_words: Scale::new(BM25, session.mean, session.deviation, live),
@@ -158,17 +179,26 @@ impl<'a> Scene<'a> {
     pub(super) fn nearness(&self, ordinal: u32) -> Option<Nearness> {
         let own = self.plan.codes.as_ref();
         if let Some(cosine) = own.and_then(|codes| self.index.cosine(codes, ordinal)) {
-            let standard = self.cosines.standard(cosine);
-            return Some(Nearness { cosine, standard });
+            return Some(Nearness::of(cosine, &self.cosines));
         }
-        let others = self.plan.others.iter().zip(&self.other_cosines);
-        others
-            .map(|((held, codes), scale)| (held.cosine(codes, ordinal), scale))
-            .find_map(|(cosine, scale)| {
-                let cosine = cosine?;
-                let standard = scale.standard(cosine);
-                Some(Nearness { cosine, standard })
-            })
+        let mut others = self.plan.others.iter().zip(&self.other_cosines);
+        others.find_map(|(other, cosines)| {
+            let cosine = other.vectors.cosine(&other.codes, ordinal)?;
+            Some(Nearness::of(cosine, cosines))
+        })
+    }
+
+    /// How alike two records are, above the floor of the space that has both; 0 where none has.
+    pub(super) fn likeness(&self, one: u32, other: u32) -> f32 {
+        let mut others = self.plan.others.iter().zip(&self.other_cosines);
+        let floor = if self.index.has_vector(one) {
+            self.cosines.0
+        } else {
+            let held = others.find(|(held, _)| held.vectors.has(one));
+            held.map_or_else(Floor::default, |(_, cosines)| cosines.0)
+        };
+        let likeness = self.snapshot.likeness(one, other);
+        likeness.map_or(0.0, |likeness| floor.above(likeness))
     }
 
     /// How well one record's meaning and words together answer, 0..1: near 0 unless both do. Where

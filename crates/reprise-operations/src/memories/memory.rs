@@ -274,7 +274,7 @@ impl Memory {
 
     /// The vector of a question that no recall asked; `None` where there is no model for it.
     pub(crate) async fn query_vector(&self, query: &str) -> Option<Embedding> {
-        self.all.service.query_vector(query).await
+        self.all.service.query_vector(Some(&self.user), query).await
     }
 
     pub(crate) async fn snapshot(&self) -> Result<Arc<Snapshot>, Problem> {

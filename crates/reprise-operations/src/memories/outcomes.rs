@@ -88,7 +88,9 @@ impl Memory {
         let Some(text) = self.read(text).await? else {
             return Ok(());
         };
-        if let Some(Embedding { space, vector }) = self.all.service.document_vector(&text).await {
+        if let Some(Embedding { space, vector }) =
+            self.all.service.document_vector(&self.user, &text).await
+        {
             let embed = move |engine: &mut Engine| engine.embed_late(vec![(id, space, vector)]);
             self.with_engine(embed).await??;
         }

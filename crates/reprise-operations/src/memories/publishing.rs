@@ -36,7 +36,7 @@ impl Memories {
     fn vectors(&self) -> TextVectors {
         let (service, runtime) = (self.service.clone(), Handle::current());
         Arc::new(move |text| {
-            let made = runtime.block_on(service.query_vector(text))?;
+            let made = runtime.block_on(service.query_vector(None, text))?;
             Some(made)
         })
     }

@@ -17,9 +17,11 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context as _;
+use reprise_store::Verify;
 use serde_json::Value;
 
 use super::Context;
+use super::store::{self, Access};
 use crate::args::{ConnectArguments, ConnectScope, HostProgram};
 use crate::exit::Exit;
 use apply::{Backup, Change};
@@ -31,11 +33,13 @@ pub(super) fn run(context: &Context, arguments: &ConnectArguments) -> anyhow::Re
     if arguments.program == HostProgram::Generic {
         writeln!(crate::printer::stdout(), "{}", plan::generic(&entry))?;
         suggest(arguments);
+        propose(context, arguments);
         return Ok(Exit::Success);
     }
     let changes = connecting(arguments.program, &crate::env::home()?, &entry)?;
     make(arguments, &changes)?;
     suggest(arguments);
+    propose(context, arguments);
     Ok(Exit::Success)
 }
 
@@ -129,6 +133,18 @@ fn make(arguments: &ConnectArguments, changes: &[Change]) -> anyhow::Result<()> 
         }
     }
     Ok(())
+}
+
+/// A model that would find more of what this user keeps, where one would.
+fn propose(context: &Context, arguments: &ConnectArguments) {
+    if arguments.show || !context.config.proposes_models() {
+        return;
+    }
+    let opened = store::open(context, &arguments.whose.user, Access::Read, Verify::Tail);
+    let proposal = opened.ok().and_then(|(engine, _)| engine.stats().proposal);
+    if let Some(proposal) = proposal {
+        super::note(&proposal);
+    }
 }
 
 /// What is left for a person to do, which nothing here does by itself.

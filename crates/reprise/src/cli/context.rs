@@ -4,8 +4,9 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::time::Duration;
 
 use reprise_embed::{Model, ModelStore};
-use reprise_types::EmbeddingSpace;
+use reprise_types::{EmbeddingSpace, UserId};
 
+use super::endpoint;
 use super::store::DIMENSIONS;
 use crate::config::{Config, ModelName};
 use crate::env::Places;
@@ -31,10 +32,12 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// The model in use; `None` where none is wanted, or the one that is named was never added.
+    /// The model of this machine in use; `None` where none is wanted, the one that is named was never
+    /// added, or it stands behind an endpoint.
     pub(super) fn model(&self) -> Option<Model> {
         let found = match self.config.model() {
             ModelName::BuiltIn(variant) => Some(Model::BuiltIn(*variant)),
+            ModelName::Endpoint(_) => None,
             ModelName::Added(name) => {
                 let added = ModelStore::new(self.places.models.clone()).added_as(name);
                 added.map(Model::Added)
@@ -45,7 +48,22 @@ impl Context {
 
     /// The space of its vectors. Without a model whoever writes may bring those of any one space.
     pub(super) fn space(&self) -> Option<EmbeddingSpace> {
-        self.model().map(|model| model.space())
+        match self.config.endpoint().filter(|_| !self.no_model) {
+            Some(named) => {
+                let card = named.and_then(|named| endpoint::known(self, &named));
+                card.ok().map(|card| card.space())
+            }
+            None => self.model().map(|model| model.space()),
+        }
+    }
+
+    /// The same with the model of this user.
+    pub(super) fn of_user(&self, user: &UserId) -> Self {
+        let config = self.config.clone().of_user(user);
+        Self {
+            config,
+            ..self.clone()
+        }
     }
 
     /// How many numbers a vector of a new memory has.

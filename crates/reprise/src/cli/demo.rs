@@ -196,7 +196,7 @@ async fn friday(
     context: &Context,
     user: &UserId,
     file: &Path,
-    factory: Option<reprise_embed::EmbedderFactory>,
+    factory: Option<model::Maker>,
     request: &str,
 ) -> anyhow::Result<Friday> {
     let events = context.places.data.join("host").join("events.db");

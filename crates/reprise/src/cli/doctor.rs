@@ -13,7 +13,7 @@ use reprise_types::{Clock, SystemClock, UserId};
 use serde_json::{Value, json};
 
 use super::store::{self, Access};
-use super::{Context, check, compact, model, rebuild, reembed};
+use super::{Context, check, compact, endpoint, model, rebuild, reembed};
 use crate::args::{CheckArguments, DoctorArguments};
 use crate::exit::Exit;
 use crate::terminal;
@@ -62,6 +62,7 @@ fn look(context: &Context) -> anyhow::Result<Exit> {
     let mut findings = vec![directory(context)];
     findings.extend(model_files(context));
     findings.push(engine(context));
+    findings.extend(reranker(context));
     findings.extend(stores(context));
     let healthy = findings.iter().all(|finding| finding.good);
     let mut out = crate::printer::stdout();
@@ -139,6 +140,29 @@ fn engine(context: &Context) -> Finding {
             says,
         };
     }
+    if let Some(named) = context.config.endpoint() {
+        let known = named.and_then(|named| Ok((endpoint::known(context, &named)?, named)));
+        let good = known.is_ok();
+        let says = known.map_or_else(
+            |why| why,
+            |(card, named)| {
+                let away = if named.leaves() {
+                    "; what is kept and asked leaves this machine for it"
+                } else {
+                    ", on this machine"
+                };
+                format!(
+                    "{} at {}, {} wide{away}",
+                    card.model, card.url, card.dimensions
+                )
+            },
+        );
+        return Finding {
+            good,
+            what: "engine",
+            says,
+        };
+    }
     let opened = context.model().map_or_else(
         || Err(model::unknown(context)),
         |found| {
@@ -176,6 +200,20 @@ fn engine(context: &Context) -> Finding {
     }
 }
 
+fn reranker(context: &Context) -> Option<Finding> {
+    let judged = model::judge(context)?.check();
+    let good = judged.is_ok();
+    let folder = context.config.reranker().unwrap_or(Path::new(""));
+    let says = judged
+        .err()
+        .unwrap_or_else(|| format!("{} judges the first results of a recall", folder.display()));
+    Some(Finding {
+        good,
+        what: "reranker",
+        says,
+    })
+}
+
 fn stores(context: &Context) -> Vec<Finding> {
     let mut findings = Vec::new();
     let Ok(folders) = fs_err::read_dir(&context.places.data) else {
@@ -204,6 +242,12 @@ fn stores(context: &Context) -> Vec<Finding> {
                     .map_or("never".to_owned(), |at| at.to_rfc3339());
                 let whole = report.recovery.is_whole();
                 findings.extend(oddities(&user, &engine));
+                let proposal = stats.proposal.filter(|_| context.config.proposes_models());
+                findings.extend(proposal.map(|says| Finding {
+                    good: true,
+                    what: "language",
+                    says: format!("{user}: {says}"),
+                }));
                 findings.extend(projections(context, &user, &engine));
                 let open = open_to_others(&context.places.file_of(&user));
                 let advice = match (whole, &open) {

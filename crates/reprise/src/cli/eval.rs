@@ -3,15 +3,17 @@
 
 use std::io::Write;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use anyhow::{bail, ensure};
+use anyhow::{Context as _, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use reprise_engine::{Engine, EngineOptions};
 use reprise_eval::{EvalError, Format, Options, Stage, Tools};
 use reprise_operations::read_line;
-use reprise_store::RealDisk;
-use reprise_types::{NewRecord, Zone};
+use reprise_store::{RealDisk, Verify};
+use reprise_types::{EmbedError, NewRecord, Zone};
 
+use super::store::{self, Access};
 use super::{Context, model};
 use crate::args::{EvalArguments, EvalTarget};
 use crate::exit::Exit;
@@ -21,6 +23,7 @@ pub(super) fn run(context: &Context, arguments: &EvalArguments) -> anyhow::Resul
         EvalTarget::Set(form) => form,
         EvalTarget::Learning => return learning(context),
         EvalTarget::OffTopic => return off_topic(context, arguments),
+        EvalTarget::Mine => return mine(context, arguments),
     };
     let [data] = arguments.data.as_slice() else {
         bail!(
@@ -77,6 +80,71 @@ fn off_topic(context: &Context, arguments: &EvalArguments) -> anyhow::Result<Exi
     })
 }
 
+/// `reprise eval mine`: each installed model, and the one in use, asked for a memory's own records.
+/// No other endpoint is asked.
+fn mine(context: &Context, arguments: &EvalArguments) -> anyhow::Result<Exit> {
+    let user = arguments.user.as_ref().or(context.config.user.as_ref());
+    let user = user.context("pass --user USER: whose memory is asked")?;
+    let (engine, _) = store::open(context, user, Access::Read, Verify::Tail)?;
+    let records: Vec<_> = engine.snapshot().records().filter_map(Result::ok).collect();
+    drop(engine);
+    let mut makers = Vec::new();
+    let own = context.of_user(user);
+    for maker in model::factory(&own)
+        .into_iter()
+        .chain(model::all_installed(context))
+    {
+        let space = maker.space();
+        if makers.iter().all(|(known, _)| *known != space) {
+            makers.push((space, maker));
+        }
+    }
+    ensure!(
+        !makers.is_empty(),
+        "no model is here; run `reprise models pull`"
+    );
+    let folder = tempfile::tempdir()?;
+    let opened: Vec<_> = makers
+        .iter()
+        .map(|(space, maker)| {
+            let dimensions = space.dimensions;
+            let open_engine = move |path: &std::path::Path, now| {
+                let options = EngineOptions::new(dimensions, 1, now);
+                Engine::open(Arc::new(RealDisk), path, &options).map(|(engine, _)| engine)
+            };
+            (open_engine, move || maker.open())
+        })
+        .collect();
+    let tools = makers
+        .iter()
+        .zip(&opened)
+        .map(|((space, _), (open_engine, open))| {
+            let tools = Tools {
+                open_engine,
+                open_embedder: Some(open),
+                judge: None,
+                folder: folder.path(),
+            };
+            (format!("{}/{}", space.model, space.version), tools)
+        });
+    let tools: Vec<_> = tools.collect();
+    let bar = ProgressBar::new(0);
+    bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?);
+    let report = reprise_eval::mine(&records, &tools, &mut |stage| {
+        bar.set_length(stage.of as u64);
+        bar.set_position(stage.number as u64 - 1);
+        bar.set_message(stage.store.to_owned());
+    })?;
+    bar.finish_and_clear();
+    let report = report.map_err(anyhow::Error::msg)?;
+    show(context, &report, |out| {
+        reprise_eval::print_mine(&report, out)
+    })
+}
+
+/// Of an evaluation: it waits for every judgement.
+static NEVER_LEFT: AtomicBool = AtomicBool::new(false);
+
 /// Runs with the model, throw-away stores on the real disk, and a bar that goes on.
 fn with_tools<T>(
     context: &Context,
@@ -89,6 +157,15 @@ fn with_tools<T>(
     };
     let folder = tempfile::tempdir()?;
     let dimensions = context.dimensions();
+    let reranker = model::judge(context);
+    let has_judge = reranker.is_some();
+    let judge = |question: &str, texts: &[String]| {
+        let judged = reranker
+            .as_ref()
+            .map(|judge| judge.judge(question, texts, &NEVER_LEFT));
+        let judged = judged.unwrap_or_else(|| Ok(Vec::new()));
+        judged.map_err(|message| EmbedError::Engine { message })
+    };
     let tools = Tools {
         open_engine: &move |path, now| {
             // Fixed bits: identifiers decide between equal scores, and a run must repeat.
@@ -96,6 +173,7 @@ fn with_tools<T>(
             Engine::open(Arc::new(RealDisk), path, &options).map(|(engine, _)| engine)
         },
         open_embedder: factory.is_some().then_some(&open_embedder),
+        judge: has_judge.then_some(&judge),
         folder: folder.path(),
     };
     let bar = ProgressBar::new(0);

@@ -7,7 +7,6 @@ use anyhow::Context as _;
 use reprise_agent::{
     Mapper, MemoryConfig, MemoryService, OpenEmbedder, RelayProgress, SourceBinding,
 };
-use reprise_embed::EmbedderFactory;
 use reprise_engine::Engine;
 use reprise_sandbox::{
     AppConfig, AppState, MemoryBridge, ReplayCounts, RunReport, WorkersConfig, replay_jsonl,
@@ -16,6 +15,7 @@ use reprise_store::RealDisk;
 use reprise_types::{Clock, EmbedError, MemoryProvider, SystemClock, UserId};
 
 use super::Context;
+use super::model::Maker;
 use super::store;
 
 /// Name of the one event stream: a log is one user's, whatever its events say (C32).
@@ -30,7 +30,7 @@ pub(super) struct Host {
 }
 
 /// How the service opens embedders; without a model each attempt says so.
-pub(super) fn open_embedder(factory: Option<EmbedderFactory>) -> OpenEmbedder {
+pub(super) fn open_embedder(factory: Option<Maker>) -> OpenEmbedder {
     Arc::new(move || match &factory {
         Some(factory) => factory.open(),
         None => Err(EmbedError::Unavailable {
@@ -45,7 +45,7 @@ impl Host {
         context: &Context,
         user: &UserId,
         events: PathBuf,
-        factory: Option<EmbedderFactory>,
+        factory: Option<Maker>,
     ) -> anyhow::Result<Self> {
         Self::start_with(context, user, events, factory, None, Arc::new(SystemClock)).await
     }
@@ -55,11 +55,12 @@ impl Host {
         context: &Context,
         user: &UserId,
         events: PathBuf,
-        factory: Option<EmbedderFactory>,
+        factory: Option<Maker>,
         workers: Option<WorkersConfig>,
         clock: Arc<dyn Clock>,
     ) -> anyhow::Result<Self> {
         store::make_folder(&events)?;
+        let context = &context.of_user(user);
         let mut config = MemoryConfig::new(
             context.places.data.clone(),
             context.dimensions(),

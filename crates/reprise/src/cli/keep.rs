@@ -8,7 +8,6 @@ use std::time::Duration;
 use anyhow::Context as _;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use reprise_agent::Intake;
-use reprise_embed::EmbedderFactory;
 use reprise_engine::Engine;
 use reprise_operations::operations::links::{
     LinkManyArguments as Links, LinkedMany, NamedLink, named_ends,
@@ -17,7 +16,7 @@ use reprise_operations::{Fate, WriteReport, bring_up_to_date, line_of};
 use reprise_redact::Redaction;
 use reprise_server::Call;
 use reprise_types::limits::TEXT_BYTES_MAX;
-use reprise_types::{Clock, Embedding, NewRecord, SystemClock, UserId};
+use reprise_types::{Clock, EmbedError, Embedding, EmbeddingSpace, NewRecord, SystemClock, UserId};
 
 use super::daemon::Daemon;
 use super::{Context, model, note, store};
@@ -80,11 +79,16 @@ struct Open {
 }
 
 impl Open {
-    fn new(context: &Context, manner: Manner, engine: Engine) -> anyhow::Result<Self> {
+    fn new(
+        context: &Context,
+        user: &UserId,
+        manner: Manner,
+        engine: Engine,
+    ) -> anyhow::Result<Self> {
         let factory = if manner.later {
             None
         } else {
-            model::factory(context)
+            model::factory(&context.of_user(user))
         };
         let pool = factory.as_ref().map(Embedders::start).transpose()?;
         Ok(Self { engine, pool })
@@ -114,7 +118,7 @@ impl<'a> Keeper<'a> {
         manner: Manner,
         engine: Engine,
     ) -> anyhow::Result<Self> {
-        let open = Open::new(context, manner, engine)?;
+        let open = Open::new(context, user, manner, engine)?;
         Ok(Self {
             context,
             user,
@@ -216,7 +220,7 @@ impl<'a> Keeper<'a> {
             open
         } else {
             let engine = store::open_in_turn(self.context, self.user, self.manner.patience)?;
-            Box::new(Open::new(self.context, self.manner, engine)?)
+            Box::new(Open::new(self.context, self.user, self.manner, engine)?)
         };
         self.way = Way::File(Some(open));
         match &mut self.way {
@@ -250,7 +254,7 @@ fn embed_waiting(engine: &mut Engine, pool: &Embedders) -> anyhow::Result<()> {
         let mut vectors = Vec::with_capacity(waiting.len());
         let texts = waiting.iter().map(|(_, text)| text.clone()).collect();
         for ((id, _), vector) in waiting.iter().zip(pool.vectors(texts)?) {
-            vectors.push((*id, pool.space.clone(), vector));
+            vectors.extend(vector.map(|vector| (*id, pool.space.clone(), vector)));
         }
         if vectors.is_empty() || engine.embed_late(vectors)? == 0 {
             return Ok(());
@@ -260,17 +264,17 @@ fn embed_waiting(engine: &mut Engine, pool: &Embedders) -> anyhow::Result<()> {
 
 /// One embedding thread per core; results come back in the order of the texts.
 struct Embedders {
-    space: reprise_types::EmbeddingSpace,
+    space: EmbeddingSpace,
     work: Sender<(usize, String)>,
-    done: Receiver<(usize, Result<Vec<f32>, reprise_types::EmbedError>)>,
+    done: Receiver<(usize, Result<Vec<f32>, EmbedError>)>,
 }
 
 impl Embedders {
-    fn start(factory: &EmbedderFactory) -> anyhow::Result<Self> {
+    fn start(factory: &model::Maker) -> anyhow::Result<Self> {
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let (work, jobs) = bounded::<(usize, String)>(GROUP);
         let (results, done) = bounded(GROUP);
-        let space = factory.describe().space;
+        let space = factory.space();
         for _ in 0..threads {
             let (jobs, results) = (jobs.clone(), results.clone());
             let mut embedder = factory.open()?;
@@ -294,13 +298,13 @@ impl Embedders {
             .collect();
         let texts = wanted.iter().map(|record| record.text.clone()).collect();
         for (record, vector) in wanted.iter_mut().zip(self.vectors(texts)?) {
-            record.embedding = Some(Embedding::new(self.space.clone(), vector));
+            record.embedding = vector.map(|vector| Embedding::new(self.space.clone(), vector));
         }
         Ok(())
     }
 
-    fn vectors(&self, texts: Vec<String>) -> anyhow::Result<Vec<Vec<f32>>> {
-        let mut vectors = vec![Vec::new(); texts.len()];
+    fn vectors(&self, texts: Vec<String>) -> anyhow::Result<Vec<Option<Vec<f32>>>> {
+        let (mut vectors, mut missing) = (vec![None; texts.len()], None);
         let count = texts.len();
         for job in texts.into_iter().enumerate() {
             self.work.send(job)?;
@@ -308,8 +312,21 @@ impl Embedders {
         for _ in 0..count {
             let (place, vector) = self.done.recv()?;
             if let Some(slot) = vectors.get_mut(place) {
-                *slot = vector?;
+                *slot = match vector {
+                    Ok(vector) => Some(vector),
+                    // It is found by words, and gets its vector once the model is there.
+                    Err(EmbedError::Unavailable { message }) => {
+                        missing = Some(message);
+                        None
+                    }
+                    Err(error) => return Err(error.into()),
+                };
             }
+        }
+        if let Some(message) = missing {
+            note(&format!(
+                "degraded: {message}; found by words until it is there"
+            ));
         }
         Ok(vectors)
     }

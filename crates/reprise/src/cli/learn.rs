@@ -106,7 +106,8 @@ fn steps(out: &mut impl Write, engine: &Engine, pattern: &RunPattern) -> std::io
 fn explain(context: &Context, arguments: &ExplainArguments) -> anyhow::Result<Exit> {
     let (engine, _) = store::open(context, &arguments.whose.user, Access::Read, Verify::Tail)?;
     let record = store::record_named(&engine, &arguments.record).map_err(|why| anyhow!(why))?;
-    let query = question(context, &engine, &arguments.question)?;
+    let for_user = context.of_user(&arguments.whose.user);
+    let query = question(&for_user, &engine, &arguments.question)?;
     let why = engine.explain_learning(&query, record);
     let mut out = crate::printer::stdout();
     if context.json {

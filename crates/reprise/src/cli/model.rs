@@ -8,9 +8,11 @@ use reprise_embed::{
     EmbedderFactory, Installed, Model, ModelStore, Patience, Progress, ProvisionError, PullRequest,
     Variant,
 };
-use reprise_types::EmbeddingSpace;
+use reprise_types::{EmbedError, Embedder, EmbeddingSpace};
 
 use super::Context;
+use super::endpoint::{self, Endpoint, Named};
+use super::reranker::Judge;
 
 /// The models directory of this run.
 pub(super) fn models(context: &Context) -> ModelStore {
@@ -53,18 +55,50 @@ pub(super) fn unknown(context: &Context) -> String {
     )
 }
 
-/// The embedder of the model in use, or `None` with the reason said on stderr.
-pub(super) fn factory(context: &Context) -> Option<EmbedderFactory> {
+/// What makes vectors: a model of this machine, or one behind an endpoint.
+#[derive(Clone)]
+pub(super) enum Maker {
+    Here(EmbedderFactory),
+    Away(Endpoint, EmbeddingSpace),
+}
+
+impl Maker {
+    pub(super) fn open(&self) -> Result<Box<dyn Embedder>, EmbedError> {
+        match self {
+            Self::Here(factory) => factory.open(),
+            Self::Away(endpoint, _) => endpoint.open(),
+        }
+    }
+
+    pub(super) fn space(&self) -> EmbeddingSpace {
+        match self {
+            Self::Here(factory) => factory.describe().space,
+            Self::Away(_, space) => space.clone(),
+        }
+    }
+}
+
+/// The model behind the endpoint that the configuration names.
+fn endpoint(context: &Context, named: &Named) -> Result<Maker, String> {
+    let card = endpoint::known(context, named)?;
+    Ok(Maker::Away(endpoint::client(named, &card), card.space()))
+}
+
+/// What makes the vectors of the model in use, or `None` with the reason said on stderr.
+pub(super) fn factory(context: &Context) -> Option<Maker> {
     if context.no_model {
         return None;
     }
-    let opened = match context.model() {
-        Some(Model::BuiltIn(variant)) => return factory_of(context, variant),
-        Some(model) => {
-            let opened = EmbedderFactory::of_model(&models(context), &model, None);
-            opened.map_err(|error| error.to_string())
+    let opened = match (context.config.endpoint(), context.model()) {
+        (Some(named), _) => named.and_then(|named| endpoint(context, &named)),
+        (None, Some(Model::BuiltIn(variant))) => {
+            return factory_of(context, variant).map(Maker::Here);
         }
-        None => Err(unknown(context)),
+        (None, Some(model)) => {
+            let opened = EmbedderFactory::of_model(&models(context), &model, None);
+            opened.map(Maker::Here).map_err(|error| error.to_string())
+        }
+        (None, None) => Err(unknown(context)),
     };
     let said = |error: &String| {
         super::note(&format!(
@@ -74,13 +108,46 @@ pub(super) fn factory(context: &Context) -> Option<EmbedderFactory> {
     opened.inspect_err(said).ok()
 }
 
-/// The model whose vectors are of a space, where it is known.
-pub(super) fn of_space(context: &Context, space: &EmbeddingSpace) -> Option<Model> {
+/// What makes the vectors of a space, where it is installed, or an endpoint that the configuration
+/// names: nothing is fetched for it, and no other endpoint is asked.
+pub(super) fn of_space(context: &Context, space: &EmbeddingSpace) -> Option<Maker> {
+    let named = context.config.endpoints().into_iter();
+    let mut away = named.filter_map(|named| endpoint(context, &named).ok());
+    if let Some(found) = away.find(|maker| maker.space() == *space) {
+        return Some(found);
+    }
     let built_in = Variant::of(space).map(Model::BuiltIn);
-    built_in.or_else(|| {
+    let model = built_in.or_else(|| {
         let mut added = models(context).added().into_iter().map(Model::Added);
         added.find(|model| model.space() == *space)
-    })
+    })?;
+    installed(context, &model).map(Maker::Here)
+}
+
+/// The cross-encoder that the configuration names.
+pub(super) fn judge(context: &Context) -> Option<Judge> {
+    let folder = context.config.reranker().filter(|_| !context.no_model)?;
+    Some(Judge::new(models(context), folder.to_owned()))
+}
+
+/// Every model that is installed.
+pub(super) fn all_installed(context: &Context) -> Vec<Maker> {
+    let added = models(context).added().into_iter().map(Model::Added);
+    let all = Variant::ALL.into_iter().map(Model::BuiltIn).chain(added);
+    all.filter_map(|model| installed(context, &model).map(Maker::Here))
+        .collect()
+}
+
+/// Whether anything can make the vectors of a space.
+pub(super) fn is_known(context: &Context, space: &EmbeddingSpace) -> bool {
+    let endpoints = context.config.endpoints().into_iter();
+    let away = endpoints.filter_map(|named| endpoint::known(context, &named).ok());
+    Variant::of(space).is_some()
+        || models(context)
+            .added()
+            .iter()
+            .any(|model| model.space() == *space)
+        || away.map(|card| card.space()).any(|known| known == *space)
 }
 
 /// The embedder of a form of the built-in model.
@@ -112,7 +179,7 @@ pub(super) fn factory_of(context: &Context, variant: Variant) -> Option<Embedder
 }
 
 /// The same where it is installed: nothing is fetched for it, and nothing is said.
-pub(super) fn installed(context: &Context, model: &Model) -> Option<EmbedderFactory> {
+fn installed(context: &Context, model: &Model) -> Option<EmbedderFactory> {
     let found = EmbedderFactory::of_model(&models(context), model, None);
     found
         .inspect_err(|error| tracing::info!(%error, "a model of before is done without"))

@@ -4,11 +4,12 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context as _;
-use reprise_embed::{AddSource, FileState, Model, PullRequest, PullSource, Variant};
+use reprise_embed::{AddSource, FileState, PullRequest, PullSource, Variant};
 use reprise_files::Folder;
+use reprise_types::UserId;
 use serde_json::json;
 
-use super::{Context, model};
+use super::{Context, endpoint, model};
 use crate::args::ModelsCommand;
 use crate::config::ModelName;
 use crate::exit::Exit;
@@ -28,7 +29,7 @@ pub(super) fn run(context: &Context, command: &ModelsCommand) -> anyhow::Result<
                 retry_library: true,
                 variants: vec![match context.config.model() {
                     ModelName::BuiltIn(variant) => *variant,
-                    ModelName::Added(_) => Variant::default(),
+                    ModelName::Added(_) | ModelName::Endpoint(_) => Variant::default(),
                 }],
                 ..PullRequest::default()
             };
@@ -40,26 +41,31 @@ pub(super) fn run(context: &Context, command: &ModelsCommand) -> anyhow::Result<
             model,
             name,
             f32,
+            width,
             from,
         } => {
+            if let Some(setting) = model.to_str().filter(|name| is_endpoint(name)) {
+                return add_endpoint(context, setting);
+            }
             let form = if *f32 { Variant::F32 } else { Variant::Int8 };
-            let source = source(model, name.as_deref(), from.as_deref())?;
+            let source = source(model, name.as_deref(), *width, from.as_deref())?;
             let added =
                 model::shown(|progress| model::models(context).add(&source, form, progress))?;
-            list(context)?;
+            if context.json {
+                let mut out = crate::printer::stdout();
+                writeln!(out, "{}", serde_json::to_string(&added)?)?;
+            } else {
+                list(context)?;
+            }
             let name = added.name;
             super::note(&format!("`reprise models use {name}` puts it to use"));
             Ok(Exit::Success)
         }
-        ModelsCommand::Use { name } => choose(context, name),
+        ModelsCommand::Use { name, user } => choose(context, name, user.as_ref()),
         ModelsCommand::Remove { name } => {
             let store = model::models(context);
-            let in_use = match context.model() {
-                Some(Model::Added(added)) => added.name == *name,
-                _ => false,
-            };
             anyhow::ensure!(
-                !in_use,
+                !context.config.uses(name),
                 "`{name}` is in use; run `reprise models use int8` first"
             );
             anyhow::ensure!(
@@ -132,7 +138,7 @@ fn list(context: &Context) -> anyhow::Result<Exit> {
                 out,
                 "  {:<34} {:<10} {size:>9}  {} wide, {license}{used}; from {}",
                 model.name,
-                model.form.name(),
+                model.version.split('-').next().unwrap_or_default(),
                 model.dimensions,
                 model.origin
             )?;
@@ -141,8 +147,34 @@ fn list(context: &Context) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
+fn is_endpoint(name: &str) -> bool {
+    matches!(ModelName::from(name.to_owned()), ModelName::Endpoint(_))
+}
+
+/// Asks an endpoint for a vector and keeps how wide it is.
+fn add_endpoint(context: &Context, setting: &str) -> anyhow::Result<Exit> {
+    let named = context.config.named(setting).map_err(anyhow::Error::msg)?;
+    let card = endpoint::probe(context, &named).map_err(anyhow::Error::msg)?;
+    let mut out = crate::printer::stdout();
+    if context.json {
+        writeln!(out, "{}", serde_json::to_string(&card)?)?;
+    } else {
+        let (model, width) = (&card.model, card.dimensions);
+        writeln!(out, "`{model}` answers at {}, {width} wide", card.url)?;
+    }
+    super::note(&format!(
+        "`reprise models use {setting}` puts it to use; what is kept and asked is then sent there"
+    ));
+    Ok(Exit::Success)
+}
+
 /// What a person wants to add.
-fn source(model: &Path, name: Option<&str>, from: Option<&Path>) -> anyhow::Result<AddSource> {
+fn source(
+    model: &Path,
+    name: Option<&str>,
+    width: Option<u16>,
+    from: Option<&Path>,
+) -> anyhow::Result<AddSource> {
     if model.as_os_str() == MULTILINGUAL {
         return Ok(AddSource::Multilingual(from.map(Path::to_owned)));
     }
@@ -155,11 +187,24 @@ fn source(model: &Path, name: Option<&str>, from: Option<&Path>) -> anyhow::Resu
     Ok(AddSource::Folder {
         path: model.to_owned(),
         name: name.map(str::to_owned),
+        width,
     })
 }
 
-/// Writes the model into the configuration file, whose other lines stay as they are.
-fn choose(context: &Context, name: &str) -> anyhow::Result<Exit> {
+/// Writes the model into the configuration file, for all or for one user; its other lines stay as
+/// they are.
+fn choose(context: &Context, name: &str, user: Option<&UserId>) -> anyhow::Result<Exit> {
+    if is_endpoint(name) {
+        let named = context.config.named(name).map_err(anyhow::Error::msg)?;
+        endpoint::probe(context, &named).map_err(anyhow::Error::msg)?;
+        if named.leaves() {
+            super::note(&format!(
+                "from now on what is kept and asked is sent to {}, without secrets and without \
+                 `<private>` parts",
+                named.url
+            ));
+        }
+    }
     if let ModelName::Added(_) = ModelName::from(name.to_owned()) {
         anyhow::ensure!(
             model::models(context).added_as(name).is_some(),
@@ -178,14 +223,26 @@ fn choose(context: &Context, name: &str) -> anyhow::Result<Exit> {
     let mut document: toml_edit::DocumentMut = text
         .parse()
         .with_context(|| format!("`{}` cannot be read", path.display()))?;
-    document["memory"].or_insert(toml_edit::table())["model"] = toml_edit::value(name);
+    let memory = document["memory"].or_insert(toml_edit::table());
+    match user {
+        Some(user) => {
+            let models = memory["models"].or_insert(toml_edit::table());
+            models[user.as_str()] = toml_edit::value(name);
+        }
+        None => memory["model"] = toml_edit::value(name),
+    }
     folder.replace(file, document.to_string().as_bytes())?;
     let mut out = crate::printer::stdout();
     if context.json {
-        writeln!(out, "{}", json!({ "model": name, "config": path }))?;
+        let chosen = json!({ "model": name, "user": user, "config": path });
+        writeln!(out, "{chosen}")?;
     } else {
         let path = path.display();
-        writeln!(out, "`{name}` makes vectors from now on, says {path}")?;
+        let whose = user.map_or_else(String::new, |user| format!(" of {user}"));
+        writeln!(
+            out,
+            "`{name}` makes the vectors{whose} from now on, says {path}"
+        )?;
     }
     super::note("a running daemon keeps its model until `reprise stop`");
     Ok(Exit::Success)

@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use reprise_agent::{MemoryConfig, OpenEmbedder, OtherModels};
-use reprise_embed::EmbedderFactory;
 use reprise_engine::Engine;
 use reprise_operations::Catalogue;
 use reprise_sandbox::follow_jsonl;
 use reprise_server::{Daemon, DaemonOptions, Ended};
 use reprise_store::RealDisk;
-use reprise_types::{EmbedError, Embedder, EmbeddingSpace};
+use reprise_types::{EmbedError, Embedder, EmbeddingSpace, Reranker};
 
 use super::host::Host;
+use super::model::Maker;
 use super::{Context, copies, model, runtime};
 use crate::args::ServeArguments;
 use crate::exit::Exit;
@@ -92,7 +92,13 @@ pub(super) fn config(context: &Context) -> anyhow::Result<MemoryConfig> {
     );
     config.space = context.space();
     config.others = others(context);
+    let for_user = context.clone();
+    config.space_of = Some(Arc::new(move |user| {
+        let own = for_user.config.has_own_model(user);
+        own.then(|| for_user.of_user(user).space()).flatten()
+    }));
     config.tend = Some(reprise_operations::tend());
+    config.reranker = model::judge(context).map(|judge| Arc::new(judge) as Arc<dyn Reranker>);
     context.config.apply(&mut config)?;
     Ok(config)
 }
@@ -108,15 +114,16 @@ fn open_embedder(context: &Context) -> OpenEmbedder {
 pub(super) fn others(context: &Context) -> Option<OtherModels> {
     let (context, has_model) = (context.clone(), !context.no_model);
     let find = move |space: &EmbeddingSpace| {
-        let (model, context) = (model::of_space(&context, space)?, context.clone());
-        Some(lent_by(move || model::installed(&context, &model)))
+        let (space, context) = (space.clone(), context.clone());
+        model::is_known(&context, &space)
+            .then(|| lent_by(move || model::of_space(&context, &space)))
     };
     has_model.then(|| OtherModels::new(find))
 }
 
 /// Embedders of what `find` finds. What they share goes with the last of them.
-fn lent_by(find: impl Fn() -> Option<EmbedderFactory> + Send + Sync + 'static) -> OpenEmbedder {
-    let shared: Mutex<Weak<EmbedderFactory>> = Mutex::default();
+fn lent_by(find: impl Fn() -> Option<Maker> + Send + Sync + 'static) -> OpenEmbedder {
+    let shared: Mutex<Weak<Maker>> = Mutex::default();
     Arc::new(move || {
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let found = shared.upgrade();
@@ -136,7 +143,7 @@ fn lent_by(find: impl Fn() -> Option<EmbedderFactory> + Send + Sync + 'static) -
 /// An embedder that keeps what it shares with others.
 struct Lent {
     embedder: Box<dyn Embedder>,
-    _factory: Arc<EmbedderFactory>,
+    _factory: Arc<Maker>,
 }
 
 impl Embedder for Lent {
@@ -158,6 +165,14 @@ impl Embedder for Lent {
 
     fn tells_questions(&self) -> bool {
         self.embedder.tells_questions()
+    }
+
+    fn batch_max(&self) -> usize {
+        self.embedder.batch_max()
+    }
+
+    fn embed_all(&mut self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        self.embedder.embed_all(texts)
     }
 }
 

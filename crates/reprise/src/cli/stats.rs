@@ -58,6 +58,13 @@ pub(super) fn run(context: &Context, arguments: &WhoseArguments) -> anyhow::Resu
         "  embedding     {space}, {} records waiting",
         stats.unembedded
     )?;
+    if let Some(proposal) = stats
+        .proposal
+        .as_ref()
+        .filter(|_| context.config.proposes_models())
+    {
+        writeln!(out, "  language      {proposal}")?;
+    }
     if let Some(percent) = stats.re_embedded_percent() {
         let left = stats.other_spaces.iter();
         let left: Vec<_> = left

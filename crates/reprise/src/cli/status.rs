@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::Context;
 use super::daemon::Daemon;
+use super::endpoint::Named;
 use crate::exit::Exit;
 use crate::terminal;
 
@@ -22,9 +23,17 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Exit> {
         return Ok(Exit::Refused);
     };
     let mut status: Value = daemon.ask(&Call::get("/v1/status"))?;
+    let endpoints: Vec<String> = context
+        .config
+        .endpoints()
+        .into_iter()
+        .filter(Named::leaves)
+        .map(|named| named.url)
+        .collect();
     if context.json {
         if let Value::Object(status) = &mut status {
             status.insert("running".to_owned(), Value::Bool(true));
+            status.insert("texts_leave_for".to_owned(), json!(endpoints));
         }
         writeln!(out, "{status}")?;
         return Ok(Exit::Success);
@@ -50,6 +59,9 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Exit> {
     };
     writeln!(out, "  idle exit     {idle_exit}")?;
     writeln!(out, "  requests      {}", text("requests_served"))?;
+    for url in endpoints {
+        writeln!(out, "  texts leave   for {url}, which makes their vectors")?;
+    }
     for why in status["projections_failing"]
         .as_array()
         .into_iter()

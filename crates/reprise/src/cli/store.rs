@@ -69,7 +69,7 @@ fn open_now(
             path.display()
         );
     }
-    open_in(context.space(), &path, access, verify)
+    open_in(context.of_user(user).space(), &path, access, verify)
 }
 
 /// Whether a user has a memory; a folder that may not be looked into is not taken for an empty one.

@@ -13,7 +13,6 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use reprise_embed::EmbedderFactory;
 use reprise_sandbox::{
     AppConfig, AppState, MemoryBridge, ModelEndpoint, ModelGateway, Planner, Repertoire, RunReport,
     Turn, WorkersConfig,
@@ -23,6 +22,7 @@ use reprise_types::{
 };
 
 use super::super::host::Host;
+use super::super::model::Maker;
 use super::super::runtime;
 use super::super::{Context, model};
 use crate::args::WeekArguments;
@@ -99,7 +99,7 @@ async fn play(
     context: &Context,
     user: &UserId,
     folder: &Path,
-    factory: Option<EmbedderFactory>,
+    factory: Option<Maker>,
 ) -> anyhow::Result<Story> {
     let clock = Arc::new(StoryClock::new()?);
     let events = folder.join("host").join("events.db");

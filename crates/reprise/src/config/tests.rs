@@ -1,0 +1,127 @@
+//! What may stand in the file, and what may not.
+
+use std::sync::Arc;
+
+use reprise_agent::Tender;
+use reprise_engine::Engine;
+use reprise_store::RealDisk;
+use reprise_types::EmbedError;
+
+use super::*;
+
+#[test]
+fn a_missing_file_is_the_defaults_and_a_wrong_one_says_where() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config.toml");
+    assert_eq!(Config::read(&path, false).unwrap(), Config::default());
+    assert!(Config::read(&path, true).is_err());
+    for (text, word) in [
+        ("[tags]\nalias = 1\n", "alias"),
+        ("[learning]\nimplicit_weight = 2.0\n", "implicit_weight"),
+        (
+            "[[projections]]\nuser = \"a\"\nkind = \"papyrus\"\npath = \"/x\"\n",
+            "ai-lessons",
+        ),
+        ("[memory]\nmodel = 16\n", "text"),
+        ("[global]\nlocal_high = 1.5\n", "local_high is 1.5"),
+        ("nonsense", "line 1"),
+    ] {
+        fs_err::write(&path, text).unwrap();
+        let error = format!("{:#}", Config::read(&path, false).unwrap_err());
+        assert!(
+            error.contains(word) && error.contains("config.toml"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_token_goes_to_another_machine_by_https_alone_unless_that_is_written_out() {
+    let token = |url: &str, more: &str| {
+        let text = format!("[global]\nurl = \"{url}\"\ntoken = \"rpr_x\"\n{more}");
+        let config: Config = toml_edit::de::from_str(&text).unwrap();
+        config
+            .global_service(&"ann".parse().unwrap())
+            .unwrap()
+            .token
+    };
+    let plain = "http://knowledge.example";
+    let refused = token(plain, "").unwrap_err();
+    assert!(
+        refused.contains("allow_plain_http") && !refused.contains("rpr_"),
+        "{refused}"
+    );
+    for (url, more) in [
+        ("http://127.0.0.1:9", ""),
+        ("https://knowledge.example", ""),
+        (plain, "allow_plain_http = true\n"),
+    ] {
+        assert_eq!(token(url, more).as_deref(), Ok("rpr_x"), "{url}");
+    }
+}
+
+#[test]
+fn a_memory_is_tended_unless_the_file_says_no() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config.toml");
+    let open = Arc::new(|path: &Path, options: &_| Engine::open(Arc::new(RealDisk), path, options));
+    for (text, expected) in [
+        ("", true),
+        ("[memory]\ntend = true\n", true),
+        ("[memory]\ntend = false\n", false),
+    ] {
+        fs_err::write(&path, text).unwrap();
+        let mut config = MemoryConfig::new(
+            folder.path().into(),
+            384,
+            open.clone(),
+            Arc::new(|| {
+                Err(EmbedError::Unavailable {
+                    message: String::new(),
+                })
+            }),
+        );
+        config.tend = Some(Arc::new(|_| -> Tender { Box::new(|_, _, _| None) }));
+        Config::read(&path, true)
+            .unwrap()
+            .apply(&mut config)
+            .unwrap();
+        assert_eq!(config.tend.is_some(), expected, "{text}");
+    }
+}
+
+#[test]
+fn where_the_buckets_of_a_merge_end_can_be_configured() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("config.toml");
+    let tier = |said: &str| {
+        fs_err::write(&path, said).expect("written");
+        let config = Config::read(&path, true).expect("it can be read");
+        config.global_tier()
+    };
+    let usual = tier("").expect("nothing is said").thresholds;
+    assert_eq!((usual.local_high, usual.global_quality), (0.6, 0.7));
+    let own = tier("[global]\nlocal_high = 0.4\nquality_high = 0.9\n");
+    let own = own.expect("both can be").thresholds;
+    assert_eq!((own.local_high, own.global_quality), (0.4, 0.9));
+}
+
+#[test]
+fn what_the_guide_shows_can_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config.toml");
+    let guide = include_str!("../../../../docs/guide/config.md");
+    let text = guide.split("```toml\n").nth(1).unwrap();
+    fs_err::write(&path, text.split("```").next().unwrap()).unwrap();
+    let config = Config::read(&path, true).unwrap();
+    assert_eq!(config.tag_rules().resolve(&["rs".to_owned()]), ["rust"]);
+    assert_eq!(config.model(), &ModelName::BuiltIn(Variant::F32));
+    assert!(config.serve.http.is_some() && config.serve.otlp.is_some());
+    let ada: UserId = "ada".parse().unwrap();
+    let own = config.projections(&ada);
+    assert_eq!((own.len(), own[0].project.as_deref()), (1, Some("shop")));
+    assert_eq!(config.workspaces.of(&ada), ["app"]);
+    let named = ["reprise", "--config", path.to_str().unwrap(), "stats"];
+    let user = user_of(named.into_iter().map(OsString::from));
+    assert_eq!(user.as_deref(), Some("ada"));
+}
