@@ -234,6 +234,8 @@ impl Run<'_> {
             }
         }
         if !matches!(moved, Ok(true)) {
+            // The disk is waited for without git's lock: a person is at work.
+            drop(lock);
             wal::append(root, &begin.ended(wal::Action::Abort))?;
             return moved.map(|_| None);
         }
