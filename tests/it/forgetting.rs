@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::global::{done, run};
 use crate::home::Home;
 
 const ALONE: [&str; 3] = ["--no-daemon", "--user", "ada"];
@@ -292,4 +293,35 @@ fn forgetting_one_observation_forgets_the_summary_that_tells_of_it() {
         left["total_count"].as_u64().map(|left| left as usize),
         count.map(|count| 12 - 1 + count - 1)
     );
+}
+
+#[test]
+fn a_user_is_removed_whole_and_only_when_that_was_meant() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let data = folder.path().join("data");
+    let notes = folder.path().join("notes.jsonl");
+    fs::write(&notes, "{\"text\":\"the port is 8080\"}\n").expect("notes are written");
+    let path = notes.to_string_lossy();
+    for user in ["ada", "bob"] {
+        done(&data, &["ingest", "--user", user, "--jsonl", &path]);
+    }
+    done(&data, &["branch", "fork", "idea", "--user", "ada"]);
+
+    let everything = ["forget", "--user", "ada", "--everything"];
+    let refused = run(&data, &everything);
+    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    assert!(refused.stderr.contains("--yes"), "{}", refused.stderr);
+    let would = run(&data, &[&everything[..], &["--dry-run"]].concat());
+    assert!(
+        would
+            .stdout
+            .contains("1 record of `ada`, and its branches idea")
+    );
+    assert!(data.join("ada+idea").exists());
+
+    done(&data, &[&everything[..], &["--yes"]].concat());
+    let left: Vec<bool> = ["ada", "ada+idea", "bob"]
+        .map(|user| data.join(user).exists())
+        .into();
+    assert_eq!(left, [false, false, true]);
 }

@@ -300,8 +300,14 @@ pub(crate) struct ForgetArguments {
     #[command(flatten)]
     pub(crate) asked: forgetting::ForgetArguments,
     /// Compact afterwards and prove that the texts are gone from the file
-    #[arg(long, conflicts_with = "dry_run")]
+    #[arg(long, conflicts_with_all = ["dry_run", "everything"])]
     pub(crate) verify: bool,
+    /// Remove the user: this memory and its branches, whole, from the disk
+    #[arg(long, group = "what")]
+    pub(crate) everything: bool,
+    /// With --everything: ask nothing
+    #[arg(long, requires = "everything")]
+    pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]

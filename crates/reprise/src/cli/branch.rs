@@ -86,7 +86,8 @@ fn fork(
     Ok(Exit::Success)
 }
 
-fn list(context: &Context, user: &UserId) -> anyhow::Result<Exit> {
+/// The names of a user's branches, in order.
+pub(super) fn names(context: &Context, user: &UserId) -> anyhow::Result<Vec<String>> {
     let file = context.places.file_of(user);
     let data = file.parent().and_then(std::path::Path::parent);
     let data = data.context("the data directory has no parent")?;
@@ -97,8 +98,12 @@ fn list(context: &Context, user: &UserId) -> anyhow::Result<Exit> {
         names.extend(folder.strip_prefix(&prefix).map(str::to_owned));
     }
     names.sort_unstable();
+    Ok(names)
+}
+
+fn list(context: &Context, user: &UserId) -> anyhow::Result<Exit> {
     let mut out = crate::printer::stdout();
-    for name in names {
+    for name in names(context, user)? {
         let user = user.clone();
         let target = BranchTarget { name, user };
         let Ok(engine) = open_branch(context, &target, Access::Read) else {
@@ -188,13 +193,7 @@ fn merge(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
 
 fn remove(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
     drop(open_branch(context, target, Access::Read)?);
-    let user = branch_of(target)?;
-    // Under the lock: nobody is writing there.
-    let branch = store::take_over(context, &user)?;
-    let file = context.places.file_of(&user);
-    let folder = file.parent().context("the data directory has no parent")?;
-    fs_err::remove_dir_all(folder)?;
-    drop(branch);
+    super::forget::remove(context, &branch_of(target)?)?;
     let name = &target.name;
     said::say(
         context,

@@ -2,6 +2,7 @@
 //! gone.
 
 mod erasure;
+mod everything;
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -20,6 +21,7 @@ use crate::args::ForgetArguments;
 use crate::exit::Exit;
 use crate::terminal;
 use erasure::{Gone, KnownCopy, Traces};
+pub(super) use everything::remove;
 
 struct Proof {
     traces: Traces,
@@ -34,6 +36,9 @@ struct Proof {
 struct Drafts(BTreeSet<(String, RecordId)>);
 
 pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exit> {
+    if arguments.everything {
+        return everything::run(context, arguments);
+    }
     if arguments.asked.dry_run {
         return preview(context, arguments);
     }

@@ -1,13 +1,14 @@
 //! `reprise learn`, `show`, `edit`, `delete`, `tags`: what is asked of an operation in other words
 //! than its own.
 
-use std::io::Read;
+use std::io::{IsTerminal as _, Read};
 use std::path::Path;
 
 use anyhow::{bail, ensure};
 use reprise_operations::Lesson;
 use reprise_operations::operations::{forgetting, graph, lessons, records, tags};
 
+use super::context::agreed;
 use super::said::{self, run};
 use super::{Context, input, sources};
 use crate::args::{self, Ask, LearnArguments, ShowArguments, TagsArguments};
@@ -73,6 +74,13 @@ pub(super) fn delete(
 ) -> anyhow::Result<Exit> {
     let reason = &mut ask.asked.reason;
     reason.get_or_insert_with(|| "asked for on the command line".to_owned());
+    if std::io::stdin().is_terminal() && !context.json {
+        let id = ask.asked.id.clone();
+        let question = format!("`{id}` and its earlier versions are forgotten; nothing undoes it.");
+        if !agreed(&question, "nobody is there to be asked")? {
+            anyhow::bail!("`{id}` is kept");
+        }
+    }
     said::ask::<forgetting::Delete>(context, ask)
 }
 
