@@ -84,7 +84,8 @@ pub struct MemoryConfig {
     pub space: Option<EmbeddingSpace>,
     /// The space of the model of a user who has another one than all; `None` for that of all.
     pub space_of: Option<SpaceOf>,
-    /// Models before that one, and those of such users; without, what they made is found by words until it is made anew.
+    /// Models before that one, and those of such users; without, what they made is found by words
+    /// until it is made anew.
     pub others: Option<OtherModels>,
     pub pool: PoolOptions,
     /// Adjusts scores; `None` for each memory's own learner.

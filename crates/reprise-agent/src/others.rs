@@ -1,6 +1,6 @@
-//! Models beside the one that is in use for all. Some users have one of their own. The others are not
-//! in use any more, for questions about what they made: while a memory's
-//! vectors are made anew, what waits is compared with the question in its own space.
+//! Models beside the one that is in use for all. Some users have one of their own. The others are
+//! not in use any more, for questions about what they made: while a memory's vectors are made anew,
+//! what waits is compared with the question in its own space.
 //!
 //! A pool of one thread for each, started when a memory first asks for it.
 

@@ -266,8 +266,8 @@ impl MemoryService {
         self.provider(user).call(ask).await
     }
 
-    /// The vector of a query outside a recall, by the user's model or by that of all; `None` without
-    /// a model.
+    /// The vector of a query outside a recall, by the user's model or by that of all; `None`
+    /// without a model.
     pub async fn query_vector(&self, user: Option<&UserId>, query: &str) -> Option<Embedding> {
         let (all, config) = (&self.0.pool, &self.0.config);
         let pool = user.map_or_else(|| all.clone(), |user| config.pool_for(all, user));

@@ -354,8 +354,8 @@ impl Writer<'_> {
 /// Distance from which on all are one bucket.
 const FAR: f64 = 128.0;
 
-/// The bucket of a token that stands so far behind another one, as T5 and `MPNet` count: half of them
-/// for each side, half of those for one distance each, the others ever wider.
+/// The bucket of a token that stands so far behind another one, as T5 and `MPNet` count: half of
+/// them for each side, half of those for one distance each, the others ever wider.
 fn bucket(distance: i64, buckets: usize) -> usize {
     let side = buckets / 2;
     let (near, size) = (side / 2, distance.unsigned_abs() as usize);

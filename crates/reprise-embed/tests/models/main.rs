@@ -32,7 +32,8 @@ const CLS: [f32; 6] = [
     0.223_407, -0.097_862, -0.080_635, -0.142_261, 0.285_576, -0.015_906,
 ];
 
-/// The same of sixteen tokens by an MPNet of these sizes, whose distances fall into several buckets.
+/// The same of sixteen tokens by an `MPNet` of these sizes, whose distances fall into several
+/// buckets.
 const MPNET_TEXT: &str = "w5 w9 w17 w6 w30 w12 w8 w22 w39 w7 w11 w4 w25 w18";
 const MPNET: [f32; 6] = [
     0.179_581, -0.045_43, 0.080_621, 0.001_582, 0.069_736, 0.030_48,

@@ -95,7 +95,13 @@ pub(super) fn config(context: &Context) -> anyhow::Result<MemoryConfig> {
     let for_user = context.clone();
     config.space_of = Some(Arc::new(move |user| {
         let own = for_user.config.has_own_model(user);
-        own.then(|| for_user.of_user(user).space()).flatten()
+        let context = own.then(|| for_user.of_user(user))?;
+        // Where it is not here, no other model takes over: words answer, and what it made before.
+        Some(context.space().unwrap_or_else(|| EmbeddingSpace {
+            model: context.config.model_name().to_owned(),
+            version: "missing".to_owned(),
+            dimensions: context.dimensions(),
+        }))
     }));
     config.tend = Some(reprise_operations::tend());
     config.reranker = model::judge(context).map(|judge| Arc::new(judge) as Arc<dyn Reranker>);
