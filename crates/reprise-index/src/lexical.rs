@@ -316,17 +316,15 @@ impl LexicalScratch {
                 continue;
             }
             let counts = |p: &&Posting| !leads || world.counts(p.ordinal);
-            let (documents, heads, blocks) = match left(lists, world, frequent.as_deref_mut()) {
-                Some((documents, heads, at)) => (documents, heads, Some(at)),
-                None => {
-                    let keep = |ordinal| all_live || world.is_live(ordinal);
-                    lists.gather(keep, &mut self.postings);
-                    let found = self.postings[start..].iter();
-                    let heads = found.clone().filter(|p| p.head > 0).filter(counts);
-                    let heads = heads.count() as u32;
-                    (found.filter(counts).count() as u32, heads, None)
-                }
-            };
+            let left = left(lists, world, frequent.as_deref_mut());
+            let (documents, heads, blocks) = left.unwrap_or_else(|| {
+                let keep = |ordinal| all_live || world.is_live(ordinal);
+                lists.gather(keep, &mut self.postings);
+                let found = self.postings[start..].iter();
+                let heads = found.clone().filter(|p| p.head > 0).filter(counts);
+                let heads = heads.count() as u32;
+                (found.filter(counts).count() as u32, heads, None)
+            });
             let holding = if heads > 0 { heads } else { documents };
             let own = idf(live, holding);
             self.terms.push(TermSignal {
@@ -449,13 +447,13 @@ fn left<'l>(
     lists: &Lists<'l>,
     world: &World,
     frequent: Option<&mut Vec<Blocks<'l>>>,
-) -> Option<(u32, u32, usize)> {
+) -> Option<(u32, u32, Option<usize>)> {
     let frequent = frequent?;
     let lists = lists.of_one()?;
     let counts = lists.iter().map(List::counts);
     let (documents, heads) = counts.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
     frequent.push(Blocks::of(lists, world.len())?);
-    Some((documents as u32, heads as u32, frequent.len() - 1))
+    Some((documents as u32, heads as u32, Some(frequent.len() - 1)))
 }
 
 /// Whether prefix matching applies to a term: not to numbers.

@@ -292,18 +292,18 @@ impl SegmentBuilder {
             let begins = blocks.len();
             let gaps = block.each_ref().map(&mut gap);
             let bits = pack(&mut blocks, &gaps);
-            blocks.extend(block.iter().map(count_byte));
+            blocks.extend(block.iter().copied().map(count_byte));
             blocks.extend(block.iter().map(|posting| posting.length));
-            block
-                .iter()
-                .for_each(|posting| put_large(&mut blocks, posting));
+            for posting in block {
+                put_large(&mut blocks, *posting);
+            }
             Row::of(block, (blocks.len() - begins) as u16, bits).write(&mut self.postings);
         }
         self.postings.append(&mut blocks);
         for posting in rest {
             put_varint(&mut self.postings, gap(posting).into());
-            self.postings.extend([count_byte(posting), posting.length]);
-            put_large(&mut self.postings, posting);
+            self.postings.extend([count_byte(*posting), posting.length]);
+            put_large(&mut self.postings, *posting);
         }
     }
 
@@ -336,7 +336,7 @@ impl SegmentBuilder {
     }
 }
 
-fn count_byte(posting: &Posting) -> u8 {
+fn count_byte(posting: Posting) -> u8 {
     let is_small = (1..16).contains(&posting.count) && posting.head < 16;
     if is_small {
         (posting.count as u8) << 4 | posting.head
@@ -346,7 +346,7 @@ fn count_byte(posting: &Posting) -> u8 {
 }
 
 /// Appends counts that fit in no byte.
-fn put_large(out: &mut Vec<u8>, posting: &Posting) {
+fn put_large(out: &mut Vec<u8>, posting: Posting) {
     if count_byte(posting) == 0 {
         put_varint(out, posting.count.into());
         put_varint(out, posting.head.into());

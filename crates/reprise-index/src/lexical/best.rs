@@ -24,7 +24,7 @@ const ROUNDING: f32 = 1.0 + 1e-5;
 pub(super) struct Blocks<'a> {
     lists: Vec<List<'a>>,
     /// Each with its list, ascending.
-    blocks: Vec<(usize, Block)>,
+    all: Vec<(usize, Block)>,
     /// Blocks that end before the window at hand.
     passed: usize,
     /// The block that was decoded last, and its documents.
@@ -43,7 +43,7 @@ impl<'a> Blocks<'a> {
         let all = lists.iter().enumerate();
         let blocks = all.flat_map(|(at, list)| list.blocks().into_iter().map(move |one| (at, one)));
         Some(Self {
-            blocks: blocks.collect(),
+            all: blocks.collect(),
             lists,
             passed: 0,
             decoded: None,
@@ -53,12 +53,12 @@ impl<'a> Blocks<'a> {
 
     /// The most that a document of `begin..end` gets from it.
     fn bound(&mut self, begin: u32, end: u32, part: &Part) -> f32 {
-        let rest = self.blocks.get(self.passed..).unwrap_or_default();
+        let rest = self.all.get(self.passed..).unwrap_or_default();
         self.passed += rest
             .iter()
             .take_while(|(_, block)| block.last < begin)
             .count();
-        let within = self.blocks.get(self.passed..).unwrap_or_default().iter();
+        let within = self.all.get(self.passed..).unwrap_or_default().iter();
         let within = within.take_while(|(_, block)| block.first < end);
         let bounds = within.map(|(_, block)| part.most_of(block.most, block.shortest));
         bounds.fold(0.0, f32::max)
@@ -66,8 +66,8 @@ impl<'a> Blocks<'a> {
 
     /// Adds its documents of the window.
     fn add(&mut self, begin: u32, part: &mut Part, cells: &mut [Cell], touched: &mut [u64]) {
-        for at in self.passed..self.blocks.len() {
-            let Some((list, block)) = self.blocks.get(at) else {
+        for at in self.passed..self.all.len() {
+            let Some((list, block)) = self.all.get(at) else {
                 return;
             };
             if block.first >= begin + cells.len() as u32 {
@@ -132,7 +132,9 @@ impl LexicalScratch {
                 }
             }
             if bound <= 0.0 || !best.wants(bound) {
-                parts.iter_mut().for_each(|part| part.pass(postings, end));
+                for part in &mut parts {
+                    part.pass(postings, end);
+                }
                 continue;
             }
             for part in &mut parts {
