@@ -1,7 +1,9 @@
-//! The words by themselves, for `tests/quality/beside_tantivy.py`, which has the texts and the other side.
+//! The words by themselves, for `tests/quality/beside_tantivy.py`, which has the texts and the
+//! other side.
 //!
-//! `words TEXTS QUERIES`: a text and a query in each line. Prints a line for each query: milliseconds of the
-//! whole pass (median), of the best 128 alone (median), and the ordinals of these, best first.
+//! `words TEXTS QUERIES`: a text and a query in each line. Prints a line for each query:
+//! milliseconds of the whole pass (median), of the best 128 alone (median), and their ordinals,
+//! best first.
 
 use std::time::Instant;
 

@@ -4,8 +4,8 @@
 //! 0.5) / (df + 0.5))` over the heads of the documents that are alive in the view, and with k1 =
 //! 1.2 over their sessions as whole texts. A repeated query term counts once. A document that holds
 //! only a longer word with the term for its beginning ("config" and "configuration", "sock" and
-//! "sockstat") counts for a part of it. Documents are scored a window at a time, whose scores stay in
-//! the CPU's cache; what holds a term is kept in a table as long as there are such documents.
+//! "sockstat") counts for a part of it. Documents are scored a window at a time, whose scores stay
+//! in the CPU's cache; what holds a term is kept in a table as long as there are such documents.
 
 mod best;
 mod score;
@@ -344,8 +344,8 @@ impl LexicalScratch {
         self.longer.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     }
 
-    /// Collects the longer words that begin with a term, and the words that it joins, which at `most`
-    /// documents hold.
+    /// Collects the longer words that begin with a term, and the words that it joins, which at
+    /// `most` documents hold.
     fn gather_longer(
         &mut self,
         lexicon: &Lexicon,

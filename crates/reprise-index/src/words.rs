@@ -1,5 +1,6 @@
-//! The analyser, from text to terms: words, parts of identifiers, pairs of characters where a script
-//! has no spaces, pictures; stop words removed, irregular forms mapped to their base, words stemmed.
+//! The analyser, from text to terms: words, parts of identifiers, pairs of characters where a
+//! script has no spaces, pictures; stop words removed, irregular forms mapped to their base, words
+//! stemmed.
 //!
 //! Every word in Latin letters has its English form first, in every text: what a text is taken for
 //! never hides it from an English question. A text in another language has the forms of that beside

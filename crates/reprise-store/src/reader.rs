@@ -16,8 +16,8 @@ use crate::disk::DiskFile;
 use crate::entry::CommitSeq;
 use crate::error::{Result, StoreError};
 
-/// Bytes of unpacked blocks in the cache: of short records several hundred blocks. A block longer than
-/// a share of it is read each time, and drives no others out.
+/// Bytes of unpacked blocks in the cache: of short records several hundred blocks. A block longer
+/// than a share of it is read each time, and drives no others out.
 const CACHED_BYTES: usize = 2 << 20;
 const CACHED_SHARE: usize = 8;
 const COPIED: usize = 1024 * 1024;

@@ -1,5 +1,5 @@
-//! Scores a window of documents at a time, from all terms in one order: the sums do not depend on the
-//! window, to the bit.
+//! Scores a window of documents at a time, from all terms in one order: the sums do not depend on
+//! the window, to the bit.
 
 use super::{Cell, Hit, LexicalScratch, SignalSpread, TAIL_COUNT};
 use crate::segment::Posting;

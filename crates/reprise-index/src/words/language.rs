@@ -1,8 +1,8 @@
 //! What a text is written in, and what that makes of a word: stop words, stems, folded accents.
 //!
 //! A script tells its language; of those in Latin letters a text's function words do, which are its
-//! stop words anyway. A short technical note has too few letters for statistics of letters, and none
-//! of these words makes it English.
+//! stop words anyway. A short technical note has too few letters for statistics of letters, and
+//! none of these words makes it English.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -1,5 +1,5 @@
-//! Words that are spelled like one that no text holds: found in a sorted dictionary without a look at
-//! those that begin otherwise.
+//! Words that are spelled like one that no text holds: found in a sorted dictionary without a look
+//! at those that begin otherwise.
 
 use std::collections::BTreeSet;
 
@@ -53,8 +53,8 @@ impl Near {
         self.typed.iter().take(2).map(ToString::to_string).collect()
     }
 
-    /// Looks at a key; `is_key_of` tells whether it is one of a word's. Returns how many of its bytes
-    /// no near key begins with; 0 where the next one may be near.
+    /// Looks at a key; `is_key_of` tells whether it is one of a word's. Returns how many of its
+    /// bytes no near key begins with; 0 where the next one may be near.
     pub(crate) fn look(&mut self, key: &str, is_key_of: impl Fn(&str, &str) -> bool) -> usize {
         let same = key
             .chars()
