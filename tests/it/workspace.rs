@@ -301,7 +301,10 @@ fn a_message_names_the_working_tree_that_it_is_about() {
     let proposal = done(root, &["agent", "propose", "fixer"]);
     let tree = Path::new(proposal["directory"].as_str().expect("a directory"));
     fs::write(tree.join(PRD), "{\"mine\":1}").expect("a file");
-    let edited = write(tree, "prm", PRD, b"{\"id\":\"PRD-002\"}");
+    let file = root.join(".git/in/file");
+    fs::write(&file, "{\"id\":\"PRD-002\"}").expect("a file to write from");
+    let pair = format!("{PRD}={}", file.display());
+    let edited = run(tree, &["write", "--actor", "prm", &pair]);
     assert!(
         edited.stderr.contains("working tree `fixer`"),
         "{}",

@@ -1,5 +1,5 @@
-//! The rulebook: what becomes of a publication, a draft, a merge, a branch. Both stores look up what
-//! stands, ask here, and carry out the answer; none decides by itself.
+//! The rulebook: what becomes of a publication, a draft, a merge, a branch. Both stores look up
+//! what stands, ask here, and carry out the answer; none decides by itself.
 
 use reprise_types::RecordId;
 

@@ -252,9 +252,9 @@ impl Workspace {
 }
 
 impl Entry {
-    /// Tells what happened, once it has, and again where a crash came between: the events, the log of conflicts, the tag, and the trail beside its
-    /// branch. What is told already is not told again. `stage` is the folder of a living
-    /// transaction.
+    /// Tells what happened, once it has, and again where a crash came between: the events, the log
+    /// of conflicts, the tag, and the trail beside its branch. What is told already is not told
+    /// again. `stage` is the folder of a living transaction.
     pub(crate) fn record(
         &self,
         git: &Git,

@@ -94,8 +94,8 @@ fn project_path(kind: Kind) -> RepoPath {
     RepoPath::known(format!("extensions/schemas/{}.schema.json", kind.name()))
 }
 
-/// Checks the content of one file. Lines that are in `known` stand there already; an earlier version
-/// may have taken them. `project` reads a file of the project's own rules.
+/// Checks the content of one file. Lines that are in `known` stand there already; an earlier
+/// version may have taken them. `project` reads a file of the project's own rules.
 pub(crate) fn check(
     path: &RepoPath,
     bytes: &[u8],

@@ -175,9 +175,9 @@ fn owners(path: &RepoPath, before: Option<&[u8]>, after: Option<&[u8]>) -> Vec<S
     }
 }
 
-/// Looks again at what is made from the artifacts that change (W20), by this transaction or by plain
-/// git since the last one: a removal under something is refused, what is made from a PRD that has
-/// moved on is validated again and noted.
+/// Looks again at what is made from the artifacts that change (W20), by this transaction or by
+/// plain git since the last one: a removal under something is refused, what is made from a PRD that
+/// has moved on is validated again and noted.
 fn look_downstream(
     workspace: &Workspace,
     view: &View<'_>,

@@ -116,9 +116,9 @@ fn work(crowd: &Crowd) {
 
 /// So many commits of a person, each of one file, while agents write without a pause.
 const COMMITS: usize = 15;
-/// git ends a command where a transaction comes into its first millisecond, which no transaction can
-/// know, or where a loaded machine takes its time in the middle of one: so many of thirty commands
-/// may be so unlucky. With the lock held from the beginning it was 13 commits of 15.
+/// git ends a command where a transaction comes into its first millisecond, which no transaction
+/// can know, or where a loaded machine takes its time in the middle of one: so many of thirty
+/// commands may be so unlucky. With the lock held from the beginning it was 13 commits of 15.
 const UNLUCKY_MAX: usize = 3;
 
 #[test]
