@@ -285,6 +285,10 @@ impl Run<'_> {
     ) -> Result<bool> {
         let stages = self.workspace.root().join(STAGES);
         if lock.is_none() {
+            // Where somebody was faster already, nobody is kept out for nothing.
+            if !self.git.is_of_index(index)? {
+                return Ok(false);
+            }
             *lock = Some(self.git.lock_index(stage.folder(), &stages)?);
             if self.git.head()? != *self.head || !self.git.is_of_index(index)? {
                 return Ok(false);
