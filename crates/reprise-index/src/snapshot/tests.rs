@@ -84,8 +84,28 @@ proptest! {
             }
         }
         prop_assert_eq!(view.considered() as usize, expected.len());
-        prop_assert_eq!(view.ordinals().collect::<Vec<_>>(), expected);
+        prop_assert_eq!(view.ordinals().collect::<Vec<_>>(), expected.clone());
         prop_assert!(!view.admits(count) && !view.is_live(count));
+        // Page by page the latest come first, whatever block they stand in.
+        let place = |ordinal: &u32| {
+            let (timestamp, id) = snapshot.place_in_time(*ordinal).unwrap();
+            (timestamp, id, *ordinal)
+        };
+        let mut by_time: Vec<_> = expected.iter().map(place).collect();
+        by_time.sort_unstable_by(|a, b| b.cmp(a));
+        let (mut paged, mut after) = (Vec::new(), None);
+        loop {
+            let page = snapshot.latest(&view, after, 7);
+            prop_assert_eq!(page.len(), 7.min(by_time.len() - paged.len()));
+            after = page.last().map(|last| (last.0, last.1));
+            paged.extend(page);
+            if after.is_none() {
+                break;
+            }
+        }
+        prop_assert_eq!(paged, by_time);
+        let learned: Vec<u32> = snapshot.learned_at(at(77)).collect();
+        prop_assert_eq!(learned, (77..count.min(78)).collect::<Vec<_>>());
     }
 }
 

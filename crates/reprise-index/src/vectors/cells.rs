@@ -37,8 +37,8 @@ const ROUNDS: usize = 4;
 /// Sampled documents that are grouped in the time of one insert into the graph.
 const SAMPLED_A_STEP: usize = 32;
 /// A question reads one document in so many, and no fewer than that.
-const READ_ONE_IN: usize = 24;
-const READ_MIN: usize = 2_048;
+const READ_ONE_IN: usize = 12;
+const READ_MIN: usize = 4_096;
 /// "No cell yet".
 const NONE: u16 = u16::MAX;
 

@@ -21,8 +21,6 @@ const SIGN_SHARE: usize = 256;
 const SIGN_CANDIDATES_MIN: usize = 256;
 /// and at least so many per result.
 const SIGN_OVERSAMPLE: usize = 4;
-/// The same for what the cells find.
-const CELL_OVERSAMPLE: usize = 2;
 
 /// Beam width of the graph: at least so many documents,
 const BEAM_MIN: usize = 192;
@@ -314,7 +312,7 @@ impl Vectors {
     ) {
         let VectorScratch { close, signs, .. } = scratch;
         // Each is a read of the file: fewer than of a scan, which has them in memory.
-        let wanted = SIGN_CANDIDATES_MIN.max(k.saturating_mul(CELL_OVERSAMPLE));
+        let wanted = SIGN_CANDIDATES_MIN.max(k.saturating_mul(SIGN_OVERSAMPLE));
         close.start(wanted, query.planes.farthest());
         let is_new = |chunk: usize| self.chunks.get(chunk).is_some_and(|chunk| !chunk.is_left());
         let among = |word: usize| {

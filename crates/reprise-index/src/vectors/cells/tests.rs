@@ -1,5 +1,6 @@
 //! The first layer: it reads little, finds most, and is made again where it is damaged.
 
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use chrono::DateTime;
@@ -44,7 +45,7 @@ fn push(writer: &mut IndexWriter, vector: &[f32]) {
 }
 
 /// A memory large enough for a graph, saved.
-fn saved() -> Vec<(u8, Vec<u8>)> {
+static SAVED: LazyLock<Vec<(u8, Vec<u8>)>> = LazyLock::new(|| {
     let mut random = Random(31);
     let mut writer = IndexWriter::new(NUMBERS);
     writer.set_graph_from(3_000);
@@ -53,7 +54,7 @@ fn saved() -> Vec<(u8, Vec<u8>)> {
     }
     while writer.advance_graph(512).unwrap().1 > 0 {}
     writer.to_parts()
-}
+});
 
 /// The parts as they lie in a file, and how many bytes of them were read.
 fn left(parts: &[(u8, Vec<u8>)]) -> (IndexWriter, Arc<AtomicU64>) {
@@ -92,9 +93,9 @@ fn recall(snapshot: &IndexSnapshot, whole: &IndexSnapshot) -> (f64, SearchTier) 
 
 #[test]
 fn the_first_answer_reads_little_and_finds_most() {
-    let parts = saved();
-    let mut whole = IndexWriter::from_parts(NUMBERS, &parts).unwrap();
-    let (mut writer, read) = left(&parts);
+    let parts = &*SAVED;
+    let mut whole = IndexWriter::from_parts(NUMBERS, parts).unwrap();
+    let (mut writer, read) = left(parts);
     let opened = read.load(Ordering::Relaxed);
     let snapshot = writer.publish();
     let view = snapshot.view(&MemoryFilter::default(), None);
@@ -133,10 +134,10 @@ fn one_best(snapshot: &IndexSnapshot, vector: &[f32]) -> u32 {
 
 #[test]
 fn it_is_saved_again_as_it_was_with_what_came_since_in_its_cell() {
-    let parts = saved();
-    let (mut back, _) = left(&parts);
+    let parts = &*SAVED;
+    let (mut back, _) = left(parts);
     back.advance_graph(0).unwrap();
-    assert_eq!(back.to_parts(), parts);
+    assert_eq!(back.to_parts(), *parts);
     // What comes without a cell stands in the last list until it gets one.
     push(&mut back, &point(&mut Random(44)));
     back.set_vector(5, &point(&mut Random(45)));
@@ -161,7 +162,7 @@ fn it_is_saved_again_as_it_was_with_what_came_since_in_its_cell() {
 
 #[test]
 fn damage_costs_the_list_or_the_layer_and_never_a_panic() {
-    let parts = saved();
+    let parts = &*SAVED;
     let damaged = |at: usize| {
         let mut parts = parts.clone();
         for (_, bytes) in parts.iter_mut().filter(|part| part.0 == PART_CELLS) {
@@ -170,7 +171,7 @@ fn damage_costs_the_list_or_the_layer_and_never_a_panic() {
         }
         parts
     };
-    let whole = IndexWriter::from_parts(NUMBERS, &parts).unwrap().publish();
+    let whole = IndexWriter::from_parts(NUMBERS, parts).unwrap().publish();
     let size = parts
         .iter()
         .find(|part| part.0 == PART_CELLS)
