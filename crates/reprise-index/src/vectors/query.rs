@@ -17,6 +17,9 @@ use crate::world::World;
 
 /// Documents whose codes are scored after the pass over the signs: one in so many,
 const SIGN_SHARE: usize = 256;
+/// one in so many until there are enough for 99.6 % of the exact best 128 of real texts (ADR 0007),
+const SIGN_SHARE_OF_FEWER: usize = 96;
+const SIGN_CANDIDATES_ENOUGH: usize = 1_024;
 /// at least so many,
 const SIGN_CANDIDATES_MIN: usize = 256;
 /// and at least so many per result.
@@ -121,6 +124,7 @@ impl Planned {
 /// Of so many documents, those whose codes are scored after the pass over the signs.
 fn wanted(all: usize, k: usize) -> usize {
     (all / SIGN_SHARE)
+        .max((all / SIGN_SHARE_OF_FEWER).min(SIGN_CANDIDATES_ENOUGH))
         .max(SIGN_CANDIDATES_MIN)
         .max(k.saturating_mul(SIGN_OVERSAMPLE))
 }
