@@ -252,8 +252,8 @@ impl CellState {
         self.of.resize(vectors.len(), NONE);
         let mut left = budget;
         while let Some(cell) = self.of.get_mut(self.next) {
-            let row = vectors.row(self.next as u32).filter(|row| row.1 != 0.0);
-            if let Some((codes, _)) = row.filter(|_| *cell == NONE) {
+            let row = (*cell == NONE).then(|| vectors.row(self.next as u32));
+            if let Some((codes, _)) = row.flatten().filter(|row| row.1 != 0.0) {
                 if left == 0 {
                     return false;
                 }
