@@ -1,6 +1,9 @@
 //! Learnings as Sunwell keeps them and observations as ralph does, through the operations that
 //! every face has.
 
+use std::fs;
+use std::path::Path;
+
 use reprise_tests::finish;
 use serde_json::{Value, json};
 
@@ -150,6 +153,213 @@ fn each_view_of_what_was_learned_has_its_readers_words() {
         &json!({"fact": "x", "category": "gossip"}),
     );
     assert!(said.contains("task_completion"), "{said}");
+}
+
+/// Learnings of every category, a plan and what a conversation left, as a host sends them.
+fn a_project(home: &Home) {
+    let folder = home.folder().join("forum/.sunwell");
+    fs::create_dir_all(folder.join("plans")).expect("a folder");
+    let plan =
+        r#"{"goal":"forum","tasks":[{"id":"t1","description":"Create model"},"Add routes"]}"#;
+    fs::write(folder.join("plans/a.json"), plan).expect("written");
+    let tree = home.folder().join("forum").to_string_lossy().into_owned();
+    let done = home.asked(&["--no-daemon", "import", &tree, "--user", "ada"]);
+    assert_eq!(
+        (&done["inserted"], &done["rejected"]),
+        (&json!(1), &json!(0)),
+        "{done}"
+    );
+    let backup = done["backup"].as_str().expect("a copy is kept (S40)");
+    assert!(Path::new(backup).join("plans/a.json").exists(), "{backup}");
+    for learning in [
+        json!({"fact": "Create model", "category": "task_completion", "source": "t1",
+            "goal": "forum"}),
+        json!({"fact": "User has email", "category": "type", "goal": "forum"}),
+        json!({"fact": "Use PostgreSQL", "category": "decision", "rationale": "It is there"}),
+        json!({"fact": "Leak", "approach": "Unbounded cache", "category": "failure"}),
+    ] {
+        call(home, "add_learning", &learning);
+    }
+    let turns = ["How is a user kept?", "With an email."].into_iter();
+    let turns = turns.zip(["user", "assistant"]).map(|(text, role)| {
+        let source = if role == "user" {
+            "user_input"
+        } else {
+            "worker_result"
+        };
+        json!({"text": text, "source": source, "kind": "episode", "session_id": "s1",
+            "metadata": {"role": role}})
+    });
+    home.keep(
+        &turns.collect::<Vec<_>>(),
+        &["--no-daemon", "--user", "ada"],
+    );
+}
+
+#[test]
+fn views_have_types_that_a_compiler_holds_them_to() {
+    let home = Home::new();
+    a_project(&home);
+    let id =
+        view(&home, &json!({"view": "query", "category": "type"}))["learnings"][0]["id"].clone();
+    let asked = [
+        json!({"view": "intelligence"}),
+        json!({"view": "stats", "session": "s1"}),
+        json!({"view": "project"}),
+        json!({"view": "get", "id": id}),
+        json!({"view": "query"}),
+        json!({"view": "search", "query": "email"}),
+        json!({"view": "context", "goal": "forum"}),
+        json!({"view": "index"}),
+        json!({"view": "loaded"}),
+    ];
+    let types = view(&home, &json!({"view": "types"}))["typescript"].clone();
+    let types = types.as_str().expect("a file").to_owned();
+    let mut program = "import type { Views } from \"./views\";\n".to_owned();
+    for (number, asked) in asked.iter().enumerate() {
+        let name = asked["view"].as_str().expect("a name");
+        let told = view(&home, asked);
+        // Without a compiler: whatever is told has its key in the types.
+        for key in told.as_object().expect("an object").keys() {
+            let is_typed = [": ", "?: "].map(|mark| types.contains(&format!("  {key}{mark}")));
+            assert!(is_typed.contains(&true), "{name}: {key}");
+        }
+        let told = format!("const told{number}: Views[\"{name}\"] = {told};\nvoid told{number};\n");
+        program.push_str(&told);
+    }
+    compiles(&home, &types, &program, true);
+    compiles(
+        &home,
+        &types,
+        &program.replace("\"type\"", "\"gossip\""),
+        false,
+    );
+    compiles(
+        &home,
+        &types,
+        &program.replace("\"createdAt\"", "\"madeAt\""),
+        false,
+    );
+}
+
+/// Holds a program to the types where npm has the compiler; where not, nothing is said.
+fn compiles(home: &Home, types: &str, program: &str, expected: bool) {
+    let folder = home.folder().join("types");
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::write(folder.join("views.d.ts"), types).expect("written");
+    fs::write(folder.join("use.ts"), program).expect("written");
+    let run = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("npx");
+        let with = command
+            .args(["-y", "-p", "typescript@5.9.3", "tsc"])
+            .args(arguments);
+        with.current_dir(&folder).output()
+    };
+    if !run(&["--version"]).is_ok_and(|done| done.status.success()) {
+        return;
+    }
+    let strict = ["--noEmit", "--strict", "--types", "", "use.ts"];
+    let done = run(&strict).expect("the compiler runs");
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert_eq!(done.status.success(), expected, "{said}");
+}
+
+#[test]
+fn what_studio_counts_is_counted_and_pending_tasks_stand_in_the_plan() {
+    let home = Home::new();
+    a_project(&home);
+    home.done(&["branch", "fork", "try", "--user", "ada"]);
+    let stats = view(&home, &json!({"view": "stats"}));
+    let whole = |name: &str| stats[name].as_u64().expect("a number");
+    assert_eq!((whole("totalTurns"), whole("hotTurns")), (2, 2), "{stats}");
+    assert_eq!((whole("branches"), whole("deadEnds")), (1, 1), "{stats}");
+    assert_eq!(
+        (whole("learnings"), whole("totalLearnings")),
+        (4, 4),
+        "{stats}"
+    );
+    assert_eq!(whole("coldFiles"), 1, "the copy of the plan: {stats}");
+    assert!(whole("warmFiles") > 0, "{stats}");
+    for size in ["warmSizeMb", "coldSizeMb"] {
+        assert!(stats[size].as_f64().expect("a number") > 0.0, "{stats}");
+    }
+    let other = view(&home, &json!({"view": "stats", "session": "nope"}));
+    assert_eq!(other["hotTurns"], 0);
+    let asked = json!({"view": "project", "goal": "forum", "pending": ["Invented"]});
+    let project = view(&home, &asked);
+    assert_eq!(project["pendingTasks"], json!(["Add routes"]));
+    assert_eq!(project["completedTasks"], json!(["Create model"]));
+    let context = view(&home, &json!({"view": "context", "goal": "forum"}));
+    assert_eq!(context["completed"], json!(["Create model"]));
+    assert_eq!(context["decisions"], json!(["Use PostgreSQL: It is there"]));
+    assert_eq!(
+        context["failures"],
+        json!(["Avoid: Unbounded cache (Leak)"])
+    );
+    assert_eq!(context["cwd"], Value::Null);
+}
+
+#[test]
+fn what_is_said_again_is_answered_as_it_was_kept_and_an_old_event_has_its_own_name() {
+    let home = Home::new();
+    let learn = |given: Value| call(&home, "add_learning", &given);
+    learn(json!({"fact": "Use tabs", "category": "pattern", "confidence": 0.9, "goal": "style"}));
+    let again = learn(json!({"fact": "Use tabs", "category": "pattern", "confidence": 0.1}));
+    assert_eq!(again["is_new"], false);
+    assert_eq!(
+        (&again["learning"]["confidence"], &again["learning"]["goal"]),
+        (&json!(0.9), &json!("style")),
+        "what is kept is answered"
+    );
+    let event = |fact: &str| {
+        let event = json!({"event": "memory_learning", "fact": fact, "goal": "forum"});
+        let told = learn(event);
+        assert_eq!(told["is_new"], true);
+        told["learning"].clone()
+    };
+    let (one, other) = (event("It has email"), event("It has a name"));
+    for old in [&one, &other] {
+        let id = old["id"].as_str().expect("an id");
+        assert!(id.starts_with("legacy-"), "{id}");
+        assert_eq!(
+            (&old["category"], &old["goal"]),
+            (&json!("pattern"), &json!("forum"))
+        );
+        assert_eq!(
+            view(&home, &json!({"view": "get", "id": id}))["fact"],
+            old["fact"]
+        );
+    }
+    assert_ne!(one["id"], other["id"]);
+    let gossip = json!({"learning": {"fact": "x", "category": "type", "source_type": "gossip"}});
+    assert!(refused(&home, "add_learning", &gossip).contains("no source type"));
+}
+
+#[test]
+fn a_learning_that_names_its_end_has_one() {
+    let home = Home::new();
+    let learn = |fact: &str, end: &str| {
+        let learning = json!({"fact": fact, "category": "fix", "expires_at": end});
+        call(&home, "add_learning", &learning)
+    };
+    learn("The key of last year", "2020-01-01");
+    learn("The key of next century", "2099-01-01");
+    let known = view(&home, &json!({"view": "query"}));
+    let facts: Vec<&Value> = known["learnings"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| &one["fact"])
+        .collect();
+    assert_eq!(facts, ["The key of next century"]);
+    home.done(&["--no-daemon", "consolidate", "--user", "ada"]);
+    let left = home.done(&["--no-daemon", "list", "--user", "ada"]);
+    assert!(
+        !left.contains("last year") && left.contains("next century"),
+        "{left}"
+    );
+    let soon = json!({"fact": "x", "expires_at": "soon"});
+    assert!(!refused(&home, "add_learning", &soon).is_empty());
 }
 
 #[test]

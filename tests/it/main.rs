@@ -18,6 +18,7 @@ mod faces;
 mod forgetting;
 mod global;
 mod guards;
+mod history;
 mod home;
 mod import;
 mod knowledge;

@@ -15,6 +15,7 @@ mod own;
 mod recognise;
 mod rvf;
 mod server_memory;
+mod sessions;
 mod sqlite;
 mod sunwell;
 
@@ -23,7 +24,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::ImportError;
 use give::Giver;
@@ -31,6 +32,22 @@ use give::Giver;
 pub use item::{Found, ImportKind, Item, Reading};
 pub use own::read_archive;
 pub use recognise::{recognise, recognise_all};
+pub use sessions::session_places;
+
+/// Keeps copies of the files that move in, below the folder of the memory that they move into
+/// (S40): of Sunwell's, whose own programs may go on and write there. Every text passes `clean` on
+/// its way. Where they are, if there are any.
+pub fn back_up(
+    path: &Path,
+    kind: ImportKind,
+    home: &Path,
+    clean: &dyn Fn(String) -> String,
+) -> Result<Option<PathBuf>, ImportError> {
+    match kind {
+        ImportKind::Sunwell => sunwell::back_up(path, home, clean),
+        _ => Ok(None),
+    }
+}
 
 /// Reads a source to its end and hands over each item as it is found, links last. `take` answers
 /// whether to go on.
@@ -53,6 +70,13 @@ pub fn read(
         ImportKind::Git => git::read(path, &mut giver)?,
         ImportKind::Instructions => markdown::read_instructions(path, &mut giver)?,
         ImportKind::Markdown => markdown::read(path, &mut giver)?,
+        ImportKind::ClaudeCode
+        | ImportKind::Codex
+        | ImportKind::Gemini
+        | ImportKind::Opencode
+        | ImportKind::Cursor
+        | ImportKind::Chatgpt
+        | ImportKind::ClaudeAi => sessions::read(path, kind, &mut giver)?,
     }
     giver.finish()
 }

@@ -4,8 +4,10 @@
 //! Typed views over `MemoryRecord.details`, importers.
 
 mod archive;
+mod backup;
 mod carried;
 mod consolidate;
+mod ended;
 mod error;
 mod exact;
 mod export;
@@ -33,10 +35,14 @@ pub use consolidate::{
     Action, Distillate, Done, Known, Merge, Pair, Plan, Planner, Score, Undone, actions, carry_out,
     known, plan, scores, undo,
 };
+pub use ended::{Ended, Ran, committed, failing, ran};
 pub use error::{ExportError, ImportError};
 pub use export::{ExportKind, Outgoing, Telling, write_out};
 pub use graph::{Cluster, Graph, Step};
-pub use import::{Found, ImportKind, Item, Reading, read, read_archive, recognise, recognise_all};
+pub use import::{
+    Found, ImportKind, Item, Reading, back_up, read, read_archive, recognise, recognise_all,
+    session_places,
+};
 pub use joint::Joint;
 pub use lesson::{Fit, Lesson, normal_contexts};
 pub use lines::Lines;
@@ -55,8 +61,8 @@ pub use reference::{
 pub use restate::restate;
 pub use still::with_gone;
 pub use sunwell::{
-    Category, Decision, Failure, Intelligence, Learning, LearningQuery, MemoryStats,
-    ProjectLearnings, SCHEMAS, SCOPES, SOURCE_TYPES, SunwellMemory, SunwellStats,
-    learnings_of_session,
+    Category, Decision, Failure, GoalContext, Intelligence, Learning, LearningQuery, MemoryStats,
+    ProjectLearnings, SCHEMAS, SCOPES, SOURCE_TYPES, StoreCounts, Studio, SunwellMemory,
+    SunwellStats, branch_names, learnings_of_session, one_of, typescript,
 };
 pub use yaml::read_yaml;

@@ -6,10 +6,11 @@ mod kind;
 mod place;
 mod register;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use reprise_files::Placed;
 
+use crate::backup::keep;
 use crate::error::ExportError;
 use crate::export::{Outgoing, ai_lessons};
 
@@ -18,18 +19,20 @@ use place::{Place, State};
 use register::{Register, Written};
 
 /// What a rebuild did to the files of a projection.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rebuilt {
     pub written: usize,
     /// They said the same already.
     pub unchanged: usize,
     pub removed: usize,
+    /// Where copies of the files that were taken over are.
+    pub backup: Option<PathBuf>,
 }
 
 /// Writes what has changed, each file whole or not at all, and removes its own files that no record
 /// stands for any more. `home` is the folder of the memory, where what was written is remembered:
 /// only files that still hold that are replaced or removed. Where other files stand it writes only
-/// if it may `adopt` them.
+/// if it may `adopt` them, and keeps copies of those in `home` first.
 pub fn rebuild(
     kind: ProjectionKind,
     place: &Path,
@@ -46,12 +49,16 @@ pub fn rebuild(
     let (chosen, _) = Place::chosen(kind, place)?;
     let place = Place::make(kind, place, home)?;
     let (mut done, mut due, mut changed) = (Rebuilt::default(), Vec::new(), Vec::new());
+    let mut adopted = Vec::new();
     for (name, content) in &files {
         match place.state(name, content, &known)? {
             State::Same => done.unchanged += 1,
             State::Free => due.push((name, None)),
             State::Own(stamp) => due.push((name, Some(stamp))),
-            State::Others(stamp) if adopt => due.push((name, Some(stamp))),
+            State::Others(stamp) if adopt => {
+                adopted.push(place.name(name).to_owned());
+                due.push((name, Some(stamp)));
+            }
             State::Others(_) if known.is_empty() => {
                 let path = place.path(name);
                 return Err(ExportError::Others { path });
@@ -59,6 +66,7 @@ pub fn rebuild(
             State::Others(_) => changed.push(place.path(name)),
         }
     }
+    done.backup = keep(home, kind.name(), &adopted, |name| place.read(name))?;
     // Remembered before they are written: one that is stopped leaves nothing that is not known.
     let mut own = Written::of(&files).at(chosen);
     own.join(&known);

@@ -4,8 +4,10 @@
 
 mod artifacts;
 mod contract;
+mod counts;
 mod extract;
 mod memory;
+mod typescript;
 mod views;
 
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -18,11 +20,14 @@ use serde_json::{Map, Value, json};
 use crate::exact::exact;
 use crate::naming::hex_id;
 
-pub(crate) use artifacts::artifacts;
-pub use contract::SCHEMAS;
+pub(crate) use contract::category_of;
+pub use contract::{SCHEMAS, one_of};
+pub use counts::{StoreCounts, branch_names};
 pub use extract::learnings_of_session;
+pub(crate) use memory::{LEGACY, is_replaced};
 pub use memory::{LearningQuery, SunwellMemory, SunwellStats};
-pub use views::{Intelligence, MemoryStats, ProjectLearnings};
+pub use typescript::typescript;
+pub use views::{GoalContext, Intelligence, MemoryStats, ProjectLearnings, Studio};
 
 macro_rules! categories {
     ($($(#[$doc:meta])* $variant:ident = $name:literal;)*) => {
@@ -62,13 +67,21 @@ categories! {
 }
 
 impl Category {
-    /// The nearest of the seven for a word that later versions added; `pattern` for any other.
-    pub fn nearest(name: &str) -> Self {
-        match (Self::of(name), name) {
-            (Some(category), _) => category,
-            (None, "dead_end") => Self::Failure,
-            (None, _) => Self::Pattern,
+    /// The category of a word, or the nearest one to a word that later versions added (S10); `None`
+    /// for any other (S13).
+    pub fn nearest(name: &str) -> Option<Self> {
+        match name {
+            "dead_end" => Some(Self::Failure),
+            "fact" | "preference" | "constraint" | "template" | "heuristic" | "project"
+            | "code" | "mental_model" => Some(Self::Pattern),
+            _ => Self::of(name),
         }
+    }
+
+    /// The seven words, for a sentence.
+    pub fn known() -> String {
+        let names: Vec<&str> = Self::ALL.iter().map(|category| category.name()).collect();
+        names.join(", ")
     }
 
     /// What it is to memory at large (C6).
@@ -107,7 +120,7 @@ pub struct Learning {
     pub source: Option<String>,
     /// `task`, `analysis`, `user` or `session` (S11).
     pub source_type: String,
-    /// ISO 8601, as it was written (S14).
+    /// RFC 3339 (S14): as it was written where that names its zone.
     pub created_at: String,
     pub goal: Option<String>,
     pub metadata: Map<String, Value>,
@@ -124,7 +137,7 @@ pub struct Decision {
     pub scope: String,
     /// The decision that it takes the place of.
     pub supersedes: Option<String>,
-    /// ISO 8601, as it was written.
+    /// RFC 3339.
     pub created_at: String,
     pub goal: Option<String>,
     /// What other versions wrote beside it: rejected options above all.
@@ -142,7 +155,7 @@ pub struct Failure {
     pub approach: String,
     /// Whatever else there is to say.
     pub context: String,
-    /// ISO 8601, as it was written.
+    /// RFC 3339.
     pub created_at: String,
     pub goal: Option<String>,
     /// What other versions wrote beside it.
@@ -220,7 +233,8 @@ impl Learning {
             return Some(failure.to_learning());
         }
         let details = typed(record, "learning")?;
-        let category = Category::nearest(details.get("category")?.as_str()?);
+        let category = details.get("category")?.as_str()?;
+        let category = Category::nearest(category).unwrap_or(Category::Pattern);
         Some(Self {
             id: id_of(record, || hex_id(&[category.name(), &record.text])),
             fact: record.text.clone(),
@@ -230,7 +244,7 @@ impl Learning {
             source_type: said(details, "source_type")
                 .filter(|kind| SOURCE_TYPES.contains(&kind.as_str()))
                 .unwrap_or_else(|| "task".to_owned()),
-            created_at: said(details, "created_at").unwrap_or_else(|| written(record.timestamp)),
+            created_at: created(details, record),
             goal: said(details, "goal"),
             metadata: object(details, "metadata"),
         })
@@ -318,7 +332,7 @@ impl Decision {
                 .filter(|scope| SCOPES.contains(&scope.as_str()))
                 .unwrap_or_else(|| "project".to_owned()),
             supersedes: said(details, "supersedes"),
-            created_at: said(details, "created_at").unwrap_or_else(|| written(record.timestamp)),
+            created_at: created(details, record),
             goal: said(details, "goal"),
             metadata: object(details, "metadata"),
         })
@@ -383,7 +397,7 @@ impl Failure {
             fact,
             approach,
             context: said(details, "context").unwrap_or_default(),
-            created_at: said(details, "created_at").unwrap_or_else(|| written(record.timestamp)),
+            created_at: created(details, record),
             goal: said(details, "goal"),
             metadata: object(details, "metadata"),
         })
@@ -419,6 +433,14 @@ fn id_of(record: &MemoryRecord, made: impl FnOnce() -> String) -> String {
     record
         .external_id(ExternalId::SUNWELL)
         .map_or_else(made, str::to_owned)
+}
+
+/// What its source wrote, where any reader can tell the instant from it; else the instant itself,
+/// so that no line goes out that its schema refuses (S48).
+fn created(details: &Map<String, Value>, record: &MemoryRecord) -> String {
+    said(details, "created_at")
+        .filter(|at| DateTime::parse_from_rfc3339(at).is_ok())
+        .unwrap_or_else(|| written(record.timestamp))
 }
 
 fn written(at: DateTime<Utc>) -> String {

@@ -39,7 +39,7 @@ pub(crate) use evidence::suggestion;
 pub use feed::Change;
 pub use lately::{PastRecall, Told};
 pub use learnings::Extracted;
-pub(crate) use learnings::learnings_of;
+pub(crate) use learnings::{learnings_of, store_counts};
 pub use lessons::Lesson;
 pub(crate) use lessons::{own_title, title_of};
 pub use memory::Memory;

@@ -5,12 +5,12 @@
 
 mod clean;
 mod fields;
-mod output;
 mod program;
 mod verdict;
 
 use std::path::{Path, PathBuf};
 
+use reprise_knowledge::{committed, failing};
 use reprise_operations::{HookEvent, HookReport};
 use serde_json::Value;
 
@@ -82,8 +82,8 @@ fn read_tool(report: &mut HookReport, program: HookProgram, input: &Value, folde
     report.succeeded = verdict::verdict(program, command, input);
     let printed = verdict::printed(program, input);
     let said = match report.succeeded {
-        Some(false) => output::failing(&printed),
-        _ => output::committed(&printed),
+        Some(false) => failing(&printed),
+        _ => committed(&printed),
     };
     report.text = clean::clean(&said);
     report.command = clean::clean(command);

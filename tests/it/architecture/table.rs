@@ -17,7 +17,7 @@ pub(super) const ROOMS: &[(&str, &str)] = &[
     ("learn", "types"),
     ("embed", "types files"),
     ("engine", "types store index learn"),
-    ("knowledge", "types files engine"),
+    ("knowledge", "types files redact engine"),
     // It times and compares; the store and the model are lent to it.
     ("eval", "types index learn engine"),
     // What every global store must do, for the tests of all of them.
@@ -36,7 +36,11 @@ pub(super) const ROOMS: &[(&str, &str)] = &[
     ),
     // A face like the others: it runs operations (ADR 0040).
     ("page", "types engine operations"),
-    ("server", "types files redact global agent operations page"),
+    // What a command's end says is read alike by hooks and from histories (ADR 0046).
+    (
+        "server",
+        "types files redact knowledge global agent operations page",
+    ),
     // The composition root chooses the disk, the model and, for the demo, the host: ADR 0003.
     (
         "reprise",
@@ -51,7 +55,9 @@ pub(super) const BARE: &[&str] = &["graph"];
 /// Outside crates held in certain rooms, so that each can be replaced in one place; and the rooms
 /// whose tests and benches may use them besides, as referee or competitor.
 pub(super) const FENCES: &[(&str, &str, &str)] = &[
-    ("ort ort-sys tokenizers rten rten-tensor zip", "embed", ""),
+    ("ort ort-sys tokenizers rten rten-tensor", "embed", ""),
+    // A model's package, and the export of a chat (ADR 0046).
+    ("zip", "embed knowledge", ""),
     // Knowledge reads and writes other programs' files (ADR 0022).
     ("rvf-types rvf-runtime", "store knowledge", "reprise"),
     ("rvf-wire", "store", "reprise"),

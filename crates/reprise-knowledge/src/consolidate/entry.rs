@@ -158,10 +158,13 @@ pub(super) fn is_young(record: &MemoryRecord, active: &BTreeSet<NaiveDate>) -> b
 }
 
 /// Whether a record outlives its time: an error, decision or learning, of high quality, or one that
-/// others lead to (C2).
+/// others lead to (C2). A learning that names its own end has one (S65).
 pub(super) fn speaks_for_itself(memory: &Snapshot, record: &MemoryRecord) -> bool {
     let details = record.details.as_ref();
     let word = |name: &str| details.and_then(|details| details.get(name)?.as_str());
+    if word("type") == Some("learning") && record.metadata.contains_key("expires_at") {
+        return false;
+    }
     let kinds = ["error", "decision", "learning", "failure", "lesson"];
     let typed = [word("type"), word("observation_type")]
         .into_iter()

@@ -40,6 +40,20 @@ kinds! {
     Mem0 = "mem0";
     /// claude-mem's database.
     ClaudeMem = "claude-mem";
+    /// Transcripts of Claude Code.
+    ClaudeCode = "claude-code";
+    /// Rollouts of Codex, packed or not.
+    Codex = "codex";
+    /// Sessions of Gemini CLI.
+    Gemini = "gemini";
+    /// `opencode.db`.
+    Opencode = "opencode";
+    /// Cursor's `state.vscdb`.
+    Cursor = "cursor";
+    /// `conversations.json` of `ChatGPT`, or its ZIP.
+    Chatgpt = "chatgpt";
+    /// The same of claude.ai.
+    ClaudeAi = "claude-ai";
     /// The commits of a repository.
     Git = "git";
     /// `CLAUDE.md`, `AGENTS.md`, `memory-bank` and their like, of a project.
@@ -49,6 +63,15 @@ kinds! {
 }
 
 impl ImportKind {
+    /// Whether its records are turns of sessions.
+    pub fn is_of_sessions(self) -> bool {
+        use ImportKind::{Chatgpt, ClaudeAi, ClaudeCode, Codex, Cursor, Gemini, Opencode};
+        matches!(
+            self,
+            ClaudeCode | Codex | Gemini | Opencode | Cursor | Chatgpt | ClaudeAi
+        )
+    }
+
     /// All their words, for a sentence.
     pub fn known() -> String {
         let names: Vec<&str> = Self::ALL.iter().map(|kind| kind.name()).collect();

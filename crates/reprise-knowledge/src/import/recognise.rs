@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::item::ImportKind;
 use super::json::{Document, document};
 use super::sqlite::{self, Database};
-use super::{ai_lessons, claude_mem, markdown, mem0, own, rvf, sunwell};
+use super::{ai_lessons, claude_mem, markdown, mem0, own, rvf, sessions, sunwell};
 use crate::archive;
 use crate::error::ImportError;
 use crate::lines::{Lines, object};
@@ -36,6 +36,10 @@ pub fn recognise_all(path: &Path) -> Result<Vec<ImportKind>, ImportError> {
 
 fn folder(path: &Path) -> Result<Vec<ImportKind>, ImportError> {
     let mut kinds = Vec::new();
+    let is_project = path.join(".git").exists();
+    if !is_project && let Some(kind) = sessions::of_folder(path)? {
+        kinds.push(kind);
+    }
     for (holds, kind) in [
         (sunwell::state_folder(path).is_some(), ImportKind::Sunwell),
         (ai_lessons::database(path).is_file(), ImportKind::AiLessons),
@@ -70,6 +74,8 @@ fn file(path: &Path) -> Result<Option<ImportKind>, ImportError> {
             ("lessons", ImportKind::AiLessons),
             ("sdk_sessions", ImportKind::ClaudeMem),
             ("history", ImportKind::Mem0),
+            ("cursorDiskKV", ImportKind::Cursor),
+            ("part", ImportKind::Opencode),
         ];
         return Ok(known
             .into_iter()
@@ -83,6 +89,9 @@ fn file(path: &Path) -> Result<Option<ImportKind>, ImportError> {
         } else {
             ImportKind::Rvf
         }));
+    }
+    if let Some(kind) = sessions::of_file(path)? {
+        return Ok(Some(kind));
     }
     if own::is_yaml(path)? {
         return Ok(Some(ImportKind::Reprise));
@@ -116,6 +125,9 @@ fn of_object(object: &Map<String, Value>) -> Option<ImportKind> {
     let kind = object.get("type").and_then(Value::as_str);
     if matches!(kind, Some("entity" | "relation")) {
         return Some(ImportKind::ServerMemory);
+    }
+    if let Some(kind) = sessions::of_object(object) {
+        return Some(kind);
     }
     if archive::is_line(object) {
         return Some(ImportKind::Reprise);

@@ -6,14 +6,20 @@ mod shape;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use reprise_files::read_named;
 use reprise_types::ExternalId;
 use serde_json::{Map, Value};
 
 use super::give::Giver;
+use super::item::ImportKind;
 use super::json::whole;
+use crate::backup::keep;
 use crate::error::ImportError;
 use crate::lines::{Lines, object, text, unmarked};
-use shape::{Made, Place};
+use shape::{Lines as How, Made, Place};
+
+/// Longest file that is copied before it moves in.
+const FILE_BYTES_MAX: u64 = 1 << 30;
 
 /// Files of lines, in the order in which they are read: a decision comes before the learning that
 /// stands for it, so that the decision is what is kept.
@@ -57,16 +63,16 @@ pub(super) fn state_folder(path: &Path) -> Option<PathBuf> {
 /// Legacy ids with the names that they lead to, for one file of decisions.
 type Superseded = Vec<(String, ExternalId, String)>;
 
+#[derive(Default)]
 struct Reader {
     known: HashMap<String, ExternalId>,
     superseded: Superseded,
+    /// The unified store holds a learning or a decision: older files are read beside it (S49).
+    is_unified: bool,
 }
 
 pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError> {
-    let mut reader = Reader {
-        known: HashMap::new(),
-        superseded: Vec::new(),
-    };
+    let mut reader = Reader::default();
     if path.is_file() {
         let place = if path.iter().any(|part| part == "team") {
             Place::Team
@@ -76,9 +82,7 @@ pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError
             Place::Unified
         };
         if path.extension().is_some_and(|ending| ending == "json") {
-            document(path, giver, |giver, name, value| {
-                any_document(giver, name, value)
-            })?;
+            reader.document(path, giver)?;
         } else {
             reader.lines(path, place, giver)?;
         }
@@ -96,7 +100,7 @@ pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError
         if name == "memory/learnings.jsonl"
             && let Some(newest) = newest_checkpoint(&root)?
         {
-            document(&newest, giver, any_document)?;
+            reader.document(&newest, giver)?;
         }
         if file.is_file() {
             reader.lines(&file, place, giver)?;
@@ -104,10 +108,38 @@ pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError
     }
     for folder in ["learnings", "plans"] {
         for file in files(&root.join(folder), ".json")? {
-            document(&file, giver, any_document)?;
+            reader.document(&file, giver)?;
         }
     }
     reader.finish(giver)
+}
+
+/// Copies of every file that is read of a tree, or of the one that is named.
+pub(super) fn back_up(
+    path: &Path,
+    home: &Path,
+    clean: &dyn Fn(String) -> String,
+) -> Result<Option<PathBuf>, ImportError> {
+    let root = match (path.is_file(), path.parent(), state_folder(path)) {
+        (true, Some(folder), _) => folder.to_owned(),
+        (_, _, Some(root)) => root,
+        _ => return Ok(None),
+    };
+    let mut all = vec![path.to_owned()];
+    if !path.is_file() {
+        all = LINES.iter().map(|(name, _)| root.join(name)).collect();
+        for folder in ["learnings", "plans", "memory/checkpoints"] {
+            all.extend(files(&root.join(folder), ".json")?);
+        }
+    }
+    let names = all.iter().filter_map(|file| file.strip_prefix(&root).ok());
+    let names: Vec<PathBuf> = names.map(Path::to_owned).collect();
+    let read = |name: &Path| {
+        let read = read_named(&root.join(name), FILE_BYTES_MAX)?;
+        let text = read.map(|read| String::from_utf8_lossy(&read).into_owned());
+        Ok(text.map(clean).map(String::into_bytes))
+    };
+    Ok(keep(home, ImportKind::Sunwell.name(), &names, read)?)
 }
 
 fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, ImportError> {
@@ -128,53 +160,75 @@ fn newest_checkpoint(root: &Path) -> Result<Option<PathBuf>, ImportError> {
     Ok(files(&root.join("memory/checkpoints"), ".checkpoint.json")?.pop())
 }
 
-fn document(
-    file: &Path,
-    giver: &mut Giver<'_>,
-    read: impl FnOnce(&mut Giver<'_>, &str, Value) -> Result<(), ImportError>,
-) -> Result<(), ImportError> {
-    let name = giver.name(file);
-    let whole = match whole(file) {
-        Err(ImportError::File(error)) => return giver.refuse(&name, error.to_string()),
-        whole => whole?,
-    };
-    match serde_json::from_slice(unmarked(&whole)) {
-        Ok(value) => read(giver, &name, value),
-        Err(error) => giver.refuse(&name, format!("it is no JSON: {error}")),
-    }
-}
-
 /// A list of finished tasks, a checkpoint of the journal, or a plan.
-fn any_document(giver: &mut Giver<'_>, name: &str, value: Value) -> Result<(), ImportError> {
-    let zone = giver.zone();
+fn any_document(
+    giver: &mut Giver<'_>,
+    name: &str,
+    value: Value,
+    how: &How,
+) -> Result<(), ImportError> {
     match value {
         Value::Array(tasks) => {
             for (index, task) in tasks.iter().enumerate() {
                 let place = format!("{name} item {}", index + 1);
-                giver.result(&place, shape::task(task, zone))?;
+                giver.result(&place, shape::task(task, how))?;
             }
             Ok(())
         }
         Value::Object(object) if object.get("entries").is_some_and(Value::is_array) => {
             let entries = object.get("entries").and_then(Value::as_array);
+            let how = How {
+                is_replaced: false,
+                ..*how
+            };
             for (index, entry) in entries.into_iter().flatten().enumerate() {
                 let place = format!("{name} entry {}", index + 1);
                 let read = entry
                     .as_object()
                     .ok_or_else(|| "it is no object".to_owned());
-                let read = read.and_then(|entry| shape::line(entry, Place::Unified, zone));
+                let read = read.and_then(|entry| shape::line(entry, &how));
                 giver.result(&place, read.map(|made| made.record))?;
             }
             Ok(())
         }
         Value::Object(object) if text(&object, "goal").is_some() => {
-            giver.result(name, shape::plan(object, zone))
+            giver.result(name, shape::plan(object, how))
         }
         _ => giver.refuse(name, "it is neither a list of tasks nor a plan"),
     }
 }
 
 impl Reader {
+    fn how(&self, file: &Path, place: Place, giver: &Giver<'_>) -> How {
+        let named = file.file_stem().unwrap_or_default().to_string_lossy();
+        let changed = fs_err::metadata(file).and_then(|file| file.modified());
+        How {
+            place,
+            decides: named.starts_with("decisions"),
+            zone: giver.zone(),
+            changed: changed.ok().map(Into::into),
+            is_replaced: self.is_unified && place == Place::Intelligence,
+        }
+    }
+
+    fn document(&mut self, file: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError> {
+        let name = giver.name(file);
+        let whole = match whole(file) {
+            Err(ImportError::File(error)) => return giver.refuse(&name, error.to_string()),
+            whole => whole?,
+        };
+        let how = How {
+            // A checkpoint of the journal stands in the unified store, and tasks before it.
+            place: Place::Unified,
+            is_replaced: self.is_unified,
+            ..self.how(file, Place::Intelligence, giver)
+        };
+        match serde_json::from_slice(unmarked(&whole)) {
+            Ok(value) => any_document(giver, &name, value, &how),
+            Err(error) => giver.refuse(&name, format!("it is no JSON: {error}")),
+        }
+    }
+
     fn lines(
         &mut self,
         file: &Path,
@@ -182,6 +236,7 @@ impl Reader {
         giver: &mut Giver<'_>,
     ) -> Result<(), ImportError> {
         let last = last_lines(file)?;
+        let how = self.how(file, place, giver);
         let mut number = 0_u64;
         giver.lines(file, |giver, at, line| {
             number = at
@@ -189,16 +244,21 @@ impl Reader {
                 .next()
                 .and_then(|n| n.parse().ok())
                 .unwrap_or(number);
-            let zone = giver.zone();
             let read = object(line).and_then(|mut object| {
                 let carried = shape::carried(&mut object);
-                let made = shape::line(&object, place, zone)?;
+                let made = shape::line(&object, &how)?;
                 Ok((text(&object, "id").map(str::to_owned), made, carried))
             });
-            let (legacy, Made { record, supersedes }, carried) = match read {
+            let (legacy, made, carried) = match read {
                 Ok(read) => read,
                 Err(why) => return giver.refuse(at, why),
             };
+            let Made {
+                record,
+                supersedes,
+                is_unified,
+            } = made;
+            self.is_unified |= is_unified;
             if legacy
                 .as_ref()
                 .and_then(|id| last.get(id))

@@ -132,13 +132,14 @@ fn the_last_line_of_a_journal_counts_and_a_checkpoint_comes_before_it() {
     assert_eq!((found.repeated, found.refused.len()), (1, 1));
 }
 
-#[test]
-fn what_crashed_the_originals_migration_is_read() {
+/// A tree on which the original's migration fails.
+fn what_crashed() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let decision = r#"{"id":"42d75ab7ca52a337","decision":"Use PostgreSQL for persistence"}
 {"id":"x","question":"Which?","choice":"B","supersedes":"42d75ab7ca52a337"}
 {"id":"y","question":"And?","choice":"C","supersedes":"y"}
 {"id":"z","choice":"D","supersedes":"gone"}
+{"id":"w","fact":"Use one writer","category":"decision","rationale":"Order"}
 "#;
     write(folder.path(), ".sunwell/memory/decisions.jsonl", decision);
     let same = json!({
@@ -148,9 +149,9 @@ fn what_crashed_the_originals_migration_is_read() {
         "source": "decision:42d75ab7ca52a337",
     });
     let learnings = r#"
-{"fact":"sure","category":"gossip","confidence":7,"created_at":"soon"}
-{"fact":"","category":"type"}
-{"fact":"f","category":"failure","source":"failure:de139ab9b1ff7971"}
+{"id":"1","fact":"sure","category":"heuristic","confidence":7}
+{"id":"2","fact":"","category":"type"}
+{"id":"3","fact":"f","category":"failure","source":"failure:de139ab9b1ff7971"}
 "#;
     write(
         folder.path(),
@@ -167,9 +168,15 @@ fn what_crashed_the_originals_migration_is_read() {
         ".sunwell/team/decisions.jsonl",
         r#"{"question":"Q","choice":"A","author":"Ada","tags":["db"]}"#,
     );
-    let bare = r#"{"approach":"Mock the clock"}"#;
+    let bare = r#"{"id":"b","approach":"Mock the clock"}"#;
     write(folder.path(), ".sunwell/memory/failures.jsonl", bare);
     write(folder.path(), ".sunwell/sessions/s.json", "not for us");
+    folder
+}
+
+#[test]
+fn what_crashed_the_originals_migration_is_read() {
+    let folder = what_crashed();
     let found = all(folder.path(), ImportKind::Sunwell);
     let names: Vec<&str> = found
         .records
@@ -189,11 +196,22 @@ fn what_crashed_the_originals_migration_is_read() {
         .iter()
         .find(|record| record.text == "sure")
         .unwrap();
-    assert_eq!((sure.confidence, sure.timestamp), (Some(1.0), None));
-    assert_eq!(sure.metadata["ts_unreadable"], "soon");
+    assert_eq!(sure.confidence, Some(1.0));
+    let details = sure.details.as_ref().unwrap();
+    assert_eq!(details["metadata"]["legacy_confidence"], 7.0);
+    assert_eq!(details["metadata"]["legacy_category"], "heuristic");
+    let by_fact = of_type(&found, "decision");
+    let by_fact = by_fact
+        .iter()
+        .find(|one| one.text.starts_with("Use one writer"));
+    let details = by_fact
+        .expect("`fact` is what was decided")
+        .details
+        .as_ref()
+        .unwrap();
     assert_eq!(
-        sure.details.as_ref().unwrap()["metadata"]["legacy_confidence"],
-        7.0
+        (&details["decision"], &details["rationale"]),
+        (&json!("Use one writer"), &json!("Order"))
     );
     let bare = of_type(&found, "failure")[0];
     assert_eq!(bare.details.as_ref().unwrap()["fact"], "Mock the clock");
@@ -214,6 +232,123 @@ fn what_crashed_the_originals_migration_is_read() {
     );
     assert!(whys.iter().any(|why| why.contains("`gone`")), "{whys:?}");
     assert_eq!(whys.len(), 3, "{whys:?}");
+}
+
+#[test]
+fn a_line_that_its_schema_refuses_is_told_and_costs_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = [
+        (r#""category":"type""#, ""),
+        (r#""category":"gossip""#, "`gossip` is no category"),
+        ("", "no `category`"),
+        (
+            r#""category":"type","source_type":"rumour""#,
+            "no source type",
+        ),
+        (r#""category":"type","created_at":"soon""#, "ISO 8601"),
+        (r#""category":"type","expires_at":"soon""#, "expires_at"),
+    ];
+    let written: Vec<String> = (0..)
+        .zip(lines)
+        .map(|(n, (more, _))| {
+            let more = if more.is_empty() {
+                String::new()
+            } else {
+                format!(",{more}")
+            };
+            format!(r#"{{"id":"{n}","fact":"fact {n}"{more}}}"#)
+        })
+        .collect();
+    let written = written.join("\n") + "\n" + r#"{"fact":"no id","category":"type"}"# + "\n";
+    write(folder.path(), ".sunwell/memory/learnings.jsonl", written);
+    let scope = r#"{"id":"d","decision":"x","scope":"world"}"#;
+    write(folder.path(), ".sunwell/memory/decisions.jsonl", scope);
+    let found = all(folder.path(), ImportKind::Sunwell);
+    let texts: Vec<&str> = found.records.iter().map(|one| one.text.as_str()).collect();
+    assert_eq!(texts, ["fact 0"]);
+    let told: Vec<&str> = found.refused.iter().map(|(_, why)| why.as_str()).collect();
+    let expected = ["no scope"]
+        .into_iter()
+        .chain(lines[1..].iter().map(|(_, why)| *why))
+        .chain(["no `id`"]);
+    assert_eq!(told.len(), 7, "{told:?}");
+    for (told, why) in told.iter().zip(expected) {
+        assert!(told.contains(why), "{told}: {why}");
+    }
+}
+
+#[test]
+fn what_names_no_time_has_that_of_its_file_and_a_mark() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = r#"{"id":"a","fact":"undated","category":"type"}
+{"id":"b","fact":"dated","category":"type","created_at":"2026-01-20T10:00:00Z","expires_at":"2026-03-01"}
+"#;
+    write(folder.path(), ".sunwell/memory/learnings.jsonl", lines);
+    let file = folder.path().join(".sunwell/memory/learnings.jsonl");
+    let changed = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+    let opened = fs_err::File::options().write(true).open(&file).unwrap();
+    opened.file().set_modified(changed).unwrap();
+    let found = all(folder.path(), ImportKind::Sunwell);
+    let [undated, dated] = &found.records[..] else {
+        panic!("{found:?}");
+    };
+    assert_eq!(undated.timestamp.unwrap().timestamp(), 1_700_000_000);
+    assert_eq!(undated.metadata["ts_of_file"], true);
+    assert!(dated.metadata.get("ts_of_file").is_none());
+    assert_eq!(dated.metadata["expires_at"], "2026-03-01");
+}
+
+#[test]
+fn files_of_old_beside_a_unified_store_are_kept_and_marked() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = r#"{"id":"legacy-d1","decision":"Legacy 1","rationale":"Old"}"#;
+    write(folder.path(), ".sunwell/intelligence/decisions.jsonl", old);
+    let mark = |found: &All| {
+        let old = found
+            .records
+            .iter()
+            .find(|one| one.text.starts_with("Legacy"));
+        old.unwrap()
+            .details
+            .as_ref()
+            .unwrap()
+            .get(crate::sunwell::LEGACY)
+            .is_some()
+    };
+    assert!(!mark(&all(folder.path(), ImportKind::Sunwell)));
+    // The journal of later versions has the unified path and took no file's place.
+    let journal = r#"{"id":"j","fact":"x","category":"type","timestamp":"2026-01-30T00:00:00Z"}"#;
+    write(folder.path(), ".sunwell/memory/learnings.jsonl", journal);
+    assert!(!mark(&all(folder.path(), ImportKind::Sunwell)));
+    let new = r#"{"id":"d","decision":"Unified","rationale":"New"}"#;
+    write(folder.path(), ".sunwell/memory/decisions.jsonl", new);
+    let found = all(folder.path(), ImportKind::Sunwell);
+    assert!(mark(&found));
+    assert_eq!(found.records.len(), 3);
+}
+
+#[test]
+fn what_moves_in_is_copied_beside_the_memory_once() {
+    let (folder, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let line = r#"{"id":"a","fact":"secret","category":"type"}"#;
+    write(folder.path(), ".sunwell/memory/learnings.jsonl", line);
+    write(
+        folder.path(),
+        ".sunwell/plans/abc.json",
+        r#"{"goal":"Ship"}"#,
+    );
+    let clean = |text: String| text.replace("secret", "***");
+    let copy = |kind| back_up(folder.path(), kind, home.path(), &clean).unwrap();
+    let kept = copy(ImportKind::Sunwell).unwrap();
+    let read = |name: &str| fs_err::read_to_string(kept.join(name)).unwrap();
+    assert_eq!(
+        read("memory/learnings.jsonl"),
+        line.replace("secret", "***")
+    );
+    assert_eq!(read("plans/abc.json"), r#"{"goal":"Ship"}"#);
+    assert_eq!(copy(ImportKind::Sunwell).as_ref(), Some(&kept));
+    assert_eq!(fs_err::read_dir(kept.parent().unwrap()).unwrap().count(), 1);
+    assert_eq!(copy(ImportKind::Frames), None);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::export::{Outgoing, Telling, ai_lessons, lines, notes};
 use crate::lesson::Lesson;
 use crate::observation::is_frame;
 use crate::reference::Definition;
-use crate::sunwell::{Learning, SunwellMemory, artifacts};
+use crate::sunwell::{Learning, SunwellMemory, is_replaced};
 
 /// Where Sunwell looks in a project.
 pub(super) const SUNWELL: &str = ".sunwell/memory";
@@ -74,7 +74,7 @@ impl ProjectionKind {
     pub fn holds(self, record: &MemoryRecord) -> bool {
         record.may_leave(WayOut::Export).is_ok()
             && match self {
-                Self::Sunwell => Learning::of(record).is_some(),
+                Self::Sunwell => Learning::of(record).is_some() && !is_replaced(record),
                 Self::AiLessons => Lesson::of(record).is_some() || Definition::of(record).is_some(),
                 Self::Frames => is_frame(record),
                 Self::Markdown => true,
@@ -94,13 +94,13 @@ impl ProjectionKind {
                 for (name, content) in lines::sunwell_files(&own, false)? {
                     files.insert(PathBuf::from(name), content);
                 }
-                let memory = SunwellMemory::of(own.iter().map(|one| &one.record));
+                let told = told.iter().map(|one| &one.record);
+                let may_leave = told.filter(|record| record.may_leave(WayOut::Export).is_ok());
+                let memory = SunwellMemory::of(may_leave);
                 let index = serde_json::to_vec_pretty(&memory.index());
                 let index = index.map_err(std::io::Error::from)?;
                 files.insert(PathBuf::from("index.json"), index);
-                let told = told.iter().map(|one| &one.record);
-                let may_leave = told.filter(|record| record.may_leave(WayOut::Export).is_ok());
-                for (name, goal) in artifacts(may_leave) {
+                for (name, goal) in memory.artifacts() {
                     let goal = serde_json::to_vec_pretty(&goal).map_err(std::io::Error::from)?;
                     files.insert(Path::new(ARTIFACTS).join(name), goal);
                 }

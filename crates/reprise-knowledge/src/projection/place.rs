@@ -95,7 +95,7 @@ impl Place {
         }
     }
 
-    fn name<'a>(&'a self, name: &'a Path) -> &'a Path {
+    pub(super) fn name<'a>(&'a self, name: &'a Path) -> &'a Path {
         self.file.as_deref().unwrap_or(name)
     }
 

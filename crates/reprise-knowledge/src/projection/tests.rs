@@ -160,7 +160,17 @@ fn what_another_program_wrote_is_left_alone_until_it_is_adopted() {
         fs_err::read_to_string(memory.join("learnings.jsonl")).unwrap(),
         journal
     );
-    sunwell(folder.path(), &told(&[])[..], true).unwrap();
+    let done = sunwell(folder.path(), &told(&[])[..], true).unwrap();
+    let backup = done.backup.expect("what is adopted is copied first (S40)");
+    assert!(
+        backup.starts_with(home(folder.path())),
+        "{}",
+        backup.display()
+    );
+    let copy = fs_err::read_to_string(backup.join("learnings.jsonl")).unwrap();
+    assert_eq!(copy, journal);
+    let again = sunwell(folder.path(), &told(&["Another"])[..], true).unwrap();
+    assert_eq!(again.backup, None, "our own files need none");
     assert!(
         compare(
             ProjectionKind::Sunwell,

@@ -1,82 +1,136 @@
-//! How far each goal has come: `artifacts/{goal_hash}.json` (S6).
+//! How far each goal has come, by its plan and the tasks that were finished on the way to it:
+//! `artifacts/{goal_hash}.json` (S6), and the tasks of Studio's views.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use reprise_types::MemoryRecord;
 use serde_json::{Map, Value, json};
 
-use super::{Category, Learning, said, typed};
+use super::{Category, Learning, SunwellMemory, said};
 use crate::naming::hex_id;
 
-#[derive(Default)]
-struct Goal {
-    done: Vec<Learning>,
-    plan: Map<String, Value>,
+/// The finished tasks of one goal, and its plan.
+#[derive(Debug, Default)]
+pub(super) struct Progress<'a> {
+    done: Vec<&'a Learning>,
+    plan: Option<&'a Map<String, Value>>,
 }
 
-/// A file for each goal that a finished task or a plan names, by its name.
-pub(crate) fn artifacts<'a>(
-    records: impl IntoIterator<Item = &'a MemoryRecord>,
-) -> BTreeMap<String, Value> {
-    let mut goals: BTreeMap<String, Goal> = BTreeMap::new();
-    for record in records {
-        if let Some(plan) = typed(record, "plan").and_then(|details| details.get("plan")) {
-            let plan = plan.as_object().cloned().unwrap_or_default();
-            if let Some(goal) = said(&plan, "goal") {
-                goals.entry(goal).or_default().plan = plan;
-            }
-            continue;
-        }
-        let learning = Learning::of(record);
-        let learning = learning.filter(|one| one.category == Category::TaskCompletion);
-        if let Some((learning, goal)) = learning.and_then(|one| Some((one.clone(), one.goal?))) {
-            goals.entry(goal).or_default().done.push(learning);
+impl SunwellMemory {
+    /// A file for each goal that a finished task or a plan names, by its name.
+    pub(crate) fn artifacts(&self) -> BTreeMap<String, Value> {
+        let planned = self.plans().iter().filter_map(|plan| said(plan, "goal"));
+        let done = self.finished().filter_map(|one| one.goal.clone());
+        let goals: BTreeSet<String> = planned.chain(done).collect();
+        let files = goals.into_iter().map(|name| {
+            // A plan of elsewhere may call itself anything; a file's name is made here.
+            let hash = hex_id(&[&name]);
+            let mut progress = self.progress(Some(&name));
+            progress.done.retain(|one| one.goal.as_ref() == Some(&name));
+            (format!("{hash}.json"), progress.file(&name, &hash))
+        });
+        files.collect()
+    }
+
+    fn finished(&self) -> impl Iterator<Item = &Learning> {
+        let all = self.learnings().iter();
+        all.filter(|one| one.category == Category::TaskCompletion)
+    }
+
+    /// The goal that the newest plan or finished task names.
+    pub(super) fn last_goal(&self) -> Option<String> {
+        let planned = self
+            .plans()
+            .iter()
+            .rev()
+            .find_map(|plan| said(plan, "goal"));
+        planned.or_else(|| self.finished().filter_map(|one| one.goal.clone()).last())
+    }
+
+    /// How far a goal has come; all that was finished where none is named.
+    pub(super) fn progress(&self, goal: Option<&str>) -> Progress<'_> {
+        let of_goal = |one: &&Learning| {
+            let own = one.goal.as_deref();
+            goal.is_none() || own.is_none() || own == goal
+        };
+        let planned = |plan: &&Map<String, Value>| plan.get("goal").and_then(Value::as_str) == goal;
+        Progress {
+            done: self.finished().filter(of_goal).collect(),
+            plan: self.plans().iter().rev().find(planned),
         }
     }
-    let files = goals.into_iter().map(|(name, goal)| {
-        // A plan of elsewhere may call itself anything; a file's name is made here.
-        let hash = hex_id(&[&name]);
-        (format!("{hash}.json"), goal.told(&name, &hash))
-    });
-    files.collect()
 }
 
-impl Goal {
-    fn told(&self, name: &str, hash: &str) -> Value {
-        let done = self.done.iter();
-        let completed: Vec<Value> = done
-            .map(|one| {
-                json!({
-                    "id": one.id,
-                    "description": task_of(one),
-                    "task_id": one.source,
-                    "completed_at": one.created_at,
-                })
-            })
-            .collect();
-        let tasks: BTreeSet<&str> = self.done.iter().map(task_of).collect();
-        let sources: BTreeSet<&str> = self
+impl Progress<'_> {
+    fn planned(&self) -> impl Iterator<Item = &Value> {
+        let tasks = self.plan.and_then(|plan| plan.get("tasks")?.as_array());
+        tasks.into_iter().flatten()
+    }
+
+    fn is_done(&self, task: &Value) -> bool {
+        let part = |name: &str| task.get(name).and_then(Value::as_str);
+        let named = name_of(task);
+        let was_finished = |one: &&Learning| {
+            named == Some(task_of(one))
+                || one
+                    .source
+                    .as_deref()
+                    .is_some_and(|source| part("id") == Some(source))
+        };
+        matches!(part("status"), Some("completed" | "complete" | "done"))
+            || self.done.iter().any(was_finished)
+    }
+
+    /// What is done, as the tasks that were finished and the plan tell it.
+    pub(super) fn completed(&self) -> Vec<String> {
+        let mut completed: Vec<String> = self
             .done
             .iter()
-            .filter_map(|one| one.source.as_deref())
+            .map(|one| task_of(one).to_owned())
             .collect();
-        let planned = self.plan.get("tasks").and_then(Value::as_array);
-        let pending = planned.into_iter().flatten().filter(|task| {
-            let part = |name: &str| task.get(name).and_then(Value::as_str);
-            let status = part("status").unwrap_or_default();
-            let named = task.as_str().or_else(|| part("description"));
-            let is_done = named.is_some_and(|named| tasks.contains(named))
-                || part("id").is_some_and(|id| sources.contains(id));
-            !is_done && !["completed", "done"].contains(&status)
+        let sources = self.done.iter().filter_map(|one| one.source.as_deref());
+        let sources: BTreeSet<&str> = sources.collect();
+        let told = self.planned().filter(|task| self.is_done(task));
+        let told = told.filter(|task| !task["id"].as_str().is_some_and(|id| sources.contains(id)));
+        for name in told.filter_map(name_of) {
+            if !completed.iter().any(|one| one == name) {
+                completed.push(name.to_owned());
+            }
+        }
+        completed
+    }
+
+    /// What the plan names and nobody has finished.
+    pub(super) fn pending(&self) -> Vec<String> {
+        let left = self.planned().filter(|task| !self.is_done(task));
+        left.filter_map(name_of).map(str::to_owned).collect()
+    }
+
+    fn file(&self, name: &str, hash: &str) -> Value {
+        let completed = self.done.iter().map(|one| {
+            json!({
+                "id": one.id,
+                "description": task_of(one),
+                "task_id": one.source,
+                "completed_at": one.created_at,
+            })
         });
+        let artifacts = self.plan.and_then(|plan| plan.get("artifacts")).cloned();
         json!({
             "goal": name,
             "goal_hash": hash,
-            "completed": completed,
-            "pending": pending.collect::<Vec<_>>(),
-            "artifacts": self.plan.get("artifacts").cloned().unwrap_or_else(|| json!([])),
+            "completed": completed.collect::<Vec<_>>(),
+            "pending": self.planned().filter(|task| !self.is_done(task)).collect::<Vec<_>>(),
+            "artifacts": artifacts.unwrap_or_else(|| json!([])),
         })
     }
+}
+
+/// What a task of a plan is called.
+fn name_of(task: &Value) -> Option<&str> {
+    let part = |name: &str| task.get(name).and_then(Value::as_str);
+    task.as_str()
+        .or_else(|| part("description"))
+        .or_else(|| part("id"))
 }
 
 fn task_of(learning: &Learning) -> &str {

@@ -1,10 +1,10 @@
-//! What Sunwell's other programs read: the three schemas, `index.json`, and the events of memory.
+//! What Sunwell's other programs read: the schemas, `index.json`, and the events of memory.
 
 use chrono::{DateTime, Utc};
 use reprise_types::MemoryRecord;
 use serde_json::{Map, Value, json};
 
-use super::{Category, Learning, SunwellMemory, SunwellStats, said};
+use super::{Category, Learning, SOURCE_TYPES, SunwellMemory, SunwellStats, object, said};
 use crate::exact::exact;
 
 /// The draft-07 schemas that every written line keeps to, by file name (S48).
@@ -23,6 +23,9 @@ pub const SCHEMAS: [(&str, &str); 3] = [
     ),
 ];
 
+/// The draft-07 schema of what each view answers, its parts by those of the disk.
+pub(super) const VIEWS: &str = include_str!("../../schemas/views.schema.json");
+
 impl SunwellMemory {
     /// `index.json`: RFC-065's keys, and beside them the block that Studio reads (S31, C22).
     pub fn index(&self) -> Value {
@@ -37,7 +40,7 @@ impl SunwellMemory {
         });
         if let (Some(index), Ok(Value::Object(studio))) = (
             index.as_object_mut(),
-            serde_json::to_value(self.memory_stats(None)),
+            serde_json::to_value(self.memory_stats(None, None)),
         ) {
             index.extend(studio);
         }
@@ -62,37 +65,41 @@ impl Learning {
         ])
     }
 
-    /// The learning of such an event. One of old has only its fact: it becomes a pattern of default
-    /// confidence with the goal that is being worked on (S56). `None` where there is no fact.
-    pub fn of_event(event: &Value, goal: Option<&str>, now: DateTime<Utc>) -> Option<Self> {
-        let fact = |value: &Value| value["fact"].as_str().map(str::to_owned);
+    /// The learning of such an event; the error is a sentence about it. One of old has only its
+    /// fact: it becomes a pattern of default confidence with the goal that is being worked on
+    /// (S56).
+    pub fn of_event(event: &Value, goal: Option<&str>, now: DateTime<Utc>) -> Result<Self, String> {
         let Some(told) = event.get("learning").and_then(Value::as_object) else {
-            let mut learning = Self::new(fact(event)?, Category::Pattern, now);
+            let fact = said(event.as_object().ok_or("the event is no object")?, "fact");
+            let fact = fact.ok_or("the event has neither `learning` nor `fact`")?;
+            let mut learning = Self::new(fact, Category::Pattern, now);
             learning.id = format!("legacy-{}", now.timestamp_millis());
             learning.goal = goal.map(str::to_owned);
-            return Some(learning);
+            return Ok(learning);
         };
-        let category = Category::nearest(told.get("category")?.as_str()?);
-        let made = Self::new(fact(&event["learning"])?, category, now);
-        let metadata = told.get("metadata").and_then(Value::as_object);
-        Some(Self {
+        // Other languages spell the keys their own way (C21).
+        let either = |disk: &str, studio: &str| said(told, disk).or_else(|| said(told, studio));
+        let fact = said(told, "fact").ok_or("the event's `learning` has no `fact`")?;
+        let word = said(told, "category").ok_or("the event's `learning` has no `category`")?;
+        let made = Self::new(fact, category_of(&word)?, now);
+        let created_at = either("created_at", "createdAt");
+        if let Some(at) = &created_at {
+            DateTime::parse_from_rfc3339(at).map_err(|_| {
+                format!("its `created_at` is `{at}`; write it as in 2026-01-20T10:00:00Z")
+            })?;
+        }
+        let source_type = either("source_type", "sourceType");
+        Ok(Self {
             id: said(told, "id").unwrap_or(made.id),
-            confidence: told
-                .get("confidence")
-                .and_then(Value::as_f64)
-                .unwrap_or(made.confidence),
+            confidence: sure(told.get("confidence"))?.unwrap_or(made.confidence),
             source: said(told, "source"),
-            // Other languages spell the keys their own way (C21).
-            source_type: said(told, "source_type")
-                .or_else(|| said(told, "sourceType"))
+            source_type: one_of("source type", source_type, &SOURCE_TYPES)?
                 .unwrap_or(made.source_type),
-            created_at: said(told, "created_at")
-                .or_else(|| said(told, "createdAt"))
-                .unwrap_or(made.created_at),
+            created_at: created_at.unwrap_or(made.created_at),
             goal: said(told, "goal"),
-            metadata: metadata.cloned().unwrap_or_default(),
+            metadata: object(told, "metadata"),
             fact: made.fact,
-            category,
+            category: made.category,
         })
     }
 
@@ -102,6 +109,34 @@ impl Learning {
         let mut learning = Self::new(record.text.clone(), Category::Pattern, record.timestamp);
         learning.confidence = record.confidence.map_or(learning.confidence, exact);
         learning
+    }
+}
+
+/// The category of a word, or a sentence (S13).
+pub(crate) fn category_of(word: &str) -> Result<Category, String> {
+    let known = || format!("`{word}` is no category; use one of {}", Category::known());
+    Category::nearest(word).ok_or_else(known)
+}
+
+/// A word of a closed list, or a sentence (S11, S15).
+pub fn one_of(what: &str, word: Option<String>, known: &[&str]) -> Result<Option<String>, String> {
+    match word {
+        Some(word) if !known.contains(&word.as_str()) => {
+            let known = known.join(", ");
+            Err(format!("`{word}` is no {what}; use one of {known}"))
+        }
+        word => Ok(word),
+    }
+}
+
+/// A confidence in its range, or a sentence.
+fn sure(value: Option<&Value>) -> Result<Option<f64>, String> {
+    let Some(value) = value.filter(|value| !value.is_null()) else {
+        return Ok(None);
+    };
+    match value.as_f64() {
+        Some(sure) if (0.0..=1.0).contains(&sure) => Ok(Some(sure)),
+        _ => Err(format!("its `confidence` is {value}; it goes from 0 to 1")),
     }
 }
 
@@ -122,7 +157,7 @@ mod tests {
         let event = Value::Object(learning.event());
         assert_eq!(event["fact"], "User model has email field");
         assert_eq!(event["learning"].as_object().unwrap().len(), 9);
-        assert_eq!(Learning::of_event(&event, None, now()), Some(learning));
+        assert_eq!(Learning::of_event(&event, None, now()), Ok(learning));
         let old = Learning::of_event(&json!({"fact": "It has email"}), Some("forum"), now());
         let old = old.unwrap();
         assert_eq!(old.id, format!("legacy-{}", now().timestamp_millis()));
@@ -136,7 +171,26 @@ mod tests {
             (Category::Pattern, 0.8, None, "task")
         );
         assert_eq!(old.goal.as_deref(), Some("forum"));
-        assert_eq!(Learning::of_event(&json!({}), None, now()), None);
         assert_eq!(SunwellStats::default().loaded(), None);
+        for (changed, why) in [
+            (json!({"source_type": "gossip"}), "no source type"),
+            (
+                json!({"sourceType": "gossip", "source_type": null}),
+                "no source type",
+            ),
+            (json!({"category": "gossip"}), "no category"),
+            (json!({"created_at": "soon"}), "2026-01-20T10:00:00Z"),
+            (json!({"confidence": 7}), "0 to 1"),
+            (json!({"fact": null}), "no `fact`"),
+        ] {
+            let mut bad = event.clone();
+            for (name, value) in changed.as_object().unwrap() {
+                bad["learning"][name] = value.clone();
+            }
+            let said = Learning::of_event(&bad, None, now()).unwrap_err();
+            assert!(said.contains(why), "{changed}: {said}");
+        }
+        let said = Learning::of_event(&json!({}), None, now()).unwrap_err();
+        assert!(said.contains("neither"), "{said}");
     }
 }

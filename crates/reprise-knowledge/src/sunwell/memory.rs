@@ -2,17 +2,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use reprise_types::{MemoryRecord, parse_timestamp};
+use reprise_types::{MemoryRecord, RecordBody, parse_timestamp};
 use serde::Serialize;
+use serde_json::{Map, Value};
 
-use super::{Category, Decision, Failure, Learning};
+use super::{Category, Decision, Failure, Learning, object, typed};
 
-/// All learnings of some records, with the decisions and failures among them.
+/// Where the details of a record say that it came from a file of old whose tree had a unified
+/// store.
+pub(crate) const LEGACY: &str = "legacy_store";
+
+/// Whether a record came from such a file.
+pub(crate) fn is_replaced(record: &RecordBody) -> bool {
+    let details = record.details.as_ref();
+    details.is_some_and(|details| details.get(LEGACY).is_some())
+}
+
+/// All learnings of some records, with the decisions and failures among them, and the plans.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SunwellMemory {
     learnings: Vec<Learning>,
     decisions: Vec<Decision>,
     failures: Vec<Failure>,
+    plans: Vec<Map<String, Value>>,
 }
 
 /// Which learnings are asked for (S25).
@@ -38,20 +50,43 @@ pub struct SunwellStats {
 }
 
 impl SunwellMemory {
-    /// What some records hold; of two with one id the first counts (S22).
+    /// What some records hold, in their order; of two with one id the first counts (S22). What
+    /// stood in a file of old beside a unified store is read only where there is no other learning
+    /// and no decision (S49).
     pub fn of<'a>(records: impl IntoIterator<Item = &'a MemoryRecord>) -> Self {
+        let all = records.into_iter();
+        let (legacy, unified): (Vec<_>, Vec<_>) = all.partition(|record| is_replaced(record));
         let (mut memory, mut known) = (Self::default(), BTreeSet::new());
-        for record in records {
-            let Some(learning) = Learning::of(record) else {
-                continue;
-            };
-            if known.insert(learning.id.clone()) {
-                memory.decisions.extend(Decision::of(record));
-                memory.failures.extend(Failure::of(record));
-                memory.learnings.push(learning);
-            }
+        memory.take(unified, &mut known);
+        let is_enough = |one: &Learning| one.category != Category::Failure;
+        if !memory.learnings.iter().any(is_enough) {
+            memory.take(legacy, &mut known);
         }
         memory
+    }
+
+    fn take(&mut self, records: Vec<&MemoryRecord>, known: &mut BTreeSet<String>) {
+        for record in records {
+            if let Some(details) = typed(record, "plan") {
+                self.plans.push(object(details, "plan"));
+            } else if let Some(learning) = Learning::of(record)
+                && known.insert(learning.id.clone())
+            {
+                self.decisions.extend(Decision::of(record));
+                self.failures.extend(Failure::of(record));
+                self.learnings.push(learning);
+            }
+        }
+    }
+
+    /// Whether a record may have a place in it, without reading it whole.
+    pub fn is_in(record: &RecordBody) -> bool {
+        Learning::is_in(record) || typed(record, "plan").is_some()
+    }
+
+    /// The plans, in the order of the records.
+    pub(super) fn plans(&self) -> &[Map<String, Value>] {
+        &self.plans
     }
 
     /// All learnings, in the order of the records.
@@ -141,18 +176,5 @@ impl SunwellMemory {
             failures: self.failures.len(),
             by_category,
         }
-    }
-
-    /// The lines that an agent gets before it works on a goal: the ten nearest learnings, the last
-    /// five decisions, the last three failures (S59).
-    pub fn context(&self, goal: &str) -> Vec<String> {
-        let found = self.search(goal, 10, 0.5).into_iter();
-        let mut lines: Vec<String> = found.map(|(learning, _)| learning.fact.clone()).collect();
-        let last = |count: usize, all: usize| all.saturating_sub(count);
-        let decisions = self.decisions.iter().skip(last(5, self.decisions.len()));
-        lines.extend(decisions.map(|one| format!("{}: {}", one.decision, one.rationale)));
-        let failures = self.failures.iter().skip(last(3, self.failures.len()));
-        lines.extend(failures.map(|one| format!("Avoid: {} ({})", one.approach, one.fact)));
-        lines
     }
 }

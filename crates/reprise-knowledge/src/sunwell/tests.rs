@@ -1,6 +1,7 @@
 //! Golden ids and scores of RFC-065, made by running its own Python.
 
 use chrono::{TimeZone, Utc};
+use reprise_types::{MemorySource, NewRecord};
 use serde_json::Value;
 
 use super::*;
@@ -87,15 +88,153 @@ fn a_decision_and_a_failure_are_one_learning_each() {
     let view = serde_json::to_value(memory.intelligence()).unwrap();
     assert_eq!(view["totalDecisions"], 1);
     assert_eq!(view["deadEnds"][0]["approach"], "Unbounded cache");
-    let numbers = serde_json::to_value(memory.memory_stats(Some("s".to_owned()))).unwrap();
+    let numbers = memory.memory_stats(Some("s".to_owned()), None);
+    let numbers = serde_json::to_value(numbers).unwrap();
     assert_eq!(
         (&numbers["totalLearnings"], &numbers["sessionId"]),
         (&json!(2), &json!("s"))
     );
-    let project = serde_json::to_value(memory.project_learnings("ship", Vec::new())).unwrap();
-    assert_eq!(project["originalGoal"], project["original_goal"]);
-    assert_eq!(memory.context("postgresql")[0], "Use PostgreSQL");
-    assert_eq!(memory.context("-").len(), 2);
+    assert_eq!(numbers["byCategory"].as_object().unwrap().len(), 7);
+}
+
+/// A goal with a plan, of whose tasks one was finished, beside a task of another goal.
+fn on_the_way() -> Vec<MemoryRecord> {
+    let task = |id: &str, said: &str, goal: Option<&str>| {
+        Learning::of_task(id, said, goal.map(str::to_owned), at()).record()
+    };
+    let mut plan = NewRecord::new("Plan", MemorySource::ConductorPlan, MemoryKind::Strategy);
+    plan.details = Some(json!({"type": "plan", "plan": {"goal": "forum", "tasks": [
+        {"id": "t1", "description": "Create model"},
+        {"id": "t2", "description": "Add routes"},
+        {"id": "t3", "description": "Write tests", "status": "completed"},
+        "Ship it",
+    ]}}));
+    let news = [
+        task("t0", "Paint the shop", Some("shop")),
+        task("t1", "Create model", Some("forum")),
+        plan,
+        Decision::new("Use PostgreSQL", "it is there", at()).record(),
+        Failure::new("leak", "Unbounded cache", at()).record(),
+        Learning::new("User model has email", Category::Type, at()).record(),
+    ];
+    (1..).zip(news).map(|(n, new)| kept(new, n)).collect()
+}
+
+#[test]
+fn what_is_pending_stands_in_the_plan_and_what_is_done_in_both() {
+    let records = on_the_way();
+    let memory = SunwellMemory::of(&records);
+    for goal in [Some("forum"), None] {
+        let told = serde_json::to_value(memory.project_learnings(goal)).unwrap();
+        assert_eq!(told["originalGoal"], "forum");
+        assert_eq!(told["original_goal"], "forum");
+        assert_eq!(
+            told["completedTasks"],
+            json!(["Create model", "Write tests"])
+        );
+        assert_eq!(told["pendingTasks"], json!(["Add routes", "Ship it"]));
+        assert_eq!(told["pending_tasks"], told["pendingTasks"]);
+    }
+    let other = memory.project_learnings(Some("shop"));
+    assert_eq!(other.completed_tasks, ["Paint the shop"]);
+    assert!(other.pending_tasks.is_empty());
+}
+
+#[test]
+fn an_agent_gets_facts_decisions_and_failures_apart() {
+    let records = on_the_way();
+    let memory = SunwellMemory::of(&records);
+    let told = serde_json::to_value(memory.context("forum", Some("/srv/forum".to_owned())));
+    let told = told.unwrap();
+    assert_eq!(told["cwd"], "/srv/forum");
+    assert_eq!(told["completed"], json!(["Create model", "Write tests"]));
+    assert_eq!(told["learnings"], json!([]));
+    assert_eq!(told["decisions"], json!(["Use PostgreSQL: it is there"]));
+    assert_eq!(told["failures"], json!(["Avoid: Unbounded cache (leak)"]));
+    let near = memory.context("user email", None);
+    assert_eq!(near.learnings, ["User model has email"]);
+    assert_eq!(near.lines.len(), 3);
+}
+
+#[test]
+fn what_stood_in_old_files_is_read_only_where_nothing_took_its_place() {
+    let mut old = kept(Decision::new("Legacy", "old", at()).record(), 1);
+    old.details.as_mut().unwrap()[LEGACY] = json!(true);
+    let new = kept(Decision::new("Unified", "new", at()).record(), 2);
+    let only_failure = kept(Failure::new("leak", "cache", at()).record(), 3);
+    let count = |records: &[&MemoryRecord]| {
+        let memory = SunwellMemory::of(records.iter().copied());
+        let decisions = memory.decisions().iter();
+        decisions
+            .map(|one| one.decision.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(count(&[&old, &new]), ["Unified"], "one and not two");
+    assert_eq!(count(&[&old]), ["Legacy"]);
+    assert_eq!(count(&[&old, &only_failure]), ["Legacy"]);
+}
+
+#[test]
+fn every_view_keeps_to_the_schema_that_its_types_are_made_of() {
+    let records = on_the_way();
+    let memory = SunwellMemory::of(&records);
+    let store = StoreCounts::default();
+    let learning = memory.learnings()[0].clone();
+    let views = [
+        ("IntelligenceData", json!(memory.intelligence())),
+        ("MemoryStats", json!(memory.memory_stats(None, Some(store)))),
+        ("ProjectLearnings", json!(memory.project_learnings(None))),
+        ("Learning", json!(Studio(&learning))),
+        ("GoalContext", json!(memory.context("forum", None))),
+        ("MemoryIndex", memory.index()),
+        ("MemoryLoaded", json!(memory.stats().loaded())),
+        ("MemoryLearning", json!(learning.event())),
+    ];
+    let definitions = typescript::definitions();
+    for (name, told) in views {
+        let lead = format!("#/definitions/{name}");
+        let schema = json!({
+            "$ref": lead,
+            "definitions": definitions,
+        });
+        let validator = jsonschema::draft7::new(&schema).unwrap();
+        let wrong: Vec<String> = validator
+            .iter_errors(&told)
+            .map(|it| it.to_string())
+            .collect();
+        assert!(wrong.is_empty(), "{name}: {wrong:?} in {told}");
+        assert!(
+            typescript().contains(&format!("export interface {name} {{")),
+            "{name}"
+        );
+    }
+    // Whoever reads only the file finds it as it is made.
+    assert_eq!(typescript(), include_str!("../../schemas/views.d.ts"));
+}
+
+#[test]
+fn no_line_goes_out_that_its_schema_refuses() {
+    let mut odd = Learning::new("Odd", Category::Type, at()).record();
+    odd.details = Some(json!({
+        "type": "learning", "category": "gossip", "source_type": "rumour", "created_at": "soon",
+        "metadata": 7,
+    }));
+    let mut naive = Decision::new("Naive", "", at()).record();
+    naive.details.as_mut().unwrap()["created_at"] = json!("2026-01-19T10:00:00");
+    naive.details.as_mut().unwrap()["scope"] = json!("world");
+    let records = [kept(odd, 1), kept(naive, 2)];
+    let memory = SunwellMemory::of(&records);
+    let lines = [
+        (SCHEMAS[0].1, json!(memory.learnings()[0])),
+        (SCHEMAS[0].1, json!(memory.learnings()[1])),
+        (SCHEMAS[1].1, json!(memory.decisions()[0])),
+    ];
+    for (schema, line) in lines {
+        let schema: Value = serde_json::from_str(schema).unwrap();
+        let options = jsonschema::draft7::options().should_validate_formats(true);
+        let validator = options.build(&schema).unwrap();
+        assert!(validator.is_valid(&line), "{line}");
+    }
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Learnings: taken out of a finished session, and told to whoever listens as Sunwell tells them.
 
+use chrono::{DateTime, Utc};
 use reprise_engine::{Engine, LinkEnd, NewLink, Snapshot, WriteBatch};
-use reprise_knowledge::{Learning, SunwellMemory, SunwellStats, learnings_of_session};
-use reprise_types::{MemoryFilter, RecordId, WayOut, WriteOutcome};
+use reprise_knowledge::{Learning, StoreCounts, SunwellMemory, SunwellStats, learnings_of_session};
+use reprise_types::{MemoryFilter, MemoryRecord, RecordId, RecordType, WayOut, WriteOutcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -20,6 +21,9 @@ pub struct Extracted {
     pub learnings: Vec<Value>,
     /// The records that were made for those that are new.
     pub ids: Vec<RecordId>,
+    /// Outcomes of its tests that were learned from.
+    #[serde(default)]
+    pub outcomes: u64,
 }
 
 /// What belongs to a project; all where none is named.
@@ -30,12 +34,47 @@ pub(super) fn of_project(project: Option<&str>) -> MemoryFilter {
     }
 }
 
-/// The learnings of a memory, or of one project in it, oldest first.
-pub(crate) fn learnings_of(memory: &Snapshot, project: Option<&str>) -> SunwellMemory {
+/// What was learned and planned in a memory, or in one project of it, oldest first. What had its
+/// time is not known any more (S65).
+pub(crate) fn learnings_of(
+    memory: &Snapshot,
+    project: Option<&str>,
+    now: DateTime<Utc>,
+) -> SunwellMemory {
     let mut own = memory.matching(&of_project(project));
-    own.retain(|record| Learning::is_in(record));
+    own.retain(|record| SunwellMemory::is_in(record) && !record.is_over(now));
     own.sort_by_key(|record| (record.timestamp, record.id));
     SunwellMemory::of(&own)
+}
+
+/// What Studio asks of the store itself: turns of a session, or of the one that goes on, and of
+/// all; the files that memory answers from, and the copies that are kept beside them.
+pub(crate) fn store_counts(
+    memory: &Snapshot,
+    session: Option<&str>,
+    branches: usize,
+) -> StoreCounts {
+    let is_turn = |record: &&MemoryRecord| {
+        let form = record.record_type();
+        matches!(form, RecordType::Prompt | RecordType::Answer)
+    };
+    let all = memory.matching(&MemoryFilter::default());
+    let turns: Vec<&MemoryRecord> = all.iter().filter(is_turn).collect();
+    let newest = turns.iter().max_by_key(|turn| (turn.timestamp, turn.id));
+    let hot = session.or_else(|| newest.map(|turn| turn.session_id.as_str()));
+    let mut counts = StoreCounts {
+        hot_turns: turns
+            .iter()
+            .filter(|turn| Some(turn.session_id.as_str()) == hot)
+            .count(),
+        total_turns: turns.len(),
+        branches,
+        ..StoreCounts::default()
+    };
+    if let Some(home) = memory.log().path().parent() {
+        counts.look(home);
+    }
+    counts
 }
 
 impl Memory {
@@ -69,7 +108,7 @@ impl Memory {
         if dry_run || found.is_empty() {
             return Ok(Extracted {
                 learnings,
-                ids: Vec::new(),
+                ..Extracted::default()
             });
         }
         let now = self.now();
@@ -93,7 +132,11 @@ impl Memory {
             self.tell("inserted", ids.clone());
             self.tell_learnings(&ids).await;
         }
-        Ok(Extracted { learnings, ids })
+        Ok(Extracted {
+            learnings,
+            ids,
+            outcomes: 0,
+        })
     }
 
     /// Tells listeners what was learned with some new records (S54), or what there is where that is
@@ -129,7 +172,8 @@ impl Memory {
         if !self.all.is_heard() || !self.exists() {
             return;
         }
-        let read = self.read(move |memory| learnings_of(memory, project.as_deref()).stats());
+        let now = self.now();
+        let read = self.read(move |memory| learnings_of(memory, project.as_deref(), now).stats());
         if let Ok(stats) = read.await {
             self.tell_stats(&stats);
         }

@@ -71,6 +71,15 @@ impl Memory {
         warnings.into_values().collect()
     }
 
+    /// Where a project stands whose Sunwell reads what was learned here.
+    pub(crate) fn sunwell_folder(&self, project: Option<&str>) -> Option<String> {
+        let own = self.all.projections.iter().find(|own| {
+            let is_of = own.user == self.user && own.kind == ProjectionKind::Sunwell;
+            is_of && (project.is_none() || own.project.as_deref() == project)
+        });
+        own.map(|own| own.path.display().to_string())
+    }
+
     /// Writes what has changed in a projection; `adopt` takes over files of another program.
     pub(crate) async fn rebuild(
         &self,

@@ -5,7 +5,7 @@
 
 mod content;
 mod given;
-mod judges;
+mod history;
 mod notes;
 mod opening;
 mod taken;
@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use reprise_engine::{decide, without_sensitive};
+use reprise_knowledge::{Ran, ran};
 use reprise_types::{
     Calendar, Credit, MemoryKind, MemorySource, NewRecord, QuotedMemory, RecallRequest, RecordId,
     RecordType, RetrievedMemory, UserId, Verdict, normal_tag,
@@ -27,7 +28,6 @@ use crate::problem::Problem;
 use crate::wire::{LessonCard, OutcomeLine, Told, instant};
 use given::NOTED;
 pub use given::{Given, LeftOut, Noted};
-use judges::Ran;
 use notes::Asked;
 pub(super) use notes::Sessions;
 use taken::Next;
@@ -141,7 +141,7 @@ impl Memory {
             });
             return Ok(());
         }
-        let ran = judges::ran(&report.command);
+        let ran = ran(&report.command);
         if let (Some(Ran::Tests), Some(succeeded)) = (ran, report.succeeded) {
             self.all
                 .sessions

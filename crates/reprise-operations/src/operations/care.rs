@@ -395,6 +395,9 @@ pub struct Done {
     pub unchanged: usize,
     /// Files that stood for nothing any more.
     pub removed: usize,
+    /// Where copies of another program's files are that were taken over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backup: Option<PathBuf>,
     /// How it differs from memory, where that was asked for.
     pub differs: Vec<String>,
 }
@@ -427,6 +430,7 @@ impl Operation for Rebuild {
                 written: 0,
                 unchanged: 0,
                 removed: 0,
+                backup: None,
                 differs: Vec::new(),
             };
             if arguments.compare {
@@ -436,6 +440,7 @@ impl Operation for Rebuild {
                 one.written = rebuilt.written;
                 one.unchanged = rebuilt.unchanged;
                 one.removed = rebuilt.removed;
+                one.backup = rebuilt.backup;
             }
             done.push(one);
         }

@@ -1,7 +1,12 @@
 //! What was learned, as Sunwell's programs read it (RFC-065): its views, its queries, its search.
 
-use reprise_engine::Snapshot;
-use reprise_knowledge::{Category, Learning, LearningQuery, SunwellMemory};
+use std::path::Path;
+
+use reprise_engine::{Engine, Snapshot};
+use reprise_knowledge::{
+    Category, Learning, LearningQuery, StoreCounts, Studio, SunwellMemory, branch_names, typescript,
+};
+use reprise_types::UserId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -9,7 +14,8 @@ use serde_with::skip_serializing_none;
 
 use crate::asks;
 use crate::catalogue::{Operation, Spec};
-use crate::memories::{Memory, learnings_of};
+use crate::memories::{Memory, learnings_of, store_counts};
+use crate::operations::care::fork_stream;
 use crate::problem::Problem;
 use crate::wire::whole;
 
@@ -41,13 +47,15 @@ pub enum View {
     Index,
     /// The event `memory_loaded`; empty where nothing was learned.
     Loaded,
+    /// The types of all these answers, as a `.d.ts` file.
+    Types,
 }
 
 /// What is asked for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = asks::by_word("view", &[
-    (&["intelligence", "stats", "project", "query", "index", "loaded"], None),
+    (&["intelligence", "stats", "project", "query", "index", "loaded", "types"], None),
     (&["get"], Some("id")),
     (&["search"], Some("query")),
     (&["context"], Some("goal")),
@@ -78,8 +86,9 @@ pub struct Arguments {
     pub session: Option<String>,
     /// Only records of this project.
     pub project: Option<String>,
-    /// Of `project`: tasks that a plan still names.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Of `project` once: not read any more, plans say what is pending.
+    #[serde(default, skip_serializing)]
+    #[schemars(skip)]
     pub pending: Vec<String>,
 }
 
@@ -104,15 +113,31 @@ impl Operation for Knowledge {
         // An agent that loads what is known goes to work with it.
         let loads = matches!(arguments.view, View::Context | View::Loaded);
         let (shown, stats) = if memory.exists() {
+            let branches = match arguments.view {
+                View::Stats => branches_of(memory).await,
+                _ => 0,
+            };
+            let mut beside = Beside {
+                cwd: memory.sunwell_folder(arguments.project.as_deref()),
+                store: None,
+            };
+            let now = memory.now();
             let read = move |memory: &Snapshot| {
-                let known = learnings_of(memory, arguments.project.as_deref());
+                if arguments.view == View::Stats {
+                    let session = arguments.session.as_deref();
+                    beside.store = Some(store_counts(memory, session, branches));
+                }
+                let known = learnings_of(memory, arguments.project.as_deref(), now);
                 let stats = loads.then(|| known.stats());
-                (show(&known, &arguments), stats)
+                (show(&known, &arguments, beside), stats)
             };
             memory.read(read).await?
         } else {
-            let none = SunwellMemory::default();
-            (show(&none, &arguments), None)
+            let beside = Beside {
+                cwd: None,
+                store: Some(StoreCounts::default()),
+            };
+            (show(&SunwellMemory::default(), &arguments, beside), None)
         };
         let shown = shown?;
         if let Some(stats) = stats {
@@ -125,7 +150,33 @@ impl Operation for Knowledge {
     }
 }
 
-fn show(known: &SunwellMemory, asked: &Arguments) -> Result<Value, Problem> {
+/// What a view says that no learning does.
+struct Beside {
+    cwd: Option<String>,
+    store: Option<StoreCounts>,
+}
+
+/// How many memories began with what this one knew.
+async fn branches_of(memory: &Memory) -> usize {
+    let home = memory.read(|memory| memory.log().path().parent().map(Path::to_owned));
+    let Ok(Some(home)) = home.await else { return 0 };
+    let stream = fork_stream(memory.user());
+    let mut count = 0;
+    for name in branch_names(&home) {
+        let Ok(user) = name.parse::<UserId>() else {
+            continue;
+        };
+        let branch = memory.all().of(&user);
+        let stream = stream.clone();
+        let is_branch = move |engine: &mut Engine| engine.cursor(&stream).is_some();
+        if branch.exists() && branch.with_engine(is_branch).await.unwrap_or_default() {
+            count += 1;
+        }
+    }
+    count
+}
+
+fn show(known: &SunwellMemory, asked: &Arguments, beside: Beside) -> Result<Value, Problem> {
     let goal = asked.goal.as_deref();
     let text = |given: &Option<String>, name: &str| {
         let missing = || Problem::invalid(format!("this view needs `{name}`"));
@@ -139,16 +190,14 @@ fn show(known: &SunwellMemory, asked: &Arguments) -> Result<Value, Problem> {
     let category = category.transpose()?;
     Ok(match asked.view {
         View::Intelligence => json!(known.intelligence()),
-        View::Stats => json!(known.memory_stats(asked.session.clone())),
-        View::Project => {
-            json!(known.project_learnings(goal.unwrap_or_default(), asked.pending.clone()))
-        }
+        View::Stats => json!(known.memory_stats(asked.session.clone(), beside.store)),
+        View::Project => json!(known.project_learnings(goal)),
         View::Get => {
             let id = text(&asked.id, "id")?;
             let found = known.get(&id);
-            json!(found.ok_or_else(|| {
+            json!(Studio(found.ok_or_else(|| {
                 Problem::not_found(format!("there is no learning `{id}`; `query` lists them"))
-            })?)
+            })?))
         }
         View::Query => {
             let found = known.query(&LearningQuery {
@@ -158,7 +207,8 @@ fn show(known: &SunwellMemory, asked: &Arguments) -> Result<Value, Problem> {
                 min_confidence: asked.min_confidence.unwrap_or_default(),
                 limit: asked.limit,
             });
-            json!({ "learnings": found })
+            let found = found.into_iter().map(Studio);
+            json!({ "learnings": found.collect::<Vec<_>>() })
         }
         View::Search => {
             let query = text(&asked.query, "query")?;
@@ -166,14 +216,14 @@ fn show(known: &SunwellMemory, asked: &Arguments) -> Result<Value, Problem> {
             let least = asked.min_confidence.unwrap_or(CONFIDENCE_DEFAULT);
             let found = known.search(&query, limit, least).into_iter();
             let scored = |(learning, score): (&Learning, f64)| {
-                let mut one = json!({ "learning": learning });
-                one["score"] = json!(score);
-                one
+                let learning = Studio(learning);
+                json!({ "learning": learning, "score": score })
             };
             json!({ "results": found.map(scored).collect::<Vec<_>>() })
         }
-        View::Context => json!({ "lines": known.context(&text(&asked.goal, "goal")?) }),
+        View::Context => json!(known.context(&text(&asked.goal, "goal")?, beside.cwd)),
         View::Index => known.index(),
         View::Loaded => json!(known.stats().loaded().unwrap_or_default()),
+        View::Types => json!({ "typescript": typescript() }),
     })
 }

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use reprise_knowledge::{Category, Decision, Failure, Learning, SCOPES, SOURCE_TYPES};
+use chrono::{DateTime, TimeDelta, Utc};
+use reprise_knowledge::{Category, Decision, Failure, Learning, SCOPES, SOURCE_TYPES, one_of};
 use reprise_types::limits::{IDENTIFIER_BYTES_MAX, TEXT_BYTES_MAX};
-use reprise_types::{NewRecord, QuotedMemory, RecordBody, RecordId, system_entropy};
+use reprise_types::{NewRecord, QuotedMemory, RecordBody, RecordId, Zone, system_entropy};
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -231,12 +232,26 @@ pub struct AddLearningArguments {
     pub metadata: Map<String, Value>,
     /// The learning of an event, with all its fields.
     pub learning: Option<Told>,
+    /// The event that it came in: one of old says its `fact` alone and gets a name by its time.
+    pub event: Option<LearningEvent>,
+    /// When it is over; nothing is by itself.
+    pub expires_at: Option<String>,
     /// The session that it comes from.
     pub session: Option<String>,
     /// Free words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
 }
+
+/// The event that tells of a learning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LearningEvent {
+    MemoryLearning,
+}
+
+/// Milliseconds after an event's own that are tried for its name.
+const NAMES_MAX: usize = 1_000;
 
 /// A learning as an event tells it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -278,51 +293,65 @@ impl Operation for AddLearning {
             arguments.session.take(),
             std::mem::take(&mut arguments.tags),
         );
-        let (mut record, learning) = read(memory, arguments).map_err(Problem::invalid)?;
-        record.session_id = session.unwrap_or_default();
-        record.tags = tags;
-        let (id, is_new) = match memory.keep_one(record).await? {
-            Fate::Inserted { id, .. } => (id, true),
-            Fate::Duplicate { of, .. } => (of, false),
-            Fate::Rejected { why } => return Err(Problem::invalid(why)),
-        };
-        Ok(Added {
-            id,
-            is_new,
-            learning: json!(learning),
-        })
+        let mut now = memory.now();
+        for _ in 0..NAMES_MAX {
+            let (mut record, learning) = read(arguments.clone(), now).map_err(Problem::invalid)?;
+            record.session_id = session.clone().unwrap_or_default();
+            record.tags.clone_from(&tags);
+            let of = match memory.keep_one(record).await? {
+                Fate::Inserted { id, .. } => {
+                    let learning = json!(learning);
+                    return Ok(Added {
+                        id,
+                        is_new: true,
+                        learning,
+                    });
+                }
+                Fate::Duplicate { of, .. } => of,
+                Fate::Rejected { why } => return Err(Problem::invalid(why)),
+            };
+            // What was kept is what is answered, not what was said again.
+            let kept = memory.read(move |memory| Learning::of(&memory.get(of)?.ok()?));
+            let kept = kept.await?.unwrap_or_else(|| learning.clone());
+            // An event of old is named by its millisecond, which another one may have taken.
+            if arguments.event.is_none() || kept.fact == learning.fact {
+                return Ok(Added {
+                    id: of,
+                    is_new: false,
+                    learning: json!(kept),
+                });
+            }
+            now += TimeDelta::milliseconds(1);
+        }
+        Err(Problem::invalid(
+            "too many events came in one millisecond; send it again",
+        ))
     }
 }
 
 /// The record and the learning of what was sent; the error is a sentence about it.
-fn read(memory: &Memory, given: AddLearningArguments) -> Result<(NewRecord, Learning), String> {
-    let now = memory.now();
-    for (field, given, known) in [
-        ("source type", &given.source_type, &SOURCE_TYPES[..]),
-        ("scope", &given.scope, &SCOPES[..]),
-    ] {
-        let given = given.as_deref();
-        if let Some(word) = given.filter(|word| !known.contains(word)) {
-            let known = known.join(", ");
-            return Err(format!("`{word}` is no {field}; use one of {known}"));
-        }
+fn read(given: AddLearningArguments, now: DateTime<Utc>) -> Result<(NewRecord, Learning), String> {
+    let expires_at = given.expires_at.clone();
+    let (mut record, learning) = told(given, now)?;
+    if let Some(at) = expires_at {
+        let end = Zone::Utc.read(&at).map_err(|error| error.to_string())?;
+        record.metadata.insert("expires_at".to_owned(), json!(end));
     }
-    if given.learning.is_some() {
-        let event = json!(given);
-        let learning = Learning::of_event(&event, None, now);
-        let learning = learning.ok_or("the event's `learning` has no `fact` or `category`")?;
+    Ok((record, learning))
+}
+
+fn told(given: AddLearningArguments, now: DateTime<Utc>) -> Result<(NewRecord, Learning), String> {
+    one_of("source type", given.source_type.clone(), &SOURCE_TYPES)?;
+    one_of("scope", given.scope.clone(), &SCOPES)?;
+    if given.learning.is_some() || given.event.is_some() {
+        let learning = Learning::of_event(&json!(given), given.goal.as_deref(), now)?;
         return Ok((learning.record(), learning));
     }
     let fact = given.fact.ok_or("a learning needs its `fact`")?;
     let confidence = given.confidence;
     let word = given.category.as_deref().unwrap_or("pattern");
-    let names: Vec<&str> = Category::ALL
-        .iter()
-        .map(|category| category.name())
-        .collect();
-    let category = Category::of(word);
-    let category = category
-        .ok_or_else(|| format!("`{word}` is no category; use one of {}", names.join(", ")))?;
+    let unknown = || format!("`{word}` is no category; use one of {}", Category::known());
+    let category = Category::of(word).ok_or_else(unknown)?;
     Ok(match category {
         Category::Decision => {
             let mut decision = Decision::new(fact, &given.rationale.unwrap_or_default(), now);
@@ -372,6 +401,9 @@ pub struct ExtractLearningsArguments {
     /// Only say what would be kept.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
+    /// Learn from how its tests went, too, as of a session that came in from a program's history.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outcomes: bool,
 }
 
 /// The operation. A session that an agent's program ends does it by itself.
@@ -390,7 +422,13 @@ impl Operation for ExtractLearnings {
         memory: &Memory,
         arguments: ExtractLearningsArguments,
     ) -> Result<Extracted, Problem> {
-        memory.extract(&arguments.session, arguments.dry_run).await
+        let mut found = memory
+            .extract(&arguments.session, arguments.dry_run)
+            .await?;
+        if arguments.outcomes && !arguments.dry_run {
+            found.outcomes = memory.learn_from_history(&arguments.session).await?;
+        }
+        Ok(found)
     }
 
     fn text(found: &Extracted) -> Cow<'_, str> {

@@ -156,12 +156,29 @@ pub(crate) async fn knowledge(
         limit: rows::PAGE,
         after: pairs.read("after")?,
     };
+    // A finished task and a failure happened, and are learnings all the same (S60).
+    let done = ListRequest {
+        filter: MemoryFilter {
+            kinds: Some(vec![MemoryKind::Episode]),
+            types: Some(vec![RecordType::Lesson]),
+            ..MemoryFilter::default()
+        },
+        limit: rows::PAGE,
+        after: None,
+    };
+    let done = async {
+        match typed {
+            None => listed(&page, &visit, done).await,
+            Some(_) => Ok(Listed::default()),
+        }
+    };
     let asked = tags::TagsArguments { review: true };
-    let (listed, tags) = tokio::join!(
+    let (listed, done, tags) = tokio::join!(
         listed(&page, &visit, request),
+        done,
         page.ask_if::<tags::Tags>(&visit, asked)
     );
-    let (listed, tags, calendar) = (listed?, tags?, page.calendar());
+    let (listed, done, tags, calendar) = (listed?, done?, tags?, page.calendar());
     let merged: Option<usize> = pairs.read("merged")?;
     let sorts = [
         (None, "all"),
@@ -183,31 +200,42 @@ pub(crate) async fn knowledge(
             }
         }
         (split(&visit, &html! {
-            @if listed.records.is_empty() {
+            @if listed.records.is_empty() && done.records.is_empty() {
                 div class="panel empty" {
                     h2 { "Nothing of this sort was learned yet" }
                     p { code { "reprise learn \"\u{2026}\"" } " keeps a lesson." }
                 }
             } @else {
-                ol class="rows" {
-                    @for record in &listed.records {
-                        (rows::row(record, When::Ago, &calendar))
-                        @if let Some(goal) = goal(record) {
-                            li class="grouping" { small { "for " (text::line(goal, 60)) } }
-                        }
-                    }
-                }
+                ol class="rows" { (learned(&listed.records, &calendar)) }
             }
             (pages("/knowledge", &pairs, &listed))
+            @if !done.records.is_empty() {
+                h2 { "Done and failed" }
+                ol class="rows" { (learned(&done.records, &calendar)) }
+            }
         }))
         @if let Some(tags) = &tags { (in_use(&visit, tags)) }
     };
     Ok(Room::new(Place::Memory, "/knowledge", "Knowledge").shows(&visit, &body))
 }
 
-/// Its goal beside what was learned for it.
+/// What was learned, each with its goal below it.
+fn learned(records: &[MemoryRecord], calendar: &Calendar) -> Markup {
+    html! {
+        @for record in records {
+            (rows::row(record, When::Ago, calendar))
+            @if let Some(goal) = goal(record) {
+                li class="grouping" { small { "from: " (text::line(goal, 30)) } }
+            }
+        }
+    }
+}
+
+/// What was worked on: a learning's `goal`, an observation's `source_goal`.
 fn goal(record: &MemoryRecord) -> Option<&str> {
-    record.details.as_ref()?.get("source_goal")?.as_str()
+    let details = record.details.as_ref()?;
+    let mut named = ["goal", "source_goal"].into_iter();
+    named.find_map(|name| details.get(name)?.as_str())
 }
 
 fn in_use(visit: &Visit, tags: &tags::Tagged) -> Markup {
@@ -320,4 +348,36 @@ pub(crate) async fn projects(State(page): State<Page>, visit: Visit) -> Answer<M
         }
     };
     Ok(Room::new(Place::Memory, "/projects", "Projects").shows(&visit, &body))
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{TimeZone, Utc};
+    use reprise_types::{MemorySource, RecordBody, RecordId, Zone};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_learning_is_shown_with_its_goal() {
+        let now = Utc.with_ymd_and_hms(2026, 1, 20, 10, 0, 0).unwrap();
+        let shown = |details: Value| {
+            let (text, kind) = ("Completed: Create model", MemoryKind::Episode);
+            let mut body = RecordBody::new(text, MemorySource::WorkerResult, kind);
+            body.details = Some(details);
+            let records = [body.kept(RecordId::from_u128(1), now)];
+            let zone = Zone::Utc;
+            learned(&records, &Calendar { now, zone }).into_string()
+        };
+        let goal = "build a forum for the people of the village";
+        let html = shown(json!({"type": "learning", "category": "task_completion", "goal": goal}));
+        assert!(
+            html.contains("from: ") && html.contains("build a forum for"),
+            "{html}"
+        );
+        assert!(!html.contains("village"), "{html}");
+        assert!(html.contains("category-task_completion"), "{html}");
+        assert!(shown(json!({"source_goal": "ship"})).contains("from: "));
+        assert!(!shown(json!({"type": "learning"})).contains("from: "));
+    }
 }

@@ -40,6 +40,10 @@ pub(super) fn run(context: &Context, arguments: &ConnectArguments) -> anyhow::Re
     make(arguments, &changes)?;
     suggest(arguments);
     propose(context, arguments);
+    let home = crate::env::home()?;
+    if let (Some(kind), false) = (plan::history(arguments.program), arguments.show) {
+        super::import::history::offer(kind, &home, &arguments.whose.user);
+    }
     Ok(Exit::Success)
 }
 

@@ -1,10 +1,11 @@
 //! `reprise import`: what other systems kept becomes memory. Recognised by itself, kept once, and
 //! every line that cannot be used is told.
 
+pub(super) mod history;
 mod moving;
 mod report;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
@@ -12,21 +13,22 @@ use indicatif::{ProgressBar, ProgressStyle};
 use reprise_agent::Intake;
 use reprise_engine::Engine;
 use reprise_knowledge::{
-    Found, ImportError, ImportKind, Item, Joint, Reading, read, recognise, recognise_all,
+    Found, ImportError, ImportKind, Item, Joint, Reading, back_up, read, recognise, recognise_all,
 };
 use reprise_operations::operations::links::NamedLink;
-use reprise_operations::read_line;
-use reprise_redact::Redaction;
+use reprise_operations::{Fate, read_line};
+use reprise_redact::{Redaction, Redactor};
 use reprise_store::Verify;
 use reprise_types::limits::TEXT_BYTES_MAX;
 use reprise_types::{ExternalId, NewRecord, Zone};
 
 use super::keep::{GROUP, Keeper, Kept, Manner, PATIENCE};
 use super::store::{self, Access};
-use super::{Context, note};
+use super::{Context, copies, note};
 use crate::args::ImportArguments;
 use crate::exit::Exit;
 use crate::lines::Lines;
+use history::History;
 use report::{Report, TakenOut};
 
 /// Lines that are said one by one at a terminal.
@@ -58,6 +60,8 @@ pub(super) fn run(context: &Context, arguments: &ImportArguments) -> anyhow::Res
         truncated: 0,
         links: 0,
         dry_run: arguments.dry_run,
+        backup: None,
+        history: None,
         redacted: Vec::new(),
         lines: Vec::new(),
     };
@@ -154,6 +158,7 @@ fn look(
         own.flatten().is_some_and(is_here)
     };
     let mut seen: HashSet<ExternalId> = HashSet::new();
+    let mut history = kind.is_of_sessions().then(History::default);
     read(
         &arguments.path,
         kind,
@@ -161,7 +166,10 @@ fn look(
         &mut |Item { place, found }| {
             match found {
                 Found::Record(mut record) => {
-                    record.updates = arguments.update;
+                    record.updates = arguments.update || history.is_some();
+                    if let Some(history) = &mut history {
+                        history.see(&record);
+                    }
                     let names = &record.external_ids;
                     let is_held = |engine: &Engine| {
                         engine.is_known(&record) || names.iter().any(|name| own(engine, name))
@@ -184,6 +192,7 @@ fn look(
             true
         },
     )?;
+    report.history = history.map(|history| history.counted());
     Ok(report)
 }
 
@@ -199,7 +208,8 @@ fn take_in(
             verbatim: arguments.verbatim,
             receipts: false,
         },
-        update: arguments.update,
+        // A reply that was cut when it came in may be whole by now.
+        update: arguments.update || kind.is_of_sessions(),
         later: arguments.later,
         patience: PATIENCE,
     };
@@ -208,7 +218,12 @@ fn take_in(
         keeper: Keeper::new(context, &arguments.user, manner)?,
         group: Vec::with_capacity(GROUP),
         links: Vec::new(),
-        report,
+        report: Report {
+            backup: keep_copies(context, arguments, kind)?,
+            ..report
+        },
+        history: kind.is_of_sessions().then(History::default),
+        new: BTreeSet::new(),
         failed: None,
     };
     let done = read(&arguments.path, kind, &reading, &mut |item| {
@@ -234,6 +249,8 @@ fn take_in(
         mut keeper,
         links,
         mut report,
+        history,
+        new,
         ..
     } = arrivals;
     for links in links.chunks(LINKS_MAX) {
@@ -246,7 +263,36 @@ fn take_in(
     }
     keeper.close()?;
     bar.finish_and_clear();
+    if let Some(history) = history {
+        let mut counted = history.counted();
+        history::teach(context, &arguments.user, new, &mut counted)?;
+        report.history = Some(counted);
+    }
     Ok(report)
+}
+
+/// Copies of what moves in, where its kind asks for it.
+fn keep_copies(
+    context: &Context,
+    arguments: &ImportArguments,
+    kind: ImportKind,
+) -> anyhow::Result<Option<PathBuf>> {
+    let file = context.places.file_of(&arguments.user);
+    let Some(home) = file.parent() else {
+        return Ok(None);
+    };
+    let clean = |text: String| {
+        if arguments.verbatim {
+            text
+        } else {
+            Redactor::new().redact_text(&text).text
+        }
+    };
+    let backup = back_up(&arguments.path, kind, home, &clean)?;
+    if let Some(backup) = &backup {
+        copies::note(context, &arguments.user, backup, copies::Form::Export);
+    }
+    Ok(backup)
 }
 
 /// A bar with total and rate on a terminal, for which the source is counted first; elsewhere none.
@@ -274,6 +320,9 @@ struct Arrivals<'a> {
     group: Vec<(String, NewRecord)>,
     links: Vec<Joint>,
     report: Report,
+    history: Option<History>,
+    /// Sessions of which something is new.
+    new: BTreeSet<String>,
     failed: Option<anyhow::Error>,
 }
 
@@ -281,6 +330,9 @@ impl Arrivals<'_> {
     fn take(&mut self, Item { place, found }: Item) -> anyhow::Result<()> {
         match found {
             Found::Record(record) => {
+                if let Some(history) = &mut self.history {
+                    history.see(&record);
+                }
                 self.group.push((place, *record));
                 if self.group.len() == GROUP {
                     self.flush()?;
@@ -296,8 +348,13 @@ impl Arrivals<'_> {
     fn flush(&mut self) -> anyhow::Result<()> {
         let group = std::mem::replace(&mut self.group, Vec::with_capacity(GROUP));
         let (places, records): (Vec<String>, Vec<NewRecord>) = group.into_iter().unzip();
+        let sessions = records.iter().map(|record| record.session_id.clone());
+        let places: Vec<(String, String)> = places.into_iter().zip(sessions).collect();
         let kept = self.keeper.keep(records)?;
-        for (place, Kept { fate, redacted }) in places.into_iter().zip(kept) {
+        for ((place, session), Kept { fate, redacted }) in places.into_iter().zip(kept) {
+            if self.history.is_some() && matches!(fate, Fate::Inserted { .. }) {
+                self.new.insert(session);
+            }
             self.report.take_out(&place, redacted);
             self.report.count(place, fate);
         }
@@ -331,6 +388,15 @@ fn say(context: &Context, arguments: &ImportArguments, report: &Report) -> anyho
             "{path} is {kind}: {inserted} records and {links} links {verb} kept, {duplicate} were \
              known, {rejected} lines cannot be used, {truncated} texts are cut"
         )?;
+        if let Some(history) = &report.history {
+            writeln!(out, "{}", history.says())?;
+        }
+        if let Some(backup) = &report.backup {
+            note(&format!(
+                "copies of what moved in are in {}",
+                backup.display()
+            ));
+        }
         for TakenOut { place, redaction } in report.redacted.iter().take(SAID_MAX) {
             let Redaction { field, rule, line } = redaction;
             note(&format!(

@@ -63,6 +63,12 @@ pub(super) fn run(context: &Context, arguments: &RebuildArguments) -> anyhow::Re
                 "{kind}: {path}, {} written, {} unchanged, {} removed",
                 one.written, one.unchanged, one.removed
             )?;
+            if let Some(backup) = &one.backup {
+                super::note(&format!(
+                    "what stood there before is in {}",
+                    backup.display()
+                ));
+            }
         }
     }
     Ok(Exit::Success)

@@ -8,7 +8,9 @@ use crate::carried::Carried;
 use crate::lines::text;
 use crate::naming::hex_id;
 use crate::stamp;
-use crate::sunwell::{Category, Decision, Failure, Learning};
+use crate::sunwell::{
+    Category, Decision, Failure, LEGACY, Learning, SCOPES, SOURCE_TYPES, category_of, one_of,
+};
 
 /// Which of Sunwell's stores a line stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,19 +23,25 @@ pub(super) enum Place {
     Team,
 }
 
+/// How the lines of one file are read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lines {
+    pub(super) place: Place,
+    /// It is a file of decisions: what a line calls its `fact` is what was decided (C22).
+    pub(super) decides: bool,
+    pub(super) zone: Zone,
+    /// When the file was changed: the time of what names none (C23).
+    pub(super) changed: Option<DateTime<Utc>>,
+    /// Its tree has a store that took the place of this one (S49).
+    pub(super) is_replaced: bool,
+}
+
 /// A record, and the legacy id of the decision that it takes the place of.
 pub(super) struct Made {
     pub(super) record: NewRecord,
     pub(super) supersedes: Option<String>,
-}
-
-impl From<NewRecord> for Made {
-    fn from(record: NewRecord) -> Self {
-        Self {
-            record,
-            supersedes: None,
-        }
-    }
+    /// It is a learning or decision as RFC-065 writes them: the unified store is in use.
+    pub(super) is_unified: bool,
 }
 
 type Object = Map<String, Value>;
@@ -62,14 +70,22 @@ pub(super) fn carried(object: &mut Object) -> Option<(Carried, bool)> {
 }
 
 /// Reads a line of any of the stores.
-pub(super) fn line(object: &Object, place: Place, zone: Zone) -> Result<Made, String> {
+pub(super) fn line(object: &Object, how: &Lines) -> Result<Made, String> {
     let has = |name: &str| text(object, name).is_some();
-    let mut made = if has("decision") || has("choice") {
-        decision(object)
-    } else if has("approach") || has("description") {
-        failure(object).into()
+    let is_rfc = how.place == Place::Unified && !has("timestamp");
+    if how.place == Place::Unified && !has("id") {
+        return Err("it has no `id`".to_owned());
+    }
+    let mut supersedes = None;
+    let is_decision = has("decision") || has("choice") || how.decides && has("fact");
+    let is_failure = !is_decision && (has("approach") || has("description"));
+    let mut record = if is_decision {
+        supersedes = text(object, "supersedes").map(str::to_owned);
+        decision(object)?
+    } else if is_failure {
+        failure(object)
     } else if has("fact") {
-        learning(object, place).into()
+        learning(object, how.place)?
     } else {
         return Err("it has no `fact`, `decision`, `choice`, `approach` or `description`".into());
     };
@@ -77,46 +93,78 @@ pub(super) fn line(object: &Object, place: Place, zone: Zone) -> Result<Made, St
     let written = written
         .iter()
         .find_map(|name| object.get(*name).filter(|at| !at.is_null()));
-    dated(&mut made.record, written, zone);
+    dated(&mut record, written, how)?;
+    ends(&mut record, object)?;
     if let Some(id) = text(object, "id")
-        && made
-            .record
-            .external_ids
-            .first()
-            .is_none_or(|own| own.id != id)
-        && let Some(metadata) = own_metadata(&mut made.record)
+        && record.external_ids.first().is_none_or(|own| own.id != id)
+        && let Some(metadata) = own_metadata(&mut record)
     {
         metadata.insert("legacy_id".to_owned(), json!(id));
     }
-    if place == Place::Team {
-        made.record.provenance.actor_id = text(object, "author").map(str::to_owned);
+    if how.place == Place::Team {
+        record.provenance.actor_id = text(object, "author").map(str::to_owned);
         let tags = object.get("tags").and_then(Value::as_array);
         let tags = tags.into_iter().flatten().filter_map(Value::as_str);
-        made.record.tags = tags.map(str::to_owned).collect();
+        record.tags = tags.map(str::to_owned).collect();
     }
     if let Some(session) = text(object, "session_id") {
-        session.clone_into(&mut made.record.session_id);
+        session.clone_into(&mut record.session_id);
     }
-    Ok(made)
+    Ok(Made {
+        record,
+        supersedes,
+        is_unified: is_rfc && !is_failure,
+    })
 }
 
-/// The time of a record, and in its details the words for it.
-fn dated(record: &mut NewRecord, written: Option<&Value>, zone: Zone) {
+/// The time of a record, and in its details the words for it; where its source names none, that of
+/// its file (C23).
+fn dated(record: &mut NewRecord, written: Option<&Value>, how: &Lines) -> Result<(), String> {
     record.timestamp = None;
     if let Some(written) = written {
-        stamp::date(record, written, zone);
+        stamp::date(record, written, how.zone);
+        if record.timestamp.is_none() {
+            return Err(format!(
+                "its time is {written}, which is none; write ISO 8601"
+            ));
+        }
+    } else {
+        record.timestamp = how.changed;
+        let mark = how.changed.map(|_| ("ts_of_file".to_owned(), json!(true)));
+        record.metadata.extend(mark);
     }
     let words = match (written.and_then(Value::as_str), record.timestamp) {
         (Some(words), _) => json!(words),
-        (None, Some(at)) => json!(at.to_rfc3339()),
-        (None, None) => Value::Null,
+        (None, at) => json!(at.map(|at| at.to_rfc3339())),
     };
     if let Some(details) = record.details.as_mut().and_then(Value::as_object_mut) {
-        match words {
-            Value::Null => details.remove("created_at"),
-            words => details.insert("created_at".to_owned(), words),
-        };
+        details.insert("created_at".to_owned(), words);
+        if how.is_replaced {
+            details.insert(LEGACY.to_owned(), json!(true));
+        }
     }
+    Ok(())
+}
+
+/// The end of what was learned for a while (S65).
+fn ends(record: &mut NewRecord, object: &Object) -> Result<(), String> {
+    let inside = object
+        .get("metadata")
+        .and_then(|inside| inside.get("expires_at"));
+    let Some(end) = object
+        .get("expires_at")
+        .or(inside)
+        .filter(|end| !end.is_null())
+    else {
+        return Ok(());
+    };
+    if Zone::Utc.moment(end).is_none() {
+        return Err(format!(
+            "its `expires_at` is {end}, which is no time; write ISO 8601"
+        ));
+    }
+    record.metadata.insert("expires_at".to_owned(), end.clone());
+    Ok(())
 }
 
 fn own_metadata(record: &mut NewRecord) -> Option<&mut Object> {
@@ -155,9 +203,16 @@ fn words(object: &Object, name: &str) -> String {
     text(object, name).unwrap_or_default().to_owned()
 }
 
-fn learning(object: &Object, place: Place) -> NewRecord {
-    let word = text(object, "category").unwrap_or("pattern");
-    let category = Category::nearest(word);
+fn learning(object: &Object, place: Place) -> Result<NewRecord, String> {
+    let word = match text(object, "category") {
+        None if place == Place::Unified => return Err("it has no `category`".to_owned()),
+        word => word.unwrap_or(Category::Pattern.name()),
+    };
+    let category = match place {
+        Place::Unified => category_of(word)?,
+        // What read the files of old took any word (S52).
+        _ => Category::nearest(word).unwrap_or(Category::Pattern),
+    };
     let mut learning = Learning::new(words(object, "fact"), category, NEVER);
     learning.metadata = beside(
         object,
@@ -194,6 +249,7 @@ fn learning(object: &Object, place: Place) -> NewRecord {
     });
     learning.source = text(object, "source").map(str::to_owned).or(file);
     let rfc = text(object, "source_type").map(str::to_owned);
+    let rfc = one_of("source type", rfc, &SOURCE_TYPES)?;
     let journal = object.contains_key("source_file") || place != Place::Unified;
     learning.source_type = rfc.unwrap_or_else(|| if journal { "analysis" } else { "task" }.into());
     learning.goal = text(object, "goal").map(str::to_owned);
@@ -203,12 +259,12 @@ fn learning(object: &Object, place: Place) -> NewRecord {
         (kind == category.name() && id.len() == learning.id.len()).then(|| id.to_owned())
     });
     learning.id = parent.unwrap_or(learning.id);
-    learning.record()
+    Ok(learning.record())
 }
 
-fn decision(object: &Object) -> Made {
+fn decision(object: &Object) -> Result<NewRecord, String> {
     let said = match (
-        text(object, "decision"),
+        text(object, "decision").or_else(|| text(object, "fact")),
         text(object, "question"),
         text(object, "choice"),
     ) {
@@ -217,17 +273,18 @@ fn decision(object: &Object) -> Made {
         (None, _, choice) => choice.unwrap_or_default().to_owned(),
     };
     let mut decision = Decision::new(said, text(object, "rationale").unwrap_or_default(), NEVER);
-    if let Some(scope) = text(object, "scope") {
-        scope.clone_into(&mut decision.scope);
+    let scope = text(object, "scope").map(str::to_owned);
+    if let Some(scope) = one_of("scope", scope, &SCOPES)? {
+        decision.scope = scope;
     }
     decision.goal = text(object, "goal").map(str::to_owned);
-    decision.metadata = beside(object, &["decision", "rationale", "scope", "supersedes"]);
-    let supersedes = text(object, "supersedes").map(str::to_owned);
-    decision.supersedes.clone_from(&supersedes);
-    Made {
-        record: decision.record(),
-        supersedes,
+    let mut taken = vec!["decision", "rationale", "scope", "supersedes"];
+    if text(object, "decision").is_none() {
+        taken.extend(["fact", "category"]);
     }
+    decision.metadata = beside(object, &taken);
+    decision.supersedes = text(object, "supersedes").map(str::to_owned);
+    Ok(decision.record())
 }
 
 fn failure(object: &Object) -> NewRecord {
@@ -252,7 +309,7 @@ fn failure(object: &Object) -> NewRecord {
 }
 
 /// A task that Naaru finished (S34).
-pub(super) fn task(task: &Value, zone: Zone) -> Result<NewRecord, String> {
+pub(super) fn task(task: &Value, how: &Lines) -> Result<NewRecord, String> {
     let object = task.as_object().ok_or("it is no object")?;
     let id = text(object, "task_id").ok_or("the task has no `task_id`")?;
     let description = text(object, "task_description").ok_or("it has no `task_description`")?;
@@ -260,12 +317,16 @@ pub(super) fn task(task: &Value, zone: Zone) -> Result<NewRecord, String> {
     let mut learning = Learning::of_task(id, description, goal, NEVER);
     learning.metadata = beside(object, &["type", "task_id", "task_description"]);
     let mut record = learning.record();
-    dated(&mut record, object.get("timestamp"), zone);
+    dated(
+        &mut record,
+        object.get("timestamp").filter(|at| !at.is_null()),
+        how,
+    )?;
     Ok(record)
 }
 
 /// A plan with its tasks.
-pub(super) fn plan(mut plan: Object, zone: Zone) -> Result<NewRecord, String> {
+pub(super) fn plan(mut plan: Object, how: &Lines) -> Result<NewRecord, String> {
     let goal = text(&plan, "goal")
         .ok_or("the plan has no `goal`")?
         .to_owned();
@@ -288,8 +349,12 @@ pub(super) fn plan(mut plan: Object, zone: Zone) -> Result<NewRecord, String> {
     }
     let mut record = NewRecord::new(said, MemorySource::ConductorPlan, MemoryKind::Strategy);
     record.external_ids = vec![ExternalId::new(ExternalId::SUNWELL, format!("plan:{hash}"))];
-    let written = plan.remove("created_at");
+    let written = plan.remove("created_at").filter(|at| !at.is_null());
     record.details = Some(json!({ "type": "plan", "plan": plan }));
-    dated(&mut record, written.as_ref(), zone);
+    let how = Lines {
+        is_replaced: false,
+        ..*how
+    };
+    dated(&mut record, written.as_ref(), &how)?;
     Ok(record)
 }

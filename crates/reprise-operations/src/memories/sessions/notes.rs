@@ -13,7 +13,7 @@ pub(super) const SESSIONS_MAX: usize = 1_000;
 pub(super) const SEEN_MAX: usize = 400;
 
 /// Bytes of what was said and done after a prompt that are held.
-const SAID_BYTES_MAX: usize = 32 * 1024;
+pub(super) const SAID_BYTES_MAX: usize = 32 * 1024;
 
 /// What is known of the sessions under way; lost with the daemon, and then taught by nothing.
 #[derive(Debug, Default)]

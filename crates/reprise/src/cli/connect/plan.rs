@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use reprise_knowledge::ImportKind;
 use reprise_server::HookProgram;
 use serde_json::json;
 
@@ -70,6 +71,18 @@ pub(super) fn targets(program: HostProgram, home: &Path) -> Vec<Target> {
         forms,
     });
     files.collect()
+}
+
+/// What a program's history is read as.
+pub(super) fn history(program: HostProgram) -> Option<ImportKind> {
+    match program {
+        HostProgram::ClaudeCode => Some(ImportKind::ClaudeCode),
+        HostProgram::Codex => Some(ImportKind::Codex),
+        HostProgram::Cursor => Some(ImportKind::Cursor),
+        HostProgram::Gemini => Some(ImportKind::Gemini),
+        HostProgram::Opencode => Some(ImportKind::Opencode),
+        HostProgram::Generic => None,
+    }
 }
 
 /// What is left for a person to do before a program calls us.

@@ -1,9 +1,12 @@
 //! What became of a source, line by line where it could not be used.
 
+use std::path::PathBuf;
+
 use reprise_operations::Fate;
 use reprise_redact::{Redaction, Redactor};
 use serde::Serialize;
 
+use super::history::Counted;
 use crate::cli::keep::{DIFFERS, cut_off};
 
 /// What became of a source.
@@ -16,6 +19,12 @@ pub(super) struct Report {
     pub(super) truncated: u64,
     pub(super) links: u64,
     pub(super) dry_run: bool,
+    /// Of a program's sessions: how many there are, and what they taught.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub(super) history: Option<Counted>,
+    /// Where copies of the files are that moved in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) backup: Option<PathBuf>,
     /// What was taken out, without the values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) redacted: Vec<TakenOut>,

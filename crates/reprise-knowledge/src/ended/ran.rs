@@ -3,7 +3,7 @@
 //! Which programs with which words do that.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ran {
+pub enum Ran {
     /// It runs tests: they judge the work.
     Tests,
     /// It builds or lints: a failure is worth keeping, a success says little.
@@ -45,7 +45,7 @@ fn among(list: &str, word: &str) -> bool {
 }
 
 /// What a command line does; of several things the weightiest.
-pub(super) fn ran(command: &str) -> Option<Ran> {
+pub fn ran(command: &str) -> Option<Ran> {
     let all: Vec<Ran> = parts(command)
         .iter()
         .filter_map(|part| ran_by(part))

@@ -50,7 +50,7 @@ const COUNTING: &[&str] = &[
 ];
 
 /// The lines of an output that say what failed, else its last ones.
-pub(super) fn failing(output: &str) -> String {
+pub fn failing(output: &str) -> String {
     let lines: Vec<&str> = output
         .lines()
         .map(str::trim_end)
@@ -79,7 +79,7 @@ pub(super) fn failing(output: &str) -> String {
 }
 
 /// What git prints of a commit: `[main 1a2b3c4] Subject`, and how much it changed.
-pub(super) fn committed(output: &str) -> String {
+pub fn committed(output: &str) -> String {
     let mut lines = output.lines().map(str::trim);
     let Some(said) = lines.find(|line| is_commit(line)) else {
         return String::new();

@@ -1,0 +1,129 @@
+//! Programs that keep their sessions in a database: `OpenCode` and Cursor.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::super::give::Giver;
+use super::super::item::ImportKind;
+use super::super::sqlite::Database;
+use super::forms::Form;
+use super::tell::{Projects, Teller};
+use crate::error::ImportError;
+use crate::lines::text;
+
+fn needs(file: &Path, database: &Database, table: &str) -> Result<(), ImportError> {
+    if database.has(table)? {
+        return Ok(());
+    }
+    Err(ImportError::NotOfKind {
+        path: file.to_owned(),
+        kind: "sessions",
+        why: format!("it has no table `{table}`"),
+    })
+}
+
+fn parsed(row: &Map<String, Value>, name: &str) -> Value {
+    let text = text(row, name).unwrap_or_default();
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+/// `opencode.db`: a row for each part of a message.
+pub(super) fn opencode(
+    file: &Path,
+    form: &'static Form,
+    projects: &mut Projects,
+    giver: &mut Giver<'_>,
+) -> Result<(), ImportError> {
+    let database = Database::open(file)?;
+    needs(file, &database, "part")?;
+    let mut sessions = Vec::new();
+    let all = "SELECT id, directory FROM session WHERE parent_id IS NULL ORDER BY time_created, id";
+    database.rows(all, [], |row| {
+        let own = |name: &str| text(row, name).unwrap_or_default().to_owned();
+        sessions.push((own("id"), own("directory")));
+        Ok(())
+    })?;
+    let parts = "SELECT part.id AS part, message.id AS id, message.data AS message, \
+         part.data AS block, part.time_created AS at \
+         FROM part JOIN message ON message.id = part.message_id \
+         WHERE part.session_id = ? ORDER BY message.time_created, message.id, part.id";
+    for (session, folder) in sessions {
+        let mut teller = Teller::new(ImportKind::Opencode, form, projects, &session);
+        teller.stands_in(&folder);
+        database.rows(parts, [&session], |row| {
+            let place = format!("part {}", text(row, "part").unwrap_or_default());
+            let block = parsed(row, "block");
+            if block.is_null() {
+                return giver.refuse(&place, "its data is no JSON");
+            }
+            let turn = json!({
+                "role": parsed(row, "message")["role"],
+                "id": row.get("id"),
+                "at": row.get("at"),
+                "block": block,
+            });
+            teller.line(giver, &place, &turn)
+        })?;
+        teller.flush(giver)?;
+    }
+    Ok(())
+}
+
+/// Cursor's `state.vscdb`: a composer names its bubbles in their order.
+pub(super) fn cursor(
+    file: &Path,
+    form: &'static Form,
+    projects: &mut Projects,
+    giver: &mut Giver<'_>,
+) -> Result<(), ImportError> {
+    let database = Database::open(file)?;
+    needs(file, &database, "cursorDiskKV")?;
+    let mut composers = Vec::new();
+    let all = "SELECT key, CAST(value AS TEXT) AS value FROM cursorDiskKV \
+         WHERE key >= 'composerData:' AND key < 'composerData;' ORDER BY key";
+    database.rows(all, [], |row| {
+        let key = text(row, "key").unwrap_or_default().to_owned();
+        let data = parsed(row, "value");
+        let heads = data["fullConversationHeadersOnly"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let bubbles = heads.iter().filter_map(|head| head["bubbleId"].as_str());
+        let bubbles: Vec<String> = bubbles.map(str::to_owned).collect();
+        let inside = data["conversation"].as_array().cloned().unwrap_or_default();
+        composers.push((key, data["createdAt"].clone(), bubbles, inside));
+        Ok(())
+    })?;
+    let one = "SELECT CAST(value AS TEXT) AS value FROM cursorDiskKV WHERE key = ?";
+    for (key, created, bubbles, inside) in composers {
+        let session = key.trim_start_matches("composerData:").to_owned();
+        let mut teller = Teller::new(ImportKind::Cursor, form, projects, &session);
+        let mut told = inside;
+        for bubble in bubbles {
+            let name = format!("bubbleId:{session}:{bubble}");
+            database.rows(one, [&name], |row| {
+                told.push(parsed(row, "value"));
+                Ok(())
+            })?;
+        }
+        for (number, bubble) in told.iter().enumerate() {
+            let role = match bubble["type"].as_u64() {
+                Some(1) => "user",
+                Some(2) => "assistant",
+                _ => continue,
+            };
+            let at = ["/createdAt", "/timingInfo/clientStartTime"];
+            let at = at.iter().find_map(|place| bubble.pointer(place).cloned());
+            let turn = json!({
+                "role": role,
+                "id": bubble["bubbleId"],
+                "at": at.unwrap_or_else(|| created.clone()),
+                "block": bubble["text"],
+            });
+            teller.line(giver, &format!("{key} turn {}", number + 1), &turn)?;
+        }
+        teller.flush(giver)?;
+    }
+    Ok(())
+}

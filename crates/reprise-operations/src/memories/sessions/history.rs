@@ -1,0 +1,116 @@
+//! Outcomes read from a session that is over: where its tests judged what was done after a prompt,
+//! the records of earlier sessions that left a trace in it learn from that, as if they had been
+//! recalled then.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use reprise_engine::Snapshot;
+use reprise_types::{Credit, MemoryFilter, MemoryRecord, RecallRequest, RecordId, RecordType};
+
+use super::super::Memory;
+use super::notes::SAID_BYTES_MAX;
+use super::{CANDIDATES, QUALITY};
+use crate::problem::Problem;
+use crate::wire::OutcomeLine;
+
+/// How a passed run's record ends.
+const PASSED: &str = "` passed";
+
+/// A prompt, what was said and done after it, and how its last test went.
+#[derive(Debug, Clone)]
+struct Judged {
+    id: RecordId,
+    at: DateTime<Utc>,
+    prompt: String,
+    tags: Vec<String>,
+    said: String,
+    passed: Option<bool>,
+}
+
+/// The prompts of a session that a test judged; `turns` in their order.
+fn judged(turns: Vec<MemoryRecord>) -> Vec<Judged> {
+    let mut all: Vec<Judged> = Vec::new();
+    for turn in turns {
+        let what = turn.record_type();
+        if what == RecordType::Prompt {
+            all.push(Judged {
+                id: turn.id,
+                at: turn.timestamp,
+                prompt: turn.body.text,
+                tags: turn.body.tags,
+                said: String::new(),
+                passed: None,
+            });
+            continue;
+        }
+        let Some(last) = all.last_mut() else { continue };
+        if what == RecordType::Test {
+            last.passed = Some(turn.text.ends_with(PASSED));
+        }
+        if last.said.len() + turn.text.len() < SAID_BYTES_MAX {
+            last.said.push_str(&["\n", &turn.text].concat());
+        }
+    }
+    all.retain(|one| one.passed.is_some());
+    all
+}
+
+impl Memory {
+    /// Learns from how the tests of a session went. Returns how many outcomes are new.
+    pub(crate) async fn learn_from_history(&self, session: &str) -> Result<u64, Problem> {
+        let filter = MemoryFilter {
+            session_id: Some(session.to_owned()),
+            ..MemoryFilter::default()
+        };
+        let read = self.read(move |memory| {
+            let mut turns = memory.matching(&filter);
+            turns.sort_by_key(|turn| (turn.timestamp, turn.id));
+            judged(turns)
+        });
+        let mut learned = 0;
+        for one in read.await? {
+            let request = RecallRequest {
+                top_k: CANDIDATES,
+                filter: MemoryFilter {
+                    until: Some(one.at - TimeDelta::milliseconds(1)),
+                    ..MemoryFilter::default()
+                },
+                ..RecallRequest::new(one.prompt.as_str())
+            };
+            let found = self.all.recall(&self.user, request, None).await?;
+            let own: BTreeSet<&String> = one.tags.iter().collect();
+            let foreign = |tag: &String| tag.starts_with("project:") && !own.contains(tag);
+            let earlier = found.results.into_iter().filter(|found| {
+                found.record.session_id != session && !found.record.tags.iter().any(foreign)
+            });
+            let earlier: Vec<RecordId> = earlier.map(|found| found.record.id).collect();
+            let (prompt, said) = (one.prompt.clone(), one.said);
+            let shown = move |memory: &Snapshot| -> Vec<RecordId> {
+                let shows = |id: &RecordId| memory.shows_use(*id, &prompt, &said);
+                earlier.into_iter().filter(shows).collect()
+            };
+            let used = self.read(shown).await?;
+            if used.is_empty() {
+                continue;
+            }
+            let [passed, _, failed] = QUALITY;
+            let line = OutcomeLine {
+                query_id: None,
+                recall_id: None,
+                query: Some(one.prompt),
+                used: used.iter().map(RecordId::to_string).collect(),
+                quality: if one.passed == Some(true) {
+                    passed
+                } else {
+                    failed
+                },
+                run_id: Some(format!("session {session} {}", one.id)),
+                failure_kind: None,
+                credit: Some(Credit::Implicit),
+            };
+            learned += self.outcome(line).await?.learned;
+        }
+        Ok(learned)
+    }
+}
