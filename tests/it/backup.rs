@@ -201,3 +201,213 @@ fn a_memory_is_its_owners_alone() {
     assert!(shown.stderr.contains("no memory yet"), "{}", shown.stderr);
     assert!(!home.data().join("bob").exists());
 }
+
+/// A key pair of `age`, made for these tests alone.
+const KEY: &str = "AGE-SECRET-KEY-1N9LSFXPCKF55FFTVE9XVEH4PWW0Q7EJEJN2E0PFUHGM0JFL94F5S7V6DVA";
+const PUBLIC: &str = "age16kzu47fqaqq6h9f8gula5f5722gcpzwlfe7dp0d7zwdxsp646crs7mck3w";
+
+/// What the program `age` makes of a file, where this machine has it.
+fn age_opens(arguments: &[&str], file: &str) -> Option<Vec<u8>> {
+    let mut command = std::process::Command::new("age");
+    let opened = command.args(arguments).arg(file).output().ok()?;
+    assert!(
+        opened.status.success(),
+        "{}",
+        String::from_utf8_lossy(&opened.stderr)
+    );
+    Some(opened.stdout)
+}
+
+#[test]
+fn an_encrypted_backup_and_export_open_with_their_key_alone_and_in_age_itself() {
+    let home = Home::new();
+    let path = |name: &str| home.folder().join(name).to_string_lossy().into_owned();
+    let write = |name: &str, text: &str| {
+        fs::write(path(name), text).expect("written");
+        path(name)
+    };
+    let lines = write(
+        "lines.jsonl",
+        "{\"text\":\"the vault code is under the mat\"}\n",
+    );
+    home.done(&["ingest", "--user", "ada", "--jsonl", &lines]);
+    let (key, word) = (
+        write("key.txt", KEY),
+        write("word.txt", "correct horse\nnot this\n"),
+    );
+    let wrong = write("wrong.txt", "another word\n");
+    let sealed = [
+        "backup",
+        "--user",
+        "ada",
+        &path("ada.age"),
+        "--recipient",
+        PUBLIC,
+    ];
+    home.done(&sealed);
+    home.done(&sealed);
+    home.done(&[
+        "backup",
+        "--user",
+        "ada",
+        &path("word.age"),
+        "--passphrase-file",
+        &word,
+    ]);
+    home.done(&[
+        "export",
+        "--user",
+        "ada",
+        "--out",
+        &path("lines.age"),
+        "--recipient",
+        PUBLIC,
+    ]);
+    for name in ["ada.age", "word.age", "lines.age"] {
+        let bytes = fs::read(path(name)).expect("there");
+        assert!(bytes.starts_with(b"age-encryption.org/v1"), "{name}");
+        let held = |text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
+        assert!(!held(b"vault code"), "{name}");
+        let mode = fs::metadata(path(name))
+            .expect("there")
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o077, 0, "{name}");
+    }
+    // Nothing of it is left in the clear.
+    let beside = fs::read_dir(home.data().join("ada")).expect("a folder");
+    let names = beside.filter_map(|one| one.ok()?.file_name().into_string().ok());
+    let names: Vec<String> = names.collect();
+    assert!(
+        !names.iter().any(|name| name.contains("unproven")),
+        "{names:?}"
+    );
+
+    for (file, flag, secret, user) in [
+        ("ada.age", "--identity", &key, "by-key"),
+        ("word.age", "--passphrase-file", &word, "by-word"),
+    ] {
+        home.done(&["restore", &path(file), "--user", user, flag, secret]);
+        let export = home.done(&["--no-daemon", "export", "--user", user]);
+        assert!(
+            export.contains("the vault code is under the mat"),
+            "{export}"
+        );
+    }
+    for (file, flags, said) in [
+        ("ada.age", &[][..], "--identity FILE"),
+        (
+            "word.age",
+            &["--passphrase-file", &wrong][..],
+            "another key",
+        ),
+        ("word.age", &["--identity", &key][..], "another key"),
+        (
+            "ada.age",
+            &["--identity", &lines][..],
+            "no file of age keys",
+        ),
+    ] {
+        let file = path(file);
+        let arguments = [&["restore", file.as_str(), "--user", "eve"], flags].concat();
+        let refused = home.run(&arguments);
+        assert_eq!(refused.code, Some(2), "{arguments:?}: {}", refused.stdout);
+        assert!(
+            refused.stderr.contains(said),
+            "{arguments:?}: {}",
+            refused.stderr
+        );
+        assert!(!home.data().join("eve").exists(), "{arguments:?}");
+    }
+    let bad = home.run(&[
+        "backup",
+        "--user",
+        "ada",
+        &path("x.age"),
+        "--recipient",
+        "age1nobody",
+    ]);
+    assert!(
+        bad.stderr.contains("no public key of age"),
+        "{}",
+        bad.stderr
+    );
+    assert!(!home.folder().join("x.age").exists());
+    if let Some(opened) = age_opens(&["-d", "-i", &key], &path("lines.age")) {
+        let opened = String::from_utf8(opened).expect("text");
+        assert_eq!(texts(&opened).len(), 1);
+        let whole = age_opens(&["-d", "-i", &key], &path("ada.age")).expect("age is there");
+        fs::write(path("ada.rvf"), whole).expect("written");
+        home.done(&["restore", &path("ada.rvf"), "--user", "by-age"]);
+    }
+}
+
+#[test]
+fn a_file_that_a_repository_would_take_along_is_named() {
+    let home = Home::new();
+    let lines = home.folder().join("lines.jsonl");
+    fs::write(&lines, "{\"text\":\"mine\"}\n").expect("written");
+    home.done(&[
+        "ingest",
+        "--user",
+        "ada",
+        "--jsonl",
+        &lines.to_string_lossy(),
+    ]);
+    let checkout = home.folder().join("dotfiles");
+    let git = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        let done = command
+            .arg("-C")
+            .arg(home.folder())
+            .args(arguments)
+            .output();
+        assert!(done.expect("git runs").status.success());
+    };
+    git(&["init", "-q", "dotfiles"]);
+    let export = |name: &str| {
+        let to = checkout.join(name).to_string_lossy().into_owned();
+        home.run(&["export", "--user", "ada", "--out", &to]).stderr
+    };
+    let said = export("knowledge.jsonl");
+    assert!(said.contains("put it into .gitignore"), "{said}");
+    fs::write(checkout.join(".gitignore"), "*.jsonl\n").expect("written");
+    let said = export("knowledge.jsonl");
+    assert!(!said.contains(".gitignore"), "{said}");
+    let elsewhere = home
+        .folder()
+        .join("out.jsonl")
+        .to_string_lossy()
+        .into_owned();
+    let said = home
+        .run(&["export", "--user", "ada", "--out", &elsewhere])
+        .stderr;
+    assert!(!said.contains(".gitignore"), "{said}");
+}
+
+#[test]
+fn an_export_of_a_time_has_what_was_corrected_and_put_away_since() {
+    let home = Home::new();
+    let lines = home.folder().join("lines.jsonl");
+    fs::write(
+        &lines,
+        "{\"external_id\":\"a\",\"text\":\"as it was first\"}\n",
+    )
+    .expect("written");
+    home.done(&[
+        "ingest",
+        "--user",
+        "ada",
+        "--jsonl",
+        &lines.to_string_lossy(),
+    ]);
+    let kept = home.asked(&["show", "a", "--user", "ada"])["records"][0].clone();
+    let then = kept["known_at"].as_str().expect("a time").to_owned();
+    home.done(&["edit", "a", "--content", "as it is now", "--user", "ada"]);
+    let now = home.done(&["export", "--user", "ada"]);
+    assert_eq!(texts(&now), BTreeSet::from(["as it is now".to_owned()]));
+    let past = home.done(&["export", "--user", "ada", "--as-of", &then]);
+    assert_eq!(texts(&past), BTreeSet::from(["as it was first".to_owned()]));
+    let shown = home.asked(&["show", "a", "--as-of", &then, "--user", "ada"]);
+    assert_eq!(shown["records"][0]["text"], "as it was first");
+}

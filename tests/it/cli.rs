@@ -141,7 +141,7 @@ fn a_bad_line_is_named_by_its_number_and_the_rest_goes_on() {
                   {\"external_id\":\"c\"}\n\
                   {\"external_id\":\"d\",\"text\":\"\xff\xfe\"}\n\
                   {\"external_id\":\"e\",\"text\":\"   \"}\n\
-                  {\"external_id\":\"f\",\"text\":\"x\",\"kind\":\"gossip\"}\n\
+                  {\"external_id\":\"f\",\"text\":\"x\",\"source\":\"gossip\"}\n\
                   {\"external_id\":\"g\",\"text\":\"x\",\"timestamp\":\"soon\"}\n\
                   [1,2]\n\
                   {\"external_id\":\"a\",\"text\":\"again\"}\n\

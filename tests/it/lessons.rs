@@ -118,14 +118,27 @@ fn the_jira_lesson_comes_first_among_five_hundred_and_says_where_it_does_not_hol
     assert!(lesson.get("warning").is_none());
     let (_, text, _) = ada.run(&ask);
     let first: String = text.lines().take(9).collect::<Vec<_>>().join("\n");
+    // The document's own form: `[high] Title`, Context, Source, and how the content begins.
+    let mut rest = first.as_str();
     for part in [
-        "Jira workflow updates delete missing statuses",
-        "[high]",
-        "tested",
-        "holds for: updating existing workflows",
+        "[high] Jira workflow updates delete missing statuses\n",
+        "\n    Context: updating existing workflows\n",
+        "\n    Source: tested\n",
+        "\n    \"When calling PUT /rest/api/3/workflows, you must include ALL existing statuses",
     ] {
-        assert!(first.contains(part), "{part}: {first}");
+        let place = rest.find(part).unwrap_or_else(|| panic!("{part}: {first}"));
+        rest = &rest[place + part.len() - 1..];
     }
+    assert_eq!(
+        first.matches("updating existing workflows").count(),
+        1,
+        "contexts once"
+    );
+    assert_eq!(
+        first.matches("delete missing statuses").count(),
+        1,
+        "{first}"
+    );
     let shown = ada.json(&["show", id.as_str().expect("an id")]);
     let details = &shown["records"][0]["details"];
     assert_eq!(details["derived_from_experiment"], "goal-7");

@@ -368,6 +368,19 @@ fn a_time_without_a_zone_is_the_users_wherever_it_is_given() {
                 "{zone} {at}: {found}"
             );
         }
+        // The same of ralph's frames, by when they were and by when they were known.
+        let second = instant(20, 12) - chrono::TimeDelta::seconds(1);
+        for (asked, expected) in [
+            (json!({"since": "2026-11-20", "until": "2026-11-20"}), 1),
+            (json!({"since": "2026-11-21"}), 0),
+            (json!({"until": "2026-11-19"}), 0),
+            (json!({"known_at": "2026-11-20 12:00:00"}), 1),
+            (json!({"known_at": second}), 0),
+        ] {
+            let found = run(&["call", "observations", &asked.to_string()]);
+            let found: Value = serde_json::from_str(&found).expect("JSON");
+            assert_eq!(found["total_count"], expected, "{zone}: {asked}");
+        }
         // What a branch knew by the end of a day is not what it knew the day before.
         let today = SystemClock.now() + chrono::TimeDelta::hours(hours);
         let today = today.format("%Y-%m-%d").to_string();

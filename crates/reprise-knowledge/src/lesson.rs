@@ -38,6 +38,9 @@ pub struct Lesson {
     pub other: Map<String, Value>,
 }
 
+/// How the lines begin that a lesson's text has beside title and content.
+const HEADS: [&str; 3] = ["Applies to: ", "Does not apply to: ", "Keywords: "];
+
 /// Contexts in one spelling: without spaces around or doubled within them, each once, whatever its
 /// case.
 pub fn normal_contexts(contexts: &[String]) -> Vec<String> {
@@ -77,6 +80,14 @@ impl Lesson {
         details
     }
 
+    /// A text of a lesson, or a part of it, without the lines that [`Self::text`] adds to its
+    /// content: a reader is told those beside it.
+    pub fn told(text: &str) -> String {
+        let is_added = |line: &&str| HEADS.iter().any(|head| line.starts_with(head));
+        let lines: Vec<&str> = text.lines().filter(|line| !is_added(line)).collect();
+        lines.join("\n").trim().to_owned()
+    }
+
     /// What is searched: title and content, and the words that say where it holds.
     pub fn text(&self) -> String {
         let parts = [self.title.trim_end(), self.content.trim_end()];
@@ -84,12 +95,12 @@ impl Lesson {
         parts.dedup();
         let mut text = parts.join("\n\n");
         for (head, words) in [
-            ("Applies to", &self.contexts),
-            ("Does not apply to", &self.anti_contexts),
-            ("Keywords", &self.keywords),
+            (HEADS[0], &self.contexts),
+            (HEADS[1], &self.anti_contexts),
+            (HEADS[2], &self.keywords),
         ] {
             if !words.is_empty() {
-                text.push_str(&["\n", head, ": ", &words.join("; ")].concat());
+                text.push_str(&["\n", head, &words.join("; ")].concat());
             }
         }
         text

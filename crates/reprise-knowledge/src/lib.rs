@@ -51,12 +51,12 @@ pub use observation::{
     FramePlan, FrameRules, FrameSummary, Observation, ObservationQuery, ObservationType,
     Observations, frame_of, frame_tokens, frame_type, is_frame, plan_frames,
 };
-pub use project::{Project, TooFar, Walks};
+pub use project::{Project, TooFar, Walks, may_be_committed};
 pub use projection::{ProjectionKind, Rebuilt, compare, hindrance, rebuild};
 pub use referee::compare_stock;
 pub use reference::{
-    Definition, EVIDENCE_FIELD, evidence_of, meaning_of_confidence, meaning_of_evidence, meant_by,
-    normal_evidence,
+    Definition, EVIDENCE_FIELD, TagRelation, evidence_of, meaning_of_confidence,
+    meaning_of_evidence, meant_by, normal_evidence,
 };
 pub use restate::restate;
 pub use still::with_gone;

@@ -55,12 +55,7 @@ types! {
 impl ObservationType {
     /// What it is to memory at large (C6).
     pub fn kind(self) -> MemoryKind {
-        match self {
-            Self::Error | Self::Success | Self::Context => MemoryKind::Episode,
-            Self::Decision => MemoryKind::Strategy,
-            Self::Learning => MemoryKind::Finding,
-            Self::Preference | Self::Summary => MemoryKind::Pattern,
-        }
+        MemoryKind::meant_by(self.name())
     }
 }
 

@@ -190,5 +190,16 @@ impl Walks {
     }
 }
 
+/// Whether a file there would go into the next commit of a repository: it stands in a checkout that
+/// does not ignore it (A35).
+pub fn may_be_committed(path: &Path) -> bool {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let folder = whole.ancestors().skip(1).find(|above| above.is_dir());
+    let found = folder.and_then(|folder| Repository::discover(folder).ok());
+    found.is_some_and(|repository| {
+        !repository.is_bare() && !repository.is_path_ignored(&whole).unwrap_or(true)
+    })
+}
+
 #[cfg(test)]
 mod tests;

@@ -180,6 +180,42 @@ impl Definition {
     }
 }
 
+/// How two tags are related, in another system's words or a person's: a record like any other
+/// (A20).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TagRelation {
+    pub from_tag: String,
+    pub to_tag: String,
+    /// `alias_of`, `child_of`, `related_to`, or a word of its author's.
+    pub relation: String,
+}
+
+impl TagRelation {
+    /// The tag of every such record.
+    pub const TAG: &'static str = "reference:tag";
+
+    /// The relation of a record; `None` where it holds none.
+    pub fn of(record: &MemoryRecord) -> Option<Self> {
+        let details = record.details.as_ref()?;
+        if details.get("type")? != "tag_relation" {
+            return None;
+        }
+        serde_json::from_value(details.clone()).ok()
+    }
+
+    /// The record that keeps it.
+    pub fn record(&self) -> NewRecord {
+        let words = self.relation.replace('_', " ");
+        let text = format!("Tag `{}` is {words} `{}`", self.from_tag, self.to_tag);
+        let mut record = NewRecord::new(text, MemorySource::UserInput, MemoryKind::Pattern);
+        record.tags = vec![Self::TAG.to_owned()];
+        let mut details = json!(self);
+        details["type"] = json!("tag_relation");
+        record.details = Some(details);
+        record
+    }
+}
+
 /// A kind of evidence in the one spelling in which it is kept; `None` where nothing of it is left.
 pub fn normal_evidence(word: &str) -> Option<String> {
     let known = word.parse::<Evidence>().ok();

@@ -145,6 +145,21 @@ vocabulary! {
     }
 }
 
+impl MemoryKind {
+    /// What a word of another vocabulary is here (C6): its own name, an observation's type or a
+    /// learning's category; any other word is something that happened.
+    #[must_use]
+    pub fn meant_by(word: &str) -> Self {
+        match word.to_lowercase().as_str() {
+            "fix" | "type" | "api" | "learning" | "lesson" => Self::Finding,
+            "preference" | "summary" => Self::Pattern,
+            "decision" => Self::Strategy,
+            // failure, task_completion, error, success, context, and what nobody has thought of
+            other => other.parse().unwrap_or(Self::Episode),
+        }
+    }
+}
+
 vocabulary! {
     /// Who a record came from (M28).
     MemorySource, "memory source", {

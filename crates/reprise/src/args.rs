@@ -32,7 +32,9 @@ use reprise_operations::operations::{audit, forgetting, how, lessons, links, rec
 use reprise_types::{Calendar, Clock, SystemClock, TimeError, UserId};
 
 pub(crate) use ask::{Ask, WhoseArguments};
-pub(crate) use backup::{BackupArguments, ExportArguments, ExportFormat, RestoreArguments};
+pub(crate) use backup::{
+    BackupArguments, ExportArguments, ExportFormat, KeyArguments, RestoreArguments, SealArguments,
+};
 pub(crate) use branch::{BranchCommand, BranchTarget};
 pub(crate) use consolidate::{ReviewArguments, TendArguments, TendCommand};
 pub(crate) use demo::{DemoArguments, DemoCommand, WeekArguments, WorkspaceDemoArguments};

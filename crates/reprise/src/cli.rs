@@ -44,6 +44,7 @@ mod reembed;
 mod reranker;
 mod runtime;
 mod said;
+mod sealed;
 mod serve;
 mod session;
 mod sources;
@@ -63,6 +64,7 @@ use crate::args::{Arguments, Command, GraphCommand, LearningCommand, ServeComman
 use crate::config::Config;
 use crate::env::Places;
 use crate::exit::Exit;
+use crate::roots::AiLessons;
 use crate::trace;
 
 pub(crate) use context::Context;
@@ -72,9 +74,11 @@ use context::{agreed, note};
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
     let common = arguments.common;
     let is_named = common.config.is_some();
+    let ai_lessons = crate::env::home().map(|home| AiLessons::read(&home));
+    let ai_lessons = ai_lessons.unwrap_or_default();
     let places = Places::new(common.data_dir, common.models_dir, common.config)?;
     let context = Context {
-        config: Config::read(&places.config, is_named)?,
+        config: Config::read(&places.config, is_named)?.with_ai_lessons(ai_lessons),
         places,
         is_config_named: is_named,
         json: common.json,

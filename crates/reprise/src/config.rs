@@ -23,6 +23,7 @@ use serde::Deserialize;
 
 use crate::cli::endpoint::Named;
 use crate::env::Places;
+use crate::roots::AiLessons;
 
 /// Most results that a cross-encoder reads.
 const RERANKED_MAX: usize = 100;
@@ -46,6 +47,9 @@ pub(crate) struct Config {
     projections: Vec<ProjectionPlace>,
     /// Governed workspaces by the names that requests to the daemon use.
     pub(crate) workspaces: Workspaces,
+    /// What another program has configured.
+    #[serde(skip)]
+    pub(crate) ai_lessons: AiLessons,
 }
 
 /// Who belongs together in the global store of a data directory.
@@ -277,9 +281,13 @@ impl Config {
         Ok(config)
     }
 
-    /// What it says of tags.
+    /// What it says of tags, before what ai-lessons says.
     pub(crate) fn tag_rules(&self) -> TagRules {
-        TagRules::new(self.tags.aliases.clone(), self.tags.known.clone())
+        let (own, theirs) = (&self.tags, &self.ai_lessons);
+        let aliases = theirs.tag_aliases.iter().chain(&own.aliases);
+        let aliases = aliases.map(|(from, to)| (from.clone(), to.clone()));
+        let known = own.known.iter().chain(&theirs.known_tags).cloned();
+        TagRules::new(aliases, known)
     }
 
     /// The projections of one user.

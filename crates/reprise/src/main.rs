@@ -10,6 +10,7 @@ mod exit;
 mod lines;
 mod outbound;
 mod printer;
+mod roots;
 mod terminal;
 mod trace;
 

@@ -81,7 +81,7 @@ pub(super) const FENCES: &[(&str, &str, &str)] = &[
     // Arguments of an operation are typed as they are (ADR 0039).
     ("clap", "reprise operations", ""),
     (
-        "clap_complete clap_mangen anyhow indicatif anstream opentelemetry opentelemetry-http \
+        "age clap_complete clap_mangen anyhow indicatif anstream opentelemetry opentelemetry-http \
          opentelemetry-otlp opentelemetry_sdk owo-colors tracing-opentelemetry",
         "reprise",
         "",

@@ -12,7 +12,7 @@ use super::telling::{Outgoing, Telling};
 use crate::carried::{CORNER, corner};
 use crate::error::ExportError;
 use crate::lesson::{Lesson, derived_title};
-use crate::reference::{Definition, evidence_of, meaning_of_evidence};
+use crate::reference::{Definition, TagRelation, evidence_of, meaning_of_evidence};
 
 const SCHEMA: &str = "
     CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT);
@@ -23,16 +23,23 @@ const SCHEMA: &str = "
         confidence TEXT REFERENCES confidence_levels(name),
         source TEXT REFERENCES source_types(name), source_notes TEXT,
         created_at TEXT, updated_at TEXT, derived_from_experiment TEXT);
-    CREATE TABLE lesson_tags(lesson_id TEXT, tag TEXT, PRIMARY KEY(lesson_id, tag));
-    CREATE TABLE lesson_contexts(lesson_id TEXT, context TEXT, applies BOOLEAN DEFAULT TRUE,
+    CREATE TABLE lesson_tags(lesson_id TEXT REFERENCES lessons(id) ON DELETE CASCADE,
+        tag TEXT NOT NULL, PRIMARY KEY(lesson_id, tag));
+    CREATE TABLE lesson_contexts(lesson_id TEXT REFERENCES lessons(id) ON DELETE CASCADE,
+        context TEXT NOT NULL, applies BOOLEAN DEFAULT TRUE,
         PRIMARY KEY(lesson_id, context, applies));
-    CREATE TABLE edges(id INTEGER PRIMARY KEY, from_id TEXT, from_type TEXT, to_id TEXT,
-        to_type TEXT, relation TEXT, created_at TEXT,
+    CREATE TABLE edges(id INTEGER PRIMARY KEY,
+        from_id TEXT REFERENCES lessons(id) ON DELETE CASCADE, from_type TEXT,
+        to_id TEXT REFERENCES lessons(id) ON DELETE CASCADE, to_type TEXT,
+        relation TEXT NOT NULL, created_at TEXT,
         UNIQUE(from_id, from_type, to_id, to_type, relation));
     CREATE TABLE tag_relations(from_tag TEXT, to_tag TEXT, relation TEXT,
         PRIMARY KEY(from_tag, to_tag, relation));
-    CREATE TABLE lesson_embeddings(lesson_id TEXT PRIMARY KEY, embedding BLOB);";
+    CREATE TABLE lesson_embeddings(
+        lesson_id TEXT PRIMARY KEY REFERENCES lessons(id) ON DELETE CASCADE, embedding BLOB);";
 
+/// How the tag begins that says what something is: there is no column for it.
+pub(crate) const TYPE: &str = "type:";
 /// How ai-lessons writes an instant.
 const TIME: &str = "%Y-%m-%d %H:%M:%S";
 
@@ -61,9 +68,16 @@ pub(crate) fn database(
         .map_err(failed)?;
     let transaction = database.transaction().map_err(failed)?;
     fill(&transaction, told).map_err(failed)?;
-    for (from, to) in aliases {
-        let insert = "INSERT INTO tag_relations VALUES(?1, ?2, 'alias_of')";
-        transaction.execute(insert, [from, to]).map_err(failed)?;
+    let stored = told.iter().filter_map(|one| TagRelation::of(&one.record));
+    let configured = aliases.iter().map(|(from, to)| TagRelation {
+        from_tag: from.clone(),
+        to_tag: to.clone(),
+        relation: "alias_of".to_owned(),
+    });
+    for one in stored.chain(configured) {
+        let insert = "INSERT OR IGNORE INTO tag_relations VALUES(?1, ?2, ?3)";
+        let row = [one.from_tag, one.to_tag, one.relation];
+        transaction.execute(insert, row).map_err(failed)?;
     }
     if whole {
         carry(&transaction, told).map_err(failed)?;
@@ -113,16 +127,15 @@ const TABLES: [&str; 8] = [
 fn fill(database: &Connection, told: &[&Telling]) -> Result<(), rusqlite::Error> {
     database.execute_batch(SCHEMA)?;
     references(database, told)?;
-    let lessons = || {
-        told.iter()
-            .filter(|one| Definition::of(&one.record).is_none())
-    };
+    let lessons = || told.iter().filter(|one| !is_reference(&one.record));
     let names: HashMap<RecordId, String> = lessons()
         .map(|one| (one.record.id, one.name(ExternalId::AI_LESSONS)))
         .collect();
     for one in lessons() {
+        lesson(database, one, &names[&one.record.id])?;
+    }
+    for one in lessons() {
         let id = &names[&one.record.id];
-        lesson(database, one, id)?;
         let at = one.record.timestamp.format(TIME).to_string();
         for (to, relation) in one
             .links
@@ -138,6 +151,11 @@ fn fill(database: &Connection, told: &[&Telling]) -> Result<(), rusqlite::Error>
         }
     }
     Ok(())
+}
+
+/// Whether it stands in a table of its own, and is no lesson.
+fn is_reference(record: &MemoryRecord) -> bool {
+    Definition::of(record).is_some() || TagRelation::of(record).is_some()
 }
 
 /// Each record's line, by the name of its lesson.
@@ -212,10 +230,29 @@ impl Row {
             source_notes: lesson.source_notes,
             created_at: record.timestamp.format(TIME).to_string(),
             derived_from_experiment: lesson.derived_from_experiment,
-            tags: record.tags.iter().cloned().collect(),
+            tags: record
+                .tags
+                .iter()
+                .cloned()
+                .chain(type_tag(record))
+                .collect(),
             contexts: applying.chain(others).collect(),
         }
     }
+}
+
+/// What a record is, as the tag by which ai-lessons says it (C6); a lesson is one without saying.
+fn type_tag(record: &MemoryRecord) -> Option<String> {
+    if Lesson::of(record).is_some() || record.tags.iter().any(|tag| tag.starts_with(TYPE)) {
+        return None;
+    }
+    let details = record.details.as_ref();
+    let word = |name: &str| details?.get(name)?.as_str();
+    let form = word("type").filter(|form| ["decision", "failure"].contains(form));
+    let word = word("observation_type")
+        .or(form)
+        .or_else(|| word("category"));
+    Some([TYPE, word.unwrap_or(record.kind.name())].concat())
 }
 
 fn lesson(database: &Connection, one: &Telling, id: &str) -> Result<(), rusqlite::Error> {

@@ -283,6 +283,21 @@ fn ai_lessons_gets_a_database_of_its_last_schema() {
     let (lesson, was) = (&found.records[0], &told[0].record);
     assert_eq!(lesson.external_ids, was.external_ids);
     assert_eq!((&lesson.text, &lesson.tags), (&was.text, &was.tags));
+    // There is no column for what something is: a tag says it, and means the same on the way back.
+    let typed = |at: usize| {
+        let record = &found.records[at];
+        let tags = record.tags.iter().filter(|tag| tag.starts_with("type:"));
+        (record.kind, tags.cloned().collect::<Vec<_>>())
+    };
+    for (at, kind, tags) in [
+        (0, MemoryKind::Finding, &[][..]),
+        (1, MemoryKind::Strategy, &["type:decision"]),
+        (2, MemoryKind::Episode, &["type:failure"]),
+        (3, MemoryKind::Episode, &["type:episode"]),
+    ] {
+        let tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
+        assert_eq!(typed(at), (kind, tags), "{at}");
+    }
     assert_eq!(
         (lesson.confidence, lesson.evidence),
         (was.confidence, was.evidence)

@@ -11,10 +11,10 @@ use super::give::Giver;
 use super::sqlite::Database;
 use crate::carried::{CORNER, Carried};
 use crate::error::ImportError;
-use crate::export::ai_lessons::Row;
+use crate::export::ai_lessons::{Row, TYPE};
 use crate::lesson::derived_title;
 use crate::lines::text;
-use crate::reference::{Definition, normal_evidence};
+use crate::reference::{Definition, TagRelation, normal_evidence};
 use crate::stamp;
 
 /// Things that are lessons, rules, documents; by table, with the type that edges call them by.
@@ -56,9 +56,17 @@ pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError
             },
         )?;
     }
-    source_types(&database, giver, &mut carried)?;
+    let (mut defined, mut related) = (HashMap::new(), HashMap::new());
+    for (_, carried) in carried.drain() {
+        if let Some(definition) = Definition::of(&carried.record) {
+            defined.insert(definition.name, carried);
+        } else if let Some(relation) = TagRelation::of(&carried.record) {
+            related.insert(relation, carried);
+        }
+    }
+    source_types(&database, giver, defined)?;
     edges(&database, giver)?;
-    tag_relations(&database, giver)
+    tag_relations(&database, giver, related)
 }
 
 /// What an export of ours says beside the tables, by the name of a lesson.
@@ -80,16 +88,10 @@ fn carried(database: &Database) -> Result<HashMap<String, Carried>, ImportError>
 fn source_types(
     database: &Database,
     giver: &mut Giver<'_>,
-    beside: &mut HashMap<String, Carried>,
+    mut own: HashMap<String, Carried>,
 ) -> Result<(), ImportError> {
     if !database.has("source_types")? {
         return Ok(());
-    }
-    let mut own: HashMap<String, Carried> = HashMap::new();
-    for (_, carried) in beside.drain() {
-        if let Some(definition) = Definition::of(&carried.record) {
-            own.insert(definition.name, carried);
-        }
     }
     database.rows("SELECT * FROM source_types ORDER BY rowid", [], |row| {
         let description = text(row, "description").unwrap_or_default();
@@ -117,21 +119,43 @@ fn source_types(
     })
 }
 
-/// Tags are related by the configuration here, which an import does not write.
-fn tag_relations(database: &Database, giver: &mut Giver<'_>) -> Result<(), ImportError> {
+/// How tags are related: each row a record, whatever its relation is called. `own` are those that
+/// an export of ours brought.
+fn tag_relations(
+    database: &Database,
+    giver: &mut Giver<'_>,
+    mut own: HashMap<TagRelation, Carried>,
+) -> Result<(), ImportError> {
     if !database.has("tag_relations")? {
         return Ok(());
     }
     database.rows("SELECT * FROM tag_relations ORDER BY rowid", [], |row| {
-        let part = |name: &str| text(row, name).unwrap_or_default();
-        let (from, to, relation) = (part("from_tag"), part("to_tag"), part("relation"));
-        let why = match relation {
-            "alias_of" => format!(
-                "an alias stands in the configuration: put `\"{from}\" = \"{to}\"` under [tags] aliases"
-            ),
-            _ => format!("tags have no relation `{relation}` here; give records both tags"),
+        let part = |name: &str| text(row, name).unwrap_or_default().trim().to_owned();
+        let found = TagRelation {
+            from_tag: part("from_tag"),
+            to_tag: part("to_tag"),
+            relation: part("relation"),
         };
-        giver.refuse(&format!("tag_relations {from} {to}"), why)
+        let place = format!("tag_relations {} {}", found.from_tag, found.to_tag);
+        if [&found.from_tag, &found.to_tag, &found.relation].contains(&&String::new()) {
+            return giver.refuse(
+                &place,
+                "a relation of tags names two tags and a word for it",
+            );
+        }
+        if let Some(carried) = own.remove(&found) {
+            return giver.own(&place, carried);
+        }
+        let mut record = found.record();
+        let id = [
+            "tag_relation",
+            &found.from_tag,
+            &found.relation,
+            &found.to_tag,
+        ]
+        .join(" ");
+        record.external_ids = vec![name(&id)];
+        giver.record(&place, record)
     })
 }
 
@@ -196,9 +220,12 @@ fn thing(
         let why = "it has neither title nor content";
         return giver.refuse(&place, why);
     };
-    let mut record = NewRecord::new("", MemorySource::WorkerResult, MemoryKind::Finding);
+    let tags = beside.tags.remove(id).unwrap_or_default();
+    let typed = tags.iter().find_map(|tag| tag.strip_prefix(TYPE));
+    let memory_kind = typed.map_or(MemoryKind::Finding, MemoryKind::meant_by);
+    let mut record = NewRecord::new("", MemorySource::WorkerResult, memory_kind);
     record.external_ids = vec![name(id)];
-    record.tags = beside.tags.remove(id).unwrap_or_default();
+    record.tags = tags;
     let said_of = beside.contexts.remove(id).unwrap_or_default();
     let (mut contexts, mut anti) = (Vec::new(), Vec::new());
     for (context, applies) in said_of {

@@ -8,8 +8,11 @@ use std::path::Path;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use super::testing::{All, all, fixture};
 use reprise_types::NewRecord;
+
+use super::testing::{All, all, fixture};
+use crate::record_for_tests::kept;
+use crate::reference::TagRelation;
 
 use super::*;
 
@@ -442,12 +445,21 @@ fn knowledge_db(file: &Path, last: bool) {
          INSERT INTO rules VALUES('RUL1','Always','Test first','it pays',1);
          INSERT INTO edges VALUES(1,'L1','lesson','RUL1','rule','derived_from',NULL),
              (2,'L1','lesson','L1','lesson','related_to',NULL),
-             (3,'RUL1','rule','L1','lesson','derived_from',NULL);"
+             (3,'RUL1','rule','L1','lesson','derived_from',NULL);
+         CREATE TABLE tag_relations(from_tag TEXT, to_tag TEXT, relation TEXT);
+         INSERT INTO tag_relations VALUES('js','javascript','alias_of'),
+             ('django','python','child_of'),('jira','confluence','related_to'),
+             ('tabs','spaces','argues_with'),('jira','','related_to');"
     } else {
         "CREATE TABLE edges(from_id TEXT, to_id TEXT, relation TEXT, created_at TEXT);
          INSERT INTO edges VALUES('L1','L2','contradicts',NULL);"
     })
     .unwrap();
+}
+
+fn related_tags(record: &NewRecord) -> Option<String> {
+    let one = TagRelation::of(&kept(record.clone(), 1))?;
+    Some([one.from_tag, one.relation, one.to_tag].join(" "))
 }
 
 #[test]
@@ -476,15 +488,23 @@ fn lessons_of_the_first_and_the_last_schema_come_in_even_while_in_use() {
         );
         assert_eq!(found.records[1].metadata["evidence"], "rumour");
         assert_eq!(found.links.len(), links);
-        assert_eq!(found.records.len(), if last { 4 } else { 3 });
-        let defined = found.records.last().unwrap();
+        assert_eq!(found.records.len(), if last { 8 } else { 3 });
+        let related: Vec<String> = found.records.iter().filter_map(related_tags).collect();
+        let expected = [
+            "js alias_of javascript",
+            "django child_of python",
+            "jira related_to confluence",
+            "tabs argues_with spaces",
+        ];
+        assert_eq!(related, if last { &expected[..] } else { &[] });
+        let defined = &found.records[if last { 3 } else { 2 }];
         assert_eq!(
             defined.text, "Evidence `rumour`: They say",
             "ours need none"
         );
         assert_eq!(
             found.refused.len(),
-            if last { 2 } else { 1 },
+            if last { 3 } else { 1 },
             "{:?}",
             found.refused
         );

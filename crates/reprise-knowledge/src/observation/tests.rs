@@ -39,6 +39,10 @@ fn the_core_wins_over_metadata_and_nothing_is_lost() {
     observation
         .metadata
         .insert("iteration".to_owned(), json!(3));
+    let own = json!({"content": "of the metadata itself"});
+    observation
+        .metadata
+        .insert("metadata".to_owned(), own.clone());
     let dict = serde_json::to_string(&observation.to_dict()).unwrap();
     let order = [
         "content",
@@ -60,9 +64,18 @@ fn the_core_wins_over_metadata_and_nothing_is_lost() {
         (&dict["metadata"]["content"], &dict["iteration"]),
         (&json!("other"), &json!(3))
     );
+    assert_eq!(
+        dict["metadata"]["metadata"], own,
+        "nothing of the writer's is written over"
+    );
     let record = kept(observation.record("s"), 1);
     assert_eq!(record.tags, ["error", "importance:10", "source:task-1"]);
-    assert_eq!(Observation::of(&record), Some(observation));
+    assert_eq!(Observation::of(&record), Some(observation.clone()));
+    // As a frame it goes out and comes in with all that its writer said.
+    let out = frame_of(&record);
+    let (back, _) = frame(out.as_object().unwrap().clone(), Zone::Utc).unwrap();
+    let back = Observation::of(&kept(back, 2)).unwrap();
+    assert_eq!(back.metadata, observation.metadata);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::error::ExportError;
 use crate::export::{Outgoing, Telling, ai_lessons, lines, notes};
 use crate::lesson::Lesson;
 use crate::observation::is_frame;
-use crate::reference::Definition;
+use crate::reference::{Definition, TagRelation};
 use crate::sunwell::{Learning, SunwellMemory, is_replaced};
 
 /// Where Sunwell looks in a project.
@@ -43,7 +43,7 @@ macro_rules! kinds {
 kinds! {
     /// `.sunwell/memory` in a folder: learnings, decisions, failures.
     Sunwell = "sunwell", "sunwell";
-    /// A `knowledge.db` of ai-lessons: lessons and kinds of evidence.
+    /// A `knowledge.db` of ai-lessons: lessons, kinds of evidence and how tags are related.
     AiLessons = "ai-lessons", "knowledge.db";
     /// ralph's frames: observations.
     Frames = "frames", "frames.jsonl";
@@ -75,7 +75,11 @@ impl ProjectionKind {
         record.may_leave(WayOut::Export).is_ok()
             && match self {
                 Self::Sunwell => Learning::of(record).is_some() && !is_replaced(record),
-                Self::AiLessons => Lesson::of(record).is_some() || Definition::of(record).is_some(),
+                Self::AiLessons => {
+                    Lesson::of(record).is_some()
+                        || Definition::of(record).is_some()
+                        || TagRelation::of(record).is_some()
+                }
                 Self::Frames => is_frame(record),
                 Self::Markdown => true,
             }

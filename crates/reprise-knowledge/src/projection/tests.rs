@@ -11,6 +11,7 @@ use crate::export::Telling;
 use crate::lesson::Lesson;
 use crate::observation::{Observation, ObservationType};
 use crate::record_for_tests::kept;
+use crate::reference::TagRelation;
 use crate::sunwell::{Category, Decision, Failure, Learning, SCHEMAS};
 
 fn telling(new: NewRecord, number: u32) -> Telling {
@@ -219,8 +220,24 @@ fn every_line_for_sunwell_keeps_to_its_schema() {
 fn aliases_of_tags_are_relations_of_the_database() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("knowledge.db");
-    let aliases = BTreeMap::from([("rs".to_owned(), "rust".to_owned())]);
-    let records = told(&[]);
+    let aliases = [("js", "javascript"), ("rs", "rust")];
+    let aliases = aliases.map(|(from, to)| (from.to_owned(), to.to_owned()));
+    let aliases = BTreeMap::from(aliases);
+    let mut records = told(&[]);
+    let rows = [
+        ("rs", "alias_of", "rust"),
+        ("django", "child_of", "python"),
+        ("jira", "related_to", "confluence"),
+        ("tabs", "argues_with", "spaces"),
+    ];
+    for (number, (from, relation, to)) in (70..).zip(rows) {
+        let relation = TagRelation {
+            from_tag: from.to_owned(),
+            to_tag: to.to_owned(),
+            relation: relation.to_owned(),
+        };
+        records.push(telling(relation.record(), number));
+    }
     let all = Outgoing {
         records: &records,
         aliases: &aliases,
@@ -234,9 +251,33 @@ fn aliases_of_tags_are_relations_of_the_database() {
     )
     .unwrap();
     let database = rusqlite::Connection::open(&place).unwrap();
-    let query = "SELECT from_tag || ' ' || relation || ' ' || to_tag FROM tag_relations";
-    let told: String = database.query_row(query, [], |row| row.get(0)).unwrap();
-    assert_eq!(told, "rs alias_of rust");
+    let query = "SELECT from_tag, relation, to_tag FROM tag_relations ORDER BY rowid";
+    let mut query = database.prepare(query).unwrap();
+    let told = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
+    let told: Vec<(String, String, String)> = told.unwrap().map(Result::unwrap).collect();
+    let configured = ("js", "alias_of", "javascript");
+    let expected = rows.into_iter().chain([configured]);
+    let expected = expected.map(|(from, relation, to)| (from.into(), relation.into(), to.into()));
+    let expected: Vec<(String, String, String)> = expected.collect();
+    assert_eq!(
+        told, expected,
+        "what is stored and configured stands there once"
+    );
+    drop(query);
+    // The database itself keeps tags, contexts, edges and vectors to lessons that are there.
+    for (table, keys) in [
+        ("lessons", 2),
+        ("lesson_tags", 1),
+        ("lesson_contexts", 1),
+        ("edges", 2),
+        ("lesson_embeddings", 1),
+    ] {
+        let query = format!("SELECT count(*) FROM pragma_foreign_key_list('{table}')");
+        let found: i64 = database.query_row(&query, [], |row| row.get(0)).unwrap();
+        assert_eq!(found, keys, "{table}");
+    }
+    let orphan = database.execute("INSERT INTO lesson_tags VALUES('nobody', 'x')", []);
+    assert!(orphan.unwrap_err().to_string().contains("FOREIGN KEY"));
     drop(database);
     let kind = ProjectionKind::AiLessons;
     assert!(

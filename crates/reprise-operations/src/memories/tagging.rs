@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use reprise_engine::Snapshot;
-use reprise_knowledge::Definition;
+use reprise_knowledge::{Definition, TagRelation};
 use reprise_types::{MemoryRecord, RecordId, RejectReason, normal_tag, normal_tags};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -280,7 +280,7 @@ impl Memory {
         self.read(move |memory| {
             let mut tags = rules.counted(memory);
             // It marks a meaning of ours and says nothing of a record.
-            tags.retain(|(tag, _)| tag != Definition::TAG);
+            tags.retain(|(tag, _)| ![Definition::TAG, TagRelation::TAG].contains(&tag.as_str()));
             tags.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
             look(&tags)
         })

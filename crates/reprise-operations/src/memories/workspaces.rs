@@ -32,6 +32,14 @@ pub struct Registered {
     pub users: BTreeMap<UserId, Vec<String>>,
 }
 
+impl Workspaces {
+    /// Where each stands, by name.
+    pub fn places(&self) -> impl Iterator<Item = (&str, &std::path::Path)> {
+        let all = self.0.iter();
+        all.map(|(name, one)| (name.as_str(), one.path.as_path()))
+    }
+}
+
 impl Registered {
     fn grants(&self, user: &UserId, actor: &Actor) -> bool {
         let granted = self.users.get(user).into_iter().flatten();

@@ -436,3 +436,6 @@ impl Operation for ExtractLearnings {
         format!("{all} learnings, {new} of them new").into()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use reprise_engine::{Engine, Snapshot};
 use reprise_knowledge::{
-    Definition, EVIDENCE_FIELD, evidence_of, meaning_of_confidence, normal_evidence,
+    Definition, EVIDENCE_FIELD, TagRelation, evidence_of, meaning_of_confidence, normal_evidence,
 };
 use reprise_types::{ConfidenceLevel, Evidence, QuotedMemory, RecordId, system_entropy};
 use schemars::JsonSchema;
@@ -34,9 +34,23 @@ pub struct Tagged {
     /// Projects that records name in their metadata, in lower case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub projects: Vec<String>,
+    /// How tags are related, as it is kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub relations: Vec<RelatedTags>,
     /// Pairs that may be one, where a review was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alike: Option<Vec<Alike>>,
+}
+
+/// Two tags, and how they are related.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RelatedTags {
+    /// The first.
+    pub from: String,
+    /// The other.
+    pub to: String,
+    /// `alias_of`, `child_of`, `related_to`, or another word.
+    pub relation: String,
 }
 
 /// A tag in use.
@@ -67,7 +81,13 @@ impl Operation for Tags {
         };
         let (tags, alike) = memory.counted_tags(look).await?;
         let tags = tags.into_iter();
+        let relations = if memory.exists() {
+            memory.read(relations).await?
+        } else {
+            Vec::new()
+        };
         Ok(Tagged {
+            relations,
             tags: tags.map(|(tag, count)| TagCount { tag, count }).collect(),
             projects: memory.projects().await?,
             alike,
@@ -81,11 +101,26 @@ impl Operation for Tags {
         if !tagged.tags.is_empty() {
             quoted.line("", &words.collect::<Vec<_>>().join(", "));
         }
+        for one in &tagged.relations {
+            let word = one.relation.replace('_', " ");
+            quoted.line("", &format!("`{}` is {word} `{}`", one.from, one.to));
+        }
         for Alike { tag, into } in tagged.alike.iter().flatten() {
             quoted.line("", &format!("`{tag}` may be `{into}`: merge the two"));
         }
         format!("{} tags\n{}", tagged.tags.len(), quoted.into_text()).into()
     }
+}
+
+fn relations(memory: &Snapshot) -> Vec<RelatedTags> {
+    let kept = memory.tagged(TagRelation::TAG).into_iter();
+    let kept = kept.filter_map(|id| TagRelation::of(&memory.get(id)?.ok()?));
+    kept.map(|one| RelatedTags {
+        from: one.from_tag,
+        to: one.to_tag,
+        relation: one.relation,
+    })
+    .collect()
 }
 
 /// Which tags.

@@ -29,9 +29,10 @@ pub struct IngestLine {
     #[serde(default = "user_input")]
     #[schemars(with = "MemorySource")]
     source: String,
-    /// What it is; `episode` by default.
+    /// What it is: episode, strategy, finding, pattern, or a word of the sender's, which is kept
+    /// as the tag `type:WORD`; `episode` by default.
     #[serde(default = "episode")]
-    #[schemars(with = "MemoryKind")]
+    #[schemars(length(max = TYPE_CHARS_MAX), regex(pattern = r"\S"))]
     kind: String,
     /// The session that it belongs to.
     #[serde(default)]
@@ -108,6 +109,9 @@ impl From<Name> for String {
         }
     }
 }
+
+/// Characters of a sender's own word for what a record is.
+const TYPE_CHARS_MAX: usize = 64;
 
 fn user_input() -> String {
     "user_input".to_owned()
@@ -190,7 +194,10 @@ fn taken(mut line: IngestLine, zone: Zone) -> Result<(NewRecord, Vec<String>), S
     }
     let unknown = |error: reprise_types::UnknownName| error.to_string();
     let source = line.source.parse().map_err(unknown)?;
-    let kind = line.kind.parse().map_err(unknown)?;
+    let own_kind = line.kind.parse::<MemoryKind>();
+    let kind = own_kind
+        .clone()
+        .unwrap_or_else(|_| MemoryKind::meant_by(&line.kind));
     let timestamp = line.timestamp.as_deref();
     let timestamp = timestamp.map(|text| zone.read(text)).transpose();
     let embedding = embedding_of(line.embedding_space, line.embedding)?;
@@ -227,6 +234,9 @@ fn taken(mut line: IngestLine, zone: Zone) -> Result<(NewRecord, Vec<String>), S
     }
     record.quality_score = line.quality_score;
     record.tags = line.tags;
+    record
+        .tags
+        .extend(own_kind.is_err().then(|| ["type:", &line.kind].concat()));
     record.details = line.details;
     record.embedding = embedding;
     let named = line.external_id.map(String::from);
@@ -535,6 +545,30 @@ mod tests {
     }
 
     #[test]
+    fn a_kind_of_the_senders_own_is_a_tag_and_the_core_keeps_to_its_four() {
+        for (word, kind, tags) in [
+            ("finding", MemoryKind::Finding, &[][..]),
+            ("Strategy", MemoryKind::Strategy, &[]),
+            ("decision", MemoryKind::Strategy, &["x", "type:decision"]),
+            ("fix", MemoryKind::Finding, &["x", "type:fix"]),
+            ("preference", MemoryKind::Pattern, &["x", "type:preference"]),
+            ("hypothesis", MemoryKind::Episode, &["x", "type:hypothesis"]),
+        ] {
+            let own = tags.first().map_or(json!([]), |_| json!(["x"]));
+            let line = json!({ "text": "a", "kind": word, "tags": own }).to_string();
+            let record = record_of(&line).unwrap();
+            assert_eq!(
+                (record.kind, &record.tags[..]),
+                (
+                    kind,
+                    &tags.iter().map(|tag| (*tag).to_owned()).collect::<Vec<_>>()[..]
+                ),
+                "{word}"
+            );
+        }
+    }
+
+    #[test]
     fn an_ingest_line_says_what_is_wrong_with_it() {
         assert!(record_of(r#"{"text":"a","source":"UserInput"}"#).is_ok());
         let deep = format!(
@@ -546,7 +580,6 @@ mod tests {
             ("{", "cut"),
             (r#"{"external_id":"x"}"#, "text"),
             (r#"{"text":"a","source":"gossip"}"#, "memory source"),
-            (r#"{"text":"a","kind":"gossip"}"#, "memory kind"),
             (r#"{"text":"a","timestamp":"soon"}"#, "RFC 3339"),
             (r#"{"text":"a","embedding":[1.0]}"#, "embedding_space"),
             (

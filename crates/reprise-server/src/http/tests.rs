@@ -50,7 +50,7 @@ async fn what_is_kept_over_the_socket_is_found_corrected_and_forgotten() {
     let client = &running.client;
     let one = json!({"external_id": "m1", "text": "the token refresh raced the logout",
         "tags": ["auth"], "confidence": "high"});
-    let bad = json!({"text": "x", "kind": "gossip"});
+    let bad = json!({"text": "x", "source": "gossip"});
     let call = Call::post(at(&["records"]), &json!([one, bad, one]));
     let report: WriteReport = client.ask(&call).await.unwrap();
     assert_eq!(

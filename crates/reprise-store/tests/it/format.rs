@@ -112,3 +112,34 @@ fn format_1_opens() {
         }
     }
 }
+
+#[test]
+fn an_older_file_becomes_todays_by_what_is_written_to_it_and_by_its_compaction() {
+    for name in ["singles", "compacted", "torn"] {
+        let bytes = std::fs::read(folder().join(format!("{name}.rvf"))).unwrap();
+        let expected = std::fs::read(folder().join(format!("{name}.json"))).unwrap();
+        let mut model = from_json(&serde_json::from_slice(&expected).unwrap());
+        let disk = SimDisk::new();
+        disk.put(&testing::path(), bytes.clone());
+        let mut log = open(&disk, Verify::Everything).log;
+        let later = vec![record(200, "said today")];
+        for step in [
+            Step::Commit(later),
+            Step::Compact(vec![record(201, "said meanwhile")]),
+            Step::Checkpoint,
+        ] {
+            testing::apply(&mut log, &step).unwrap();
+            model.step(&step);
+            model
+                .check(&log)
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+        drop(log);
+        let again = open(&disk, Verify::Everything);
+        assert!(again.report.is_whole(), "{name}: {:?}", again.report);
+        model
+            .check(&again.log)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_ne!(disk.bytes(&testing::path()).unwrap(), bytes, "{name}");
+    }
+}

@@ -2,8 +2,31 @@
 
 use std::path::PathBuf;
 
+use chrono::{DateTime, Utc};
 use clap::{Args, ValueEnum};
 use reprise_types::UserId;
+
+/// For whom a file is encrypted.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct SealArguments {
+    /// Encrypt it for the owner of this age key (`age1...`); several may read it
+    #[arg(long, value_name = "KEY")]
+    pub(crate) recipient: Vec<String>,
+    /// Encrypt it with the passphrase on the first line of this file
+    #[arg(long, value_name = "FILE", conflicts_with = "recipient")]
+    pub(crate) passphrase_file: Option<PathBuf>,
+}
+
+/// What opens an encrypted file.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct KeyArguments {
+    /// The file of the age key that it was encrypted for
+    #[arg(long, value_name = "FILE")]
+    pub(crate) identity: Option<PathBuf>,
+    /// The file with the passphrase that it was encrypted with
+    #[arg(long, value_name = "FILE", conflicts_with = "identity")]
+    pub(crate) passphrase_file: Option<PathBuf>,
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupArguments {
@@ -18,6 +41,8 @@ pub(crate) struct BackupArguments {
     /// Replace a file that is no earlier backup of this memory
     #[arg(long)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) seal: SealArguments,
 }
 
 #[derive(Debug, Args)]
@@ -30,6 +55,8 @@ pub(crate) struct RestoreArguments {
     /// Put the memory that is there aside, as memory.rvf.before-restore, or -2, -3 and so on
     #[arg(long)]
     pub(crate) replace: bool,
+    #[command(flatten)]
+    pub(crate) key: KeyArguments,
 }
 
 /// The form of an export.
@@ -70,4 +97,9 @@ pub(crate) struct ExportArguments {
     /// Records tagged `sensitive` too
     #[arg(long)]
     pub(crate) sensitive: bool,
+    /// As memory stood at this time: what was put away or corrected since, and nothing of later
+    #[arg(long, value_name = "TIME", value_parser = super::until)]
+    pub(crate) as_of: Option<DateTime<Utc>>,
+    #[command(flatten)]
+    pub(crate) seal: SealArguments,
 }

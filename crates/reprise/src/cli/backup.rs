@@ -13,9 +13,9 @@ use serde_json::json;
 
 use super::copies::{self, Form};
 use super::store::{self, Access};
-use super::whole::{private, sync_folder};
-use super::{Context, input, said};
-use crate::args::{BackupArguments, RestoreArguments};
+use super::whole::{self, private, sync_folder};
+use super::{Context, said};
+use crate::args::{BackupArguments, RestoreArguments, SealArguments};
 use crate::exit::Exit;
 use crate::terminal;
 
@@ -30,17 +30,18 @@ pub(super) fn run(context: &Context, arguments: &BackupArguments) -> anyhow::Res
     match &arguments.user {
         Some(user) if arguments.to == Path::new("-") => {
             let (engine, _) = store::open(context, user, Access::Read, Verify::Tail)?;
-            let mut out = crate::printer::stdout_of_bytes();
+            let mut out = arguments.seal.over(crate::printer::stdout_of_bytes())?;
             engine.snapshot().log().copy_to(&mut out)?;
-            out.flush()?;
+            out.finish()?.flush()?;
         }
-        Some(user) => return one_or_rest(context, user, &arguments.to, arguments.force),
+        Some(user) => return one_or_rest(context, user, &arguments.to, arguments),
         None => {
             fs_err::create_dir_all(&arguments.to)?;
             let mut exit = Exit::Success;
             for user in users(context)? {
-                let to = arguments.to.join(format!("{user}.rvf"));
-                match one_or_rest(context, &user, &to, arguments.force) {
+                let ending = if arguments.seal.seals() { ".age" } else { "" };
+                let to = arguments.to.join(format!("{user}.rvf{ending}"));
+                match one_or_rest(context, &user, &to, arguments) {
                     Ok(Exit::Success) => {}
                     Ok(_) => exit = Exit::Refused,
                     Err(error) => {
@@ -60,16 +61,26 @@ fn one_or_rest(
     context: &Context,
     user: &UserId,
     to: &Path,
-    is_forced: bool,
+    arguments: &BackupArguments,
 ) -> anyhow::Result<Exit> {
+    let is_forced = arguments.force;
     copies::may_write(context, user, to, &Form::Backup, is_forced)?;
-    let error = match one(context, user, to) {
+    let made = if arguments.seal.seals() {
+        sealed(context, user, to, &arguments.seal)
+    } else {
+        one(context, user, to)
+    };
+    let error = match made {
         Ok(made) => {
             say(context, user, &made, to)?;
             return Ok(Exit::Success);
         }
         Err(error) => error,
     };
+    if arguments.seal.seals() {
+        let said = "nothing was written; a backup without encryption saves what can be read";
+        return Err(error.context(said));
+    }
     let rest = to.with_extension(SALVAGED);
     if let Err(taken) = copies::may_write(context, user, &rest, &Form::Backup, is_forced) {
         return Err(error.context(taken));
@@ -130,6 +141,37 @@ fn one(context: &Context, user: &UserId, to: &Path) -> anyhow::Result<Proven> {
     copied
 }
 
+/// The same, encrypted. What is not encrypted stands beside the memory while it is proven, and
+/// nowhere else.
+fn sealed(
+    context: &Context,
+    user: &UserId,
+    to: &Path,
+    seal: &SealArguments,
+) -> anyhow::Result<Proven> {
+    let (engine, _) = store::open(context, user, Access::Read, Verify::Tail)?;
+    let plain = with_ending(&context.places.file_of(user), UNPROVEN);
+    let written = || -> anyhow::Result<Proven> {
+        let mut file = private(&plain)?;
+        let bytes = engine.snapshot().log().copy_to(&mut file)?;
+        file.sync_all()?;
+        let records = proven(&plain)?;
+        whole::place(to, |beside| {
+            let mut out = seal.over(private(beside)?)?;
+            std::io::copy(&mut fs_err::File::open(&plain)?, &mut out)?;
+            out.finish()?.sync_all()?;
+            copies::note_file(context, user, to, Form::Backup, beside);
+            Ok(())
+        })?;
+        Ok(Proven { records, bytes })
+    };
+    let written = written();
+    if plain.exists() {
+        fs_err::remove_file(&plain)?;
+    }
+    written
+}
+
 fn copy(engine: &Engine, beside: &Path, to: &Path, named: impl FnOnce()) -> anyhow::Result<Proven> {
     let mut file = private(beside)?;
     let bytes = engine.snapshot().log().copy_to(&mut file)?;
@@ -166,7 +208,7 @@ pub(super) fn restore(context: &Context, arguments: &RestoreArguments) -> anyhow
     if arguments.from != Path::new("-") && fs_err::symlink_metadata(&arguments.from).is_err() {
         bail!("there is no backup `{shown}`; name the file that `reprise backup` wrote");
     }
-    let mut from = input::open_copy(&arguments.from)?;
+    let mut from = arguments.key.open(&arguments.from)?;
     let is_new = target.parent().is_some_and(|folder| !folder.exists());
     store::make_folder(&target)?;
     let beside = with_ending(&target, UNPROVEN);

@@ -16,7 +16,7 @@ use super::store::{self, Access};
 use super::{Context, check, compact, endpoint, model, rebuild, reembed};
 use crate::args::{CheckArguments, DoctorArguments};
 use crate::exit::Exit;
-use crate::terminal;
+use crate::{roots, terminal};
 
 /// How far two clocks may differ.
 const CLOCK_SLACK: TimeDelta = TimeDelta::hours(1);
@@ -64,6 +64,7 @@ fn look(context: &Context) -> anyhow::Result<Exit> {
     findings.push(engine(context));
     findings.extend(reranker(context));
     findings.extend(stores(context));
+    findings.extend(places(context));
     let healthy = findings.iter().all(|finding| finding.good);
     let mut out = crate::printer::stdout();
     if context.json {
@@ -89,6 +90,18 @@ fn look(context: &Context) -> anyhow::Result<Exit> {
     } else {
         Exit::Refused
     })
+}
+
+/// Where knowledge stands besides the data directory.
+fn places(context: &Context) -> Vec<Finding> {
+    let home = crate::env::home().unwrap_or_default();
+    let roots = roots::registry(&context.config, &home).into_iter();
+    let found = roots.map(|root| Finding {
+        good: root.good,
+        what: "root",
+        says: root.says,
+    });
+    found.collect()
 }
 
 fn directory(context: &Context) -> Finding {

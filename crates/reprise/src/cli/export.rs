@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::bail;
 use reprise_engine::Engine;
-use reprise_knowledge::{Beside, ExportKind, Outgoing, Telling, tell, write_out};
+use reprise_knowledge::{Beside, ExportKind, Outgoing, Telling, may_be_committed, tell, write_out};
 use reprise_operations::{ExportLine, counted, is_sensitive};
 use reprise_store::Verify;
 use reprise_types::MemoryRecord;
@@ -22,21 +22,45 @@ use crate::printer::{self, Printer};
 
 pub(super) fn run(context: &Context, arguments: &ExportArguments) -> anyhow::Result<Exit> {
     let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
+    // What is encrypted cannot be searched for what was forgotten: it is known as a backup is.
+    let noted = if arguments.seal.seals() {
+        Form::Backup
+    } else {
+        Form::Export
+    };
+    if arguments.seal.seals() && form_of(arguments.format).is_err() {
+        bail!("only jsonl, json and yaml are encrypted; or encrypt a whole memory by `backup`");
+    }
     if let Some(path) = &arguments.out {
         let user = &arguments.user;
-        copies::may_write(context, user, path, &Form::Export, arguments.force)?;
+        copies::may_write(context, user, path, &noted, arguments.force)?;
         // Also of what is stopped something may be left.
-        copies::note(context, user, path, Form::Export);
+        copies::note(context, user, path, noted.clone());
+        if may_be_committed(path) {
+            super::note(&format!(
+                "`{}` stands in a git repository that does not ignore it; put it into .gitignore \
+                 if others read that",
+                path.display()
+            ));
+        }
     }
     let is_whole = |path: &Path, beside: &Path| {
-        copies::note_file(context, &arguments.user, path, Form::Export, beside);
+        copies::note_file(context, &arguments.user, path, noted.clone(), beside);
     };
     let stayed = match (&arguments.out, form_of(arguments.format)) {
+        (None, Ok(form)) if arguments.seal.seals() => {
+            let mut out = arguments.seal.over(printer::stdout_of_bytes())?;
+            let stayed = lines(&engine, arguments, form, &mut out)?;
+            out.finish()?.flush()?;
+            stayed
+        }
         (None, Ok(form)) => lines(&engine, arguments, form, printer::stdout())?,
         (None, Err(_)) => bail!("this form is no text for a terminal; name a place by --out PATH"),
         (Some(path), Ok(form)) => whole::place(path, |beside| {
             let file = whole::private(beside)?;
-            let stayed = lines(&engine, arguments, form, Printer::new(&file))?;
+            let mut out = arguments.seal.over(&file)?;
+            let stayed = lines(&engine, arguments, form, Printer::new(&mut out))?;
+            out.finish()?;
             file.sync_all()?;
             is_whole(path, beside);
             Ok(stayed)
@@ -96,8 +120,7 @@ fn telling(
 ) -> anyhow::Result<(Vec<Telling>, u64, bool)> {
     let memory = engine.snapshot();
     let (mut told, mut has_past) = (Vec::new(), false);
-    let stays = |record: &MemoryRecord| !arguments.sensitive && is_sensitive(record);
-    let stayed = tell::<anyhow::Error>(engine, &visible, &stays, &mut |record, beside| {
+    let stayed = each(engine, arguments, &mut |record, beside| {
         let mut line = visible(record);
         has_past |= beside.is_past();
         if !beside.is_empty() {
@@ -116,6 +139,30 @@ fn telling(
         Ok(())
     })?;
     Ok((told, stayed, has_past))
+}
+
+/// Hands over each record that is to be told, with what the log says besides; of a time before now
+/// the records alone, as they stood. Answers how many stayed.
+fn each(
+    engine: &Engine,
+    arguments: &ExportArguments,
+    give: &mut dyn FnMut(&MemoryRecord, &Beside) -> anyhow::Result<()>,
+) -> anyhow::Result<u64> {
+    let stays = |record: &MemoryRecord| !arguments.sensitive && is_sensitive(record);
+    let Some(at) = arguments.as_of else {
+        return tell::<anyhow::Error>(engine, &visible, &stays, give);
+    };
+    let mut stayed = 0;
+    for record in engine.snapshot().records_at(at).filter_map(Result::ok) {
+        // A mark that was set later holds for what stood before it.
+        let marked = engine.snapshot().version(record.id).and_then(Result::ok);
+        if stays(&record) || marked.is_some_and(|now| stays(&now)) {
+            stayed += 1;
+        } else {
+            give(&record, &Beside::default())?;
+        }
+    }
+    Ok(stayed)
 }
 
 /// A record as every face prints it, its numbers as short as they were written.
@@ -141,8 +188,7 @@ fn lines(
     out: impl Write,
 ) -> anyhow::Result<u64> {
     let (mut out, mut written) = (BufWriter::new(out), 0_u64);
-    let stays = |record: &MemoryRecord| !arguments.sensitive && is_sensitive(record);
-    let stayed = tell::<anyhow::Error>(engine, &visible, &stays, &mut |record, archive| {
+    let stayed = each(engine, arguments, &mut |record, archive| {
         let record = ExportLine::new(record);
         write(&mut out, form, written, &Line { record, archive })?;
         written += 1;

@@ -2,12 +2,12 @@
 //! under a line that says how far they can be trusted and names the recall.
 
 use reprise_engine::excerpt;
-use reprise_knowledge::evidence_of;
+use reprise_knowledge::{Lesson, evidence_of};
 use reprise_types::{About, Calendar, QuotedMemory, Recall, RecallScope, RetrievedMemory, Verdict};
 use serde_json::{Value, json};
 
 use crate::excerpt::{short, within};
-use crate::memories::title_of;
+use crate::memories::{counted, title_of};
 use crate::wire::{LessonCard, Told, instant};
 
 /// Characters that the best memory gets, however few tokens are left for it.
@@ -126,11 +126,22 @@ fn headline(recall: &Recall, shown: &[Value], most: Option<usize>) -> String {
         (shown, Some(most)) if shown < found => format!("{shown} of {found} in {most} tokens"),
         (shown, _) => shown.to_string(),
     };
+    let own = shown
+        .iter()
+        .take_while(|light| light["shown"] != false)
+        .count();
+    let mut best = recall.results.iter().take(own);
+    let what = if best.all(|one| Lesson::of(&one.record).is_some()) {
+        "relevant lesson"
+    } else {
+        "relevant record"
+    };
+    let relevant = format!("Found {}", counted(own, what));
     let said = match recall.verdict {
         Verdict::Nothing if recall.considered == 0 => "Nothing comes to mind",
         Verdict::Nothing => "Not known: nothing here is likely to answer that",
         Verdict::Weak => "Weak, may not be what was asked for: check first",
-        Verdict::Relevant => "Found",
+        Verdict::Relevant => relevant.as_str(),
     };
     let notes = recall.notes.iter().map(|note| format!("\nNote: {note}"));
     format!("{said} (recall_id {id}): {count}") + &notes.collect::<String>()
@@ -248,17 +259,27 @@ fn tell(light: &mut Value, found: &RetrievedMemory) {
 fn line_of(light: &Value, found: &RetrievedMemory, detail: Detail) -> (String, String) {
     let field = |name: &str| light[name].as_str().unwrap_or_default();
     let (title, text) = (field("title"), field("text"));
+    // Where a lesson holds is told beside it, once.
+    let is_lesson = Lesson::of(&found.record).is_some();
+    let told = |text: &str| {
+        if is_lesson {
+            Lesson::told(text)
+        } else {
+            text.to_owned()
+        }
+    };
+    let text = told(text);
     // A title that is only how the text begins says nothing more.
     let (first, body) = match text.strip_prefix(title) {
-        _ if title.is_empty() || title.ends_with("...") => (text, ""),
+        _ if title.is_empty() || title.ends_with("...") => (text.as_str(), ""),
         Some(body) => (title, body.trim()),
-        None => (title, text),
+        None => (title, text.as_str()),
     };
     if detail == Detail::Whole {
         return (first.to_owned(), body.to_owned());
     }
     let words = &found.why.matched_words;
-    let part = within(&found.record.text, words, LINE_CHARS);
+    let part = within(&told(&found.record.text), words, LINE_CHARS);
     let is_apart = !body.is_empty() && !part.contains(first);
     let line = if is_apart {
         [first, ": ", &part].concat()
@@ -281,13 +302,13 @@ fn quote(
     let score = light["score"].as_f64().unwrap_or_default();
     let sure = match field("confidence") {
         "" => String::new(),
-        level => format!(" {level} confidence"),
+        level => format!("[{}] ", level.replace('_', "-")),
     };
     let by = match field("author") {
         "" => String::new(),
         author => format!(" published by {author}, version {}", field("version")),
     };
-    let label = format!("- {day} {score:.2}{sure}{by} [{}] ({told}) ", field("id"));
+    let label = format!("- {day} {score:.2}{by} [{}] ({told}) {sure}", field("id"));
     memory.line(&label, &first);
     if !field("warning").is_empty() {
         memory.line("  WARNING: ", field("warning"));

@@ -171,3 +171,35 @@ async fn the_originals_behind_a_summary_are_read_as_of_a_time_before_it() {
         "{refused}"
     );
 }
+
+#[tokio::test]
+async fn frames_of_old_are_known_at_their_time_after_a_compaction_too() {
+    let ada = Ada::new().await;
+    let frames = (0..60).map(|number| {
+        json!({ "text": format!("step {number} of the import"), "timestamp": at(number - 7_200),
+            "kind": "episode", "session_id": "long",
+            "details": { "type": "observation", "observation_type": "context", "related_ids": [],
+                "tags": [], "metadata": {}, "frame": {}, "frame_metadata": {} } })
+    });
+    let frames: Vec<Value> = frames.collect();
+    ada.call("observe", json!({ "records": frames })).await;
+    ada.later(60);
+    let known = async |seconds: i64| {
+        let asked = json!({ "known_at": at(seconds), "limit": 100 });
+        ada.observed(asked).await["total_count"].clone()
+    };
+    let asked = [(-7_201, 0), (-7_190, 11), (-3_600, 60), (30, 60)];
+    for (seconds, count) in asked {
+        assert_eq!(known(seconds).await, count, "{seconds}");
+    }
+    let done = ada.call("compact_observations", json!({})).await;
+    assert_eq!(done["frames_compacted"], 50);
+    for (seconds, count) in asked {
+        assert_eq!(known(seconds).await, count, "{seconds} after a compaction");
+    }
+    assert_eq!(
+        known(120).await,
+        12,
+        "what is known now is the summaries and the newest"
+    );
+}

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use chrono::{DateTime, Utc};
 use reprise_engine::{excerpt, matches};
+use reprise_knowledge::Lesson;
 use reprise_operations::{Answer, Hit, LessonCard, counted};
 use reprise_types::{About, Calendar, TaughtBy, Verdict};
 
@@ -107,6 +108,10 @@ fn hit(
     page: Page,
 ) -> io::Result<()> {
     let words = &found.why.matched_words;
+    let titled = found
+        .lesson
+        .as_ref()
+        .filter(|card| !card.title.trim().is_empty());
     let (bar, bar_columns) = page.score(found.sona_score);
     let head = format!("{rank:>2}  {bar}  ");
     let head_columns = INDENT + bar_columns + 2;
@@ -120,19 +125,19 @@ fn hit(
         }
     };
     // The matching sentence alone does not say what it belongs to.
-    let first = title.filter(|title| *title != text);
-    let mut shown = first.into_iter().chain([text.as_str()]);
+    let first = title.filter(|title| *title != text).map(str::to_owned);
+    let shown: Vec<String> = match titled {
+        Some(card) => vec![headed(card)],
+        None => first.into_iter().chain([text]).collect(),
+    };
     let (mut lead, mut lead_columns) = (head, head_columns);
-    for part in &mut shown {
+    for part in &shown {
         for line in page.wrap(part, lead_columns, INDENT) {
             let line = terminal::marked(&line, &matches(&line, words));
             writeln!(out, "{lead}{line}")?;
             lead = " ".repeat(INDENT);
         }
         lead_columns = INDENT;
-    }
-    for line in page.wrap_items(&facts(found, now), BETWEEN, INDENT) {
-        writeln!(out, "{:INDENT$}{}", "", terminal::faint(line))?;
     }
     for (said, is_plain) in found.lesson.iter().flat_map(of_lesson) {
         lines(out, page, INDENT, &said, |line| {
@@ -143,19 +148,42 @@ fn hit(
             }
         })?;
     }
+    if let Some(card) = titled {
+        let room = |text: &str| page.has_room(text, INDENT, INDENT);
+        let told = Lesson::told(&found.text);
+        let content = told.strip_prefix(card.title.trim_end()).unwrap_or(&told);
+        let begins = excerpt(content, &[], &room).filter(|content| !content.is_empty());
+        if let Some(content) = begins {
+            lines(out, page, INDENT, &format!("\"{content}\""), |line| {
+                terminal::marked(line, &matches(line, words))
+            })?;
+        }
+    }
+    for line in page.wrap_items(&facts(found, now), BETWEEN, INDENT) {
+        writeln!(out, "{:INDENT$}{}", "", terminal::faint(line))?;
+    }
     let reason = format!("why: {}", found.reason);
     lines(out, page, INDENT, &reason, ToOwned::to_owned)
 }
 
-/// Where a lesson holds, and loudly that it does not hold here.
+/// A lesson's title, after how sure its author was (A38).
+fn headed(card: &LessonCard) -> String {
+    let level = card.confidence.map(|level| level.name().replace('_', "-"));
+    let level = level.map(|level| format!("[{level}] "));
+    level.unwrap_or_default() + card.title.trim()
+}
+
+/// Where a lesson holds, and loudly that it does not hold here; on what ground.
 fn of_lesson(lesson: &LessonCard) -> Vec<(String, bool)> {
     let mut said = Vec::new();
     if let Some(warning) = &lesson.warning {
         said.push((format!("WARNING: {warning}"), true));
     }
+    let ground: Vec<String> = lesson.evidence.iter().cloned().collect();
     for (head, words) in [
-        ("holds for", &lesson.contexts),
-        ("not for", &lesson.anti_contexts),
+        ("Context", &lesson.contexts),
+        ("Not for", &lesson.anti_contexts),
+        ("Source", &ground),
     ] {
         if !words.is_empty() {
             said.push((format!("{head}: {}", words.join("; ")), false));
@@ -202,15 +230,6 @@ fn facts(found: &Hit, now: DateTime<Utc>) -> Vec<String> {
             .contradicted_by
             .map(|newer| format!("newer: {newer}")),
     );
-    if let Some(lesson) = &found.lesson {
-        let word = |word: &str| word.replace('_', "-");
-        facts.extend(
-            lesson
-                .confidence
-                .map(|level| format!("[{}]", word(level.name()))),
-        );
-        facts.extend(lesson.evidence.clone());
-    }
     if !found.session_id.is_empty() {
         facts.push(format!("session {}", found.session_id));
     }

@@ -1,0 +1,155 @@
+//! What a lesson is made of, each part as its document asks it (A10, A15 to A18).
+
+use reprise_types::{ConfidenceLevel, Evidence};
+use serde_json::{Value, json};
+
+use crate::testing::Ada;
+
+/// A lesson with what is given besides, as it is shown.
+async fn learned(ada: &Ada, more: Value) -> Value {
+    let mut lesson = json!({ "title": "Retry", "text": "Retry with backoff." });
+    lesson
+        .as_object_mut()
+        .unwrap()
+        .extend(more.as_object().cloned().unwrap());
+    let id = ada.call("learn", lesson).await["id"].clone();
+    ada.call("get", json!({ "id": id })).await["records"][0].clone()
+}
+
+#[tokio::test]
+async fn words_find_what_meaning_does_not_and_meaning_what_words_do_not() {
+    let ada = Ada::new().await;
+    let both = "a timeout at the gateway";
+    let meaning = "deadline deadline deadline deadline";
+    let words = "gateway keys tabs trees rivers stones paper windows spoons lamps timeout";
+    for text in [words, meaning, both, "tea is best at eighty degrees"] {
+        ada.call("learn", json!({ "title": text, "text": text }))
+            .await;
+    }
+    let asked = json!({ "query": "timeout at the gateway" });
+    let found = ada.call("recall", asked).await;
+    let results = found["results"].as_array().unwrap();
+    let place = |text: &str| results.iter().position(|hit| hit["text"] == text);
+    assert_eq!(place(both), Some(0), "{found}");
+    // It shares no word with the question, and its vector alone brings it.
+    let by_meaning = &results[place(meaning).expect("it is found by its meaning")];
+    assert_eq!(by_meaning["why"]["matched_words"], json!([]));
+    assert!(by_meaning["why"]["raw_distance"].as_f64().unwrap() < 0.6);
+    assert!(place(words).is_some(), "it is found by its words");
+
+    let without = Ada::with(false).await;
+    for text in [words, meaning, both] {
+        without
+            .call("learn", json!({ "title": text, "text": text }))
+            .await;
+    }
+    let found = without
+        .call("recall", json!({ "query": "timeout at the gateway" }))
+        .await;
+    let results = found["results"].as_array().unwrap();
+    assert!(results.iter().any(|hit| hit["text"] == both), "{found}");
+    assert!(
+        results.iter().all(|hit| hit["text"] != meaning),
+        "words alone do not find it"
+    );
+}
+
+#[tokio::test]
+async fn a_lesson_has_no_field_for_a_type_and_a_tag_says_it() {
+    let ada = Ada::new().await;
+    for name in ["type", "kind", "category"] {
+        let lesson = json!({ "title": "Retry", "text": "x", (name): "gotcha" });
+        let refused = ada.try_call("learn", lesson).await.unwrap_err();
+        assert!(
+            refused.to_string().contains(&format!("`{name}`")),
+            "{refused}"
+        );
+    }
+    let schema = json!(schemars::schema_for!(crate::Lesson));
+    let fields = schema["properties"].as_object().unwrap().clone();
+    assert!(
+        fields.contains_key("tags") && !fields.contains_key("type"),
+        "{fields:?}"
+    );
+    let lesson = learned(&ada, json!({ "tags": ["gotcha", "type:pattern"] })).await;
+    assert_eq!(lesson["tags"], json!(["gotcha", "type:pattern"]));
+    assert_eq!(
+        lesson["details"]["type"], "lesson",
+        "what it is for memory, not for its author"
+    );
+}
+
+#[tokio::test]
+async fn confidence_is_one_of_five_words_in_their_order_and_none_says_verified() {
+    let words = ["very_low", "low", "medium", "high", "very_high"];
+    let levels = ConfidenceLevel::ALL.iter();
+    let ordinals: Vec<(&str, u8)> = levels.map(|one| (one.name(), one.number())).collect();
+    let expected: Vec<(&str, u8)> = words.into_iter().zip(1..).collect();
+    assert_eq!(ordinals, expected);
+    let ada = Ada::new().await;
+    let mut before = 0.0;
+    for word in words {
+        let title = json!({ "title": word, "confidence": word });
+        let number = learned(&ada, title).await["confidence"].as_f64().unwrap();
+        assert!(number > before, "{word}: {number}");
+        before = number;
+    }
+    for word in ["verified", "certain", "6"] {
+        let lesson = json!({ "title": "x", "text": "y", "confidence": word });
+        let refused = ada.try_call("learn", lesson).await.unwrap_err().to_string();
+        assert!(
+            refused.contains(word) && refused.contains("very_high"),
+            "{refused}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_lesson_rests_on_one_of_five_kinds_with_their_meaning_and_confidence() {
+    let ada = Ada::new().await;
+    let kinds = ada.call("evidence", json!({})).await["evidence"].clone();
+    let mut kinds: Vec<[String; 3]> = kinds
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|kind| {
+            ["name", "description", "typical_confidence"]
+                .map(|part| kind[part].as_str().unwrap_or_default().to_owned())
+        })
+        .collect();
+    kinds.sort();
+    let expected = [
+        ["documented", "Official docs, specs", "medium-high"],
+        ["hearsay", "Someone said so", "low"],
+        ["inferred", "Reasoned from evidence", "low-medium"],
+        ["observed", "Saw in logs/output", "medium"],
+        ["tested", "Ran code, verified behavior", "high"],
+    ];
+    assert_eq!(kinds, expected.map(|kind| kind.map(str::to_owned)));
+    for kind in Evidence::ALL {
+        let lesson = json!({ "title": kind.name(), "source": kind.name() });
+        assert_eq!(learned(&ada, lesson).await["evidence"], kind.name());
+    }
+}
+
+#[tokio::test]
+async fn notes_on_the_source_are_kept_shown_changed_and_found_in_no_other_field() {
+    let ada = Ada::new().await;
+    let notes = "Lost 3 statuses on HSP, see ticket 12";
+    let lesson = learned(&ada, json!({ "source": "tested", "source_notes": notes })).await;
+    assert_eq!(lesson["details"]["source_notes"], notes);
+    assert_eq!(
+        lesson["evidence"], "tested",
+        "the notes stand beside the kind, not in its place"
+    );
+    let change = json!({ "id": lesson["id"], "source_notes": "see ticket 13" });
+    let new = ada.call("update", change).await["id"].clone();
+    let shown = ada.call("get", json!({ "id": new })).await["records"][0].clone();
+    assert_eq!(shown["details"]["source_notes"], "see ticket 13");
+    assert_eq!(
+        (&shown["title"], &shown["evidence"]),
+        (&lesson["title"], &lesson["evidence"])
+    );
+    let none = learned(&ada, json!({ "title": "No notes" })).await;
+    assert!(none["details"].get("source_notes").is_none(), "{none}");
+}
