@@ -506,14 +506,15 @@ impl Engine {
         let mut handed = self.links_handed_on(&draft.batch.kept, first);
         let mut entries = Vec::new();
         for (ordinal, record) in (first..).zip(draft.batch.kept) {
+            let seen = self.seen_before(&record);
             entries.push(Entry::Record(Box::new(record)));
-            entries.extend(
-                handed
-                    .remove(&ordinal)
-                    .unwrap_or_default()
-                    .into_iter()
-                    .map(linked),
-            );
+            entries.extend(seen.map(|(count, at)| Entry::Annotated {
+                ordinal,
+                at,
+                annotation: Annotation::Seen { count },
+            }));
+            let handed = handed.remove(&ordinal).unwrap_or_default();
+            entries.extend(handed.into_iter().map(linked));
             entries.extend(links.remove(&ordinal).unwrap_or_default());
         }
         entries.extend(links.into_values().flatten());
@@ -525,6 +526,13 @@ impl Engine {
             entries.push(Entry::Cursor { stream, seq });
         }
         entries
+    }
+
+    /// How often what a record corrects was said, and when last, where more than once.
+    fn seen_before(&self, record: &MemoryRecord) -> Option<(u32, DateTime<Utc>)> {
+        let old = self.snapshot.ordinal(record.supersedes?)?;
+        let (count, last) = self.snapshot.marks.seen(old)?;
+        Some((count, DateTime::from_timestamp_micros(last)?))
     }
 
     /// The links of what is corrected, made anew for the corrections: by the place of the one that

@@ -219,6 +219,12 @@ async fn what_is_said_again_is_counted_and_the_first_stays_as_it_was() {
             assert_eq!(shown["records"][0][field], record[field], "{field}");
         }
     }
+    // A correction takes the count along.
+    let correction = json!({ "id": "x", "text": "the mirror needs no slash" });
+    ada.call("revise", correction).await;
+    let shown = ada.call("get", json!({ "id": "x" })).await;
+    assert_eq!(shown["records"][0]["text"], "the mirror needs no slash");
+    assert_eq!(shown["records"][0]["seen_count"], 5);
     // What came from a host's event, or is read from a source again, is said once.
     let frame = json!({ "text": "a frame", "external_ids": [{ "namespace": "ralph", "id": "f" }] });
     for _ in 0..3 {

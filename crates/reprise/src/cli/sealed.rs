@@ -108,13 +108,9 @@ impl KeyArguments {
             bail!("it is encrypted; name its key by --identity FILE or --passphrase-file FILE");
         };
         let bytes = secret(file)?;
-        let keys = IdentityFile::from_buffer(BufReader::new(bytes.as_slice()))
+        IdentityFile::from_buffer(BufReader::new(bytes.as_slice()))
             .and_then(|keys| keys.into_identities().map_err(io::Error::other))
-            .with_context(|| format!("`{}` is no file of age keys", file.display()))?;
-        Ok(keys
-            .into_iter()
-            .map(|key| key as Box<dyn Identity>)
-            .collect())
+            .with_context(|| format!("`{}` is no file of age keys", file.display()))
     }
 }
 
