@@ -1,18 +1,20 @@
-//! `docs/requirements.md` as data: every row well-formed, and what it points to really there.
+//! `docs/requirements.md` as data: every row well-formed, and what it names really there and run.
 //!
-//! The rule over the table.
+//! `cargo test --workspace` builds every test binary before it runs the first, and runs every test
+//! of each; so a test that its binary lists, and that nothing leaves out, is a test that runs. The
+//! binaries stand beside this one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::SystemTime;
 
 use reprise_tests::Tree;
 
 #[test]
 fn every_row_is_well_formed_and_points_to_something() {
     let tree = Tree::read().expect("the workspace is readable");
-    let page = tree
-        .text("docs/requirements.md")
-        .expect("docs/requirements.md is there");
-    let complaints = check(&page, &|path| tree.text(path).ok());
+    let complaints = check(&page(&tree), &|path| tree.text(path).ok());
     assert!(
         complaints.is_empty(),
         "docs/requirements.md:\n{}",
@@ -20,37 +22,91 @@ fn every_row_is_well_formed_and_points_to_something() {
     );
 }
 
+#[test]
+fn every_named_test_is_run_by_the_binary_of_its_file() {
+    let tree = Tree::read().expect("the workspace is readable");
+    let page = page(&tree);
+    let named: BTreeSet<String> = rows(&page)
+        .flat_map(|cells| ticked(cells.last().copied().unwrap_or_default()))
+        .filter(|name| name.contains("::"))
+        .collect();
+    let wanted: BTreeSet<String> = named.iter().filter_map(|name| binary_of(name)).collect();
+    let mut listed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut built: BTreeMap<String, SystemTime> = BTreeMap::new();
+    for (name, written, file) in binaries() {
+        if wanted.contains(&name) {
+            let newest = built.entry(name.clone()).or_insert(written);
+            *newest = written.max(*newest);
+            listed.entry(name).or_default().extend(tests_of(&file));
+        }
+    }
+    // Of a part of the workspace the binaries of others may be older than what they are made of.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let is_fresh = |name: &String| {
+        let path = name.split_once("::").map_or("", |(path, _)| path);
+        let changed = std::fs::metadata(root.join(path)).and_then(|found| found.modified());
+        let built = binary_of(name).and_then(|binary| built.get(&binary).copied());
+        changed
+            .ok()
+            .zip(built)
+            .is_none_or(|(changed, built)| changed <= built)
+    };
+    let named: BTreeSet<String> = named.into_iter().filter(is_fresh).collect();
+    // This one lists itself, or the form of a list has changed.
+    let own = "requirements::every_named_test_is_run_by_the_binary_of_its_file";
+    assert!(listed["it"].contains(own), "{:?}", listed["it"].first());
+    let missing = unlisted(&named, &listed);
+    assert!(
+        missing.is_empty(),
+        "docs/requirements.md names tests that their binaries do not run:\n{}",
+        missing.join("\n")
+    );
+}
+
+fn page(tree: &Tree) -> String {
+    tree.text("docs/requirements.md")
+        .expect("docs/requirements.md is there")
+}
+
+/// The cells of each row, that of the heads among them.
+fn rows(page: &str) -> impl Iterator<Item = Vec<&str>> {
+    let lines = page.lines().filter(|line| line.starts_with('|'));
+    lines.map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+}
+
 /// Complaints about the table in `page`; `read` gives a file's text, if the file is there.
 fn check(page: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
     let mut complaints = Vec::new();
     let mut seen = BTreeSet::new();
-    let mut rows = 0_usize;
-    for line in page.lines().filter(|line| line.starts_with('|')) {
-        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-        let [id, what, place, shown] = cells.as_slice() else {
-            complaints.push(format!("{line}: four cells, no | inside them"));
+    let mut count = 0_usize;
+    for cells in rows(page) {
+        let [id, what, shown] = cells.as_slice() else {
+            complaints.push(format!(
+                "{}: three cells, no | inside them",
+                cells.join(" ")
+            ));
             continue;
         };
         if *id == "id" || id.starts_with('-') {
             continue;
         }
-        rows += 1;
+        count += 1;
         if !is_id(id) || !seen.insert((*id).to_owned()) {
             complaints.push(format!("{id}: not an id, or there twice"));
         }
-        let open = shown.starts_with("open");
-        if what.is_empty() || place.is_empty() || shown.is_empty() {
+        if what.is_empty() || shown.is_empty() {
             complaints.push(format!("{id}: an empty cell"));
         }
-        let named = [ticked(place), ticked(shown)].concat();
-        if !open && ticked(shown).is_empty() {
+        if shown.starts_with("open") {
+            continue;
+        }
+        let named = ticked(shown);
+        if named.is_empty() {
             complaints.push(format!("{id}: shown by nothing that is named"));
         }
-        if !open {
-            complaints.extend(named.iter().filter_map(|name| missing(id, name, read)));
-        }
+        complaints.extend(named.iter().filter_map(|name| missing(id, name, read)));
     }
-    if rows == 0 {
+    if count == 0 {
         complaints.push("no row at all".to_owned());
     }
     complaints
@@ -63,27 +119,25 @@ fn is_id(id: &str) -> bool {
         && digits.chars().all(|c| c.is_ascii_digit())
 }
 
-/// What stands between backticks and has a slash: a path, or `path::test`.
+/// What stands between backticks and has a slash: a path, or `path::test`; `::test` is of the file
+/// before it.
 fn ticked(cell: &str) -> Vec<String> {
-    cell.split('`')
-        .skip(1)
-        .step_by(2)
-        .filter(|name| name.contains('/'))
-        .map(str::to_owned)
-        .collect()
+    let (mut named, mut file) = (Vec::new(), "");
+    for name in cell.split('`').skip(1).step_by(2) {
+        if name.starts_with("::") {
+            named.push([file, name].concat());
+        } else if name.contains('/') {
+            file = name.split_once("::").map_or(name, |(path, _)| path);
+            named.push(name.to_owned());
+        }
+    }
+    named
 }
 
 fn missing(id: &str, name: &str, read: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     let (path, test) = name
         .split_once("::")
         .map_or((name, None), |(path, test)| (path, Some(test)));
-    if path.ends_with('/') {
-        let contents = ["lib.rs", "main.rs", "src/lib.rs", "src/main.rs"];
-        let there = contents
-            .iter()
-            .any(|file| read(&format!("{path}{file}")).is_some());
-        return (!there).then(|| format!("{id}: {path} is not a room"));
-    }
     let Some(text) = read(path) else {
         return Some(format!("{id}: {path} is not there"));
     };
@@ -92,20 +146,113 @@ fn missing(id: &str, name: &str, read: &dyn Fn(&str) -> Option<String>) -> Optio
     (!found).then(|| format!("{id}: {path} holds no fn {test}"))
 }
 
+/// Which binary runs the tests of a file, and where in it they stand; `None` of a suite that several
+/// binaries run, of which the name alone is known.
+fn place_of(path: &str) -> Option<(String, String)> {
+    let path = path.strip_suffix(".rs")?;
+    let parts: Vec<&str> = path.split('/').collect();
+    let (binary, inside) = match parts.as_slice() {
+        ["crates", "reprise", "src", inside @ ..] => ("reprise".to_owned(), inside),
+        ["crates", package, "src", inside @ ..] => (package.replace('-', "_"), inside),
+        ["sandbox", "src", inside @ ..] => ("reprise_sandbox".to_owned(), inside),
+        ["crates", _, "tests", target, inside @ ..] => ((*target).to_owned(), inside),
+        ["tests", target @ ("it" | "crash"), inside @ ..] => ((*target).to_owned(), inside),
+        _ => return None,
+    };
+    let inside = inside.iter().filter(|part| !["lib", "main"].contains(part));
+    Some((binary, inside.copied().collect::<Vec<_>>().join("::")))
+}
+
+fn binary_of(name: &str) -> Option<String> {
+    let (path, _) = name.split_once("::")?;
+    Some(place_of(path)?.0)
+}
+
+/// The named tests that a binary which is built does not list. A binary that is not built is not
+/// asked: of a part of the workspace others are not run either.
+fn unlisted(named: &BTreeSet<String>, listed: &BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
+    let is_listed = |name: &String| {
+        let Some((path, test)) = name.split_once("::") else {
+            return true;
+        };
+        let Some((binary, module)) = place_of(path) else {
+            return true;
+        };
+        let Some(tests) = listed.get(&binary) else {
+            return true;
+        };
+        tests.iter().any(|one| {
+            let inside = one.strip_prefix(&module).unwrap_or_default();
+            let is_there = module.is_empty() || inside.starts_with("::");
+            is_there && one.rsplit("::").next() == Some(test)
+        })
+    };
+    named
+        .iter()
+        .filter(|name| !is_listed(name))
+        .cloned()
+        .collect()
+}
+
+/// The newest binary of each name beside this one; of one name there may be a program and its tests.
+fn binaries() -> Vec<(String, SystemTime, PathBuf)> {
+    const SAME_NAME: usize = 3;
+    let own = std::env::current_exe().expect("this binary has a path");
+    let folder = own.parent().expect("a folder");
+    let mut found: BTreeMap<String, Vec<(SystemTime, PathBuf)>> = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).expect("readable").flatten() {
+        let path = entry.path();
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
+        let Some((name, hash)) = name.rsplit_once('-') else {
+            continue;
+        };
+        if hash.len() == 16 && hash.chars().all(|c| c.is_ascii_hexdigit()) {
+            let written = entry.metadata().and_then(|found| found.modified());
+            let built = found.entry(name.to_owned()).or_default();
+            built.push((written.expect("a time"), path));
+        }
+    }
+    let newest = found.into_iter().flat_map(|(name, mut built)| {
+        built.sort_by_key(|(written, _)| std::cmp::Reverse(*written));
+        built.truncate(SAME_NAME);
+        let own = built.into_iter();
+        own.map(move |(written, file)| (name.clone(), written, file))
+    });
+    newest.collect()
+}
+
+/// The tests that a binary runs, by their whole names; none of a program that is no test.
+fn tests_of(file: &Path) -> Vec<String> {
+    let mut command = Command::new(file);
+    let asked = command
+        .args(["--list", "--format", "terse"])
+        .stdin(Stdio::null());
+    let Ok(said) = asked.output() else {
+        return Vec::new();
+    };
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let tests = said.lines().filter_map(|line| line.strip_suffix(": test"));
+    tests.map(str::to_owned).collect()
+}
+
 #[cfg(test)]
 mod canaries {
-    //! The table's rule fed bad rows.
+    //! The table's rules fed bad rows.
 
-    use super::check;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::{check, unlisted};
 
     fn complaints(rows: &str) -> usize {
         let read = |path: &str| match path {
             "src/a.rs" => Some("fn shows_it() {}".to_owned()),
-            "crates/a/src/lib.rs" => Some(String::new()),
             _ => None,
         };
         check(
-            &format!("# Title\n\n| id | what | where | shown by |\n|---|---|---|---|\n{rows}"),
+            &format!("# Title\n\n| id | what | test |\n|---|---|---|\n{rows}"),
             &read,
         )
         .len()
@@ -113,33 +260,62 @@ mod canaries {
 
     #[test]
     fn good_rows_pass() {
+        assert_eq!(complaints("| M1 | x | `src/a.rs::shows_it` |"), 0);
         assert_eq!(
-            complaints("| M1 | x | `crates/a/` | `src/a.rs::shows_it` |"),
+            complaints("| M3 | x | `src/a.rs::shows_it`, `::shows_it` |"),
             0
         );
-        assert_eq!(complaints("| C10 | x | `src/not-yet.rs` | open |"), 0);
-        assert_eq!(
-            complaints("| M2 | x | `src/a.rs` | partial: `src/a.rs` only |"),
-            0
-        );
+        assert_eq!(complaints("| C10 | x | open |"), 0);
+        assert_eq!(complaints("| M2 | x | partial: `src/a.rs` only |"), 0);
     }
 
     #[test]
     fn bad_rows_are_noticed() {
         assert_eq!(complaints(""), 1);
-        assert_eq!(complaints("| M1 | x | `src/a.rs` |"), 2);
-        assert_eq!(complaints("| Q1 | x | `src/a.rs` | open |"), 1);
+        assert_eq!(complaints("| M1 | `src/a.rs` |"), 2);
+        assert_eq!(complaints("| Q1 | x | open |"), 1);
+        assert_eq!(complaints("| M1 | x | open |\n| M1 | x | open |"), 1);
+        assert_eq!(complaints("| M1 |  | open |"), 1);
+        assert_eq!(complaints("| M1 | x | yes |"), 1);
+        assert_eq!(complaints("| M1 | x | `src/gone.rs::t` |"), 1);
+        assert_eq!(complaints("| M1 | x | `src/a.rs::shows_nothing` |"), 1);
         assert_eq!(
-            complaints("| M1 | x | a | open |\n| M1 | x | a | open |"),
+            complaints("| M1 | x | `src/a.rs::shows_it`, `::shows_nothing` |"),
             1
         );
-        assert_eq!(complaints("| M1 |  | a | open |"), 1);
-        assert_eq!(complaints("| M1 | x | a | yes |"), 1);
-        assert_eq!(complaints("| M1 | x | a | `src/gone.rs::t` |"), 1);
-        assert_eq!(complaints("| M1 | x | a | `src/a.rs::shows_nothing` |"), 1);
+        assert_eq!(complaints("| M1 | x | `::shows_it` |"), 1);
+    }
+
+    #[test]
+    fn a_test_that_is_not_run_is_noticed() {
+        let missing = |names: &[&str]| {
+            let tests = ["keys::tests::a", "b", "tests::c"].map(str::to_owned);
+            let listed = BTreeMap::from([
+                ("reprise_engine".to_owned(), BTreeSet::from(tests)),
+                ("it".to_owned(), BTreeSet::from(["records::d".to_owned()])),
+            ]);
+            let named: BTreeSet<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            unlisted(&named, &listed).len()
+        };
+        let run = [
+            "crates/reprise-engine/src/keys.rs::a",
+            "crates/reprise-engine/src/lib.rs::b",
+            "crates/reprise-engine/src/tests.rs::c",
+            "tests/it/records.rs::d",
+            "crates/reprise-store/tests/it/records.rs::d",
+        ];
+        assert_eq!(missing(&run), 0);
+        let not_run = [
+            "crates/reprise-engine/src/keys.rs::b",
+            "crates/reprise-engine/src/other.rs::a",
+            "tests/it/records.rs::a",
+            "tests/it/requirements.rs::d",
+        ];
+        assert_eq!(missing(&not_run), 4);
         assert_eq!(
-            complaints("| M1 | x | `crates/b/` | `src/a.rs::shows_it` |"),
-            1
+            missing(&["crates/reprise-page/src/lib.rs::e"]),
+            0,
+            "it is not built"
         );
     }
 }
