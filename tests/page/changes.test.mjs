@@ -229,11 +229,12 @@ test("a conversation shows what memory put in where, what of it was used, and wh
   await moment("user-prompt", { text: "why is the checkout total wrong with a coupon" });
   await moment("post-tool", { command: "cargo test -p shop", succeeded: true });
   await moment("stop", { text: `As in ${used.id}: the coupon is taken once now, per sum.` });
-  await moment("user-prompt", { text: "zxqv wvut" });
+  await moment("user-prompt", { text: "<script>ran=1</script> rename the ledger's columns to snake case" });
   const tab = await house.tab(user, { viewport: { width: 1280, height: 900 } });
   await tab.goto(`${tab.origin}/prompts`);
   assert.match(await tab.locator(".rows").first().innerText(), /why is the checkout total wrong/);
   await tab.click(".grouping h3 a");
+  assert.equal(await tab.locator(".turn").count(), 2);
   const first = tab.locator(".turn").first();
   assert.match(await first.locator("[data-prompt]").innerText(), /counted per line[\s\S]*(used|quoted)/);
   assert.equal((await tab.locator(".turn").last().locator("[data-prompt]").textContent()).trim(), "", "nothing was put into the second");

@@ -68,7 +68,8 @@ pub(super) fn sentence(report: &Report) -> String {
                 helpful or not, teach it."
             .to_owned();
     }
-    if report.cap > 0.0005 {
+    // A gate that is shut lets nothing through, whatever the cap.
+    if report.gates.iter().any(|gate| gate.believed > 0.0) {
         let records = words::of(report.records, "record", "records");
         return format!(
             "After {runs}, what helped rises by up to {:.2} of 1, and what did not sinks as far; \
@@ -245,6 +246,7 @@ pub(crate) async fn switch(State(page): State<Page>, posted: Posted) -> Answer<R
 #[cfg(test)]
 mod tests {
     use super::*;
+    use reprise_operations::operations::learning::Gate;
 
     #[test]
     fn a_running_mean_forgets_what_left_the_window() {
@@ -258,18 +260,22 @@ mod tests {
 
     #[test]
     fn learning_says_how_far_it_is() {
-        let report = |runs, cap| Report {
+        let report = |runs, believed| Report {
             on: true,
             runs,
             open_runs: 0,
             records: 4,
-            cap,
-            gates: Vec::new(),
+            cap: 0.06,
+            gates: vec![Gate {
+                name: "evidence".to_owned(),
+                believed,
+                t: 0.0,
+            }],
             curve: Vec::new(),
             gate_curve: Vec::new(),
             patterns: Vec::new(),
         };
-        for (runs, cap, said) in [
+        for (runs, believed, said) in [
             (0, 0.0, "No run has said"),
             (
                 11,
@@ -279,11 +285,11 @@ mod tests {
             (40, 0.0, "no better or worse than expected"),
             (
                 31,
-                0.06,
+                0.4,
                 "After 31 runs, what helped rises by up to 0.06 of 1",
             ),
         ] {
-            let sentence = sentence(&report(runs, cap));
+            let sentence = sentence(&report(runs, believed));
             assert!(sentence.contains(said), "{sentence}");
         }
         assert!(
