@@ -1,5 +1,5 @@
 // What the page costs, printed: `tests/page/run.sh target/release/reprise figures.mjs`, with
-// RECORDS=100000 by default. The figures are those of docs/guide/page.md.
+// RECORDS=100000 by default. The figures are those of docs/benchmarks.md.
 import fs from "node:fs";
 import http from "node:http";
 
@@ -9,25 +9,33 @@ const RECORDS = Number(process.env.RECORDS ?? 100_000);
 const TIMES = 15;
 /** Daemons whose first page is taken. */
 const COLD = 5;
-const ROOMS = ["/", "/timeline", "/search?q=when+are+releases+cut", "/prompts", "/knowledge", "/learning", "/workspace",
-  "/global", "/care"];
+const ROOMS = ["/", "/timeline", "/search?q=when+are+releases+cut", "/prompts", "/activity", "/knowledge", "/projects", "/map", "/learning",
+  "/workspace", "/global", "/care", "/done", "/inventory"];
 /** What each room asks of memory, by the same operations. */
 const OPERATIONS = {
-  "/": ["stats", "growth", "list", "runs"],
-  "/timeline": ["list"],
-  "/search?q=when+are+releases+cut": ["recall"],
+  "/": ["stats", "list", "prompts", "learning_report"],
+  "/timeline": ["list", "tags"],
+  "/search?q=when+are+releases+cut": ["recall", "tags"],
   "/prompts": ["prompts"],
-  "/knowledge": ["stats", "list", "tags", "diary"],
+  "/activity": [],
+  "/knowledge": ["list", "tags"],
+  "/projects": ["tags"],
+  "/map": ["cluster"],
+  "/done": [],
+  "/inventory": [],
   "/learning": ["learning_report", "runs"],
   "/workspace": [],
   "/global": ["published", "receipts"],
   "/care": ["stats"],
 };
 const ARGUMENTS = {
-  recall: { query: "when are releases cut", limit: 10 },
+  recall: { query: "when are releases cut", limit: 50 },
   list: { limit: 25 },
   tags: { review: true },
 };
+
+const assets = new URL("../../crates/reprise-page/assets/", import.meta.url);
+const SCRIPTS = fs.readdirSync(assets).filter((name) => name.endsWith(".js"));
 
 /** A request; answers its milliseconds to the last byte, and its bytes. */
 function timed(options, body) {
@@ -109,6 +117,7 @@ try {
   const requests = tab.requests.filter((address) => !address.endsWith("/live")).length;
   await Promise.all(sizes);
   console.log(`in a browser            ${requests} requests, ${bytes} bytes`);
+  console.log(`records on 1280 x 800   ${await tab.evaluate(() => [...document.querySelectorAll("[data-record]")].filter((row) => row.getBoundingClientRect().bottom <= 800).length)}`);
   await tab.goto(`${new URL(tab.url()).origin}/search`);
   const typed = [];
   for (const letter of "when are releases cut on tuesdays") {
@@ -156,7 +165,7 @@ try {
     const beyond = (ours - theirs).toFixed(1).padStart(7);
     console.log(`${path.padEnd(34)} ${ours.toFixed(1).padStart(6)} ms ${theirs.toFixed(1).padStart(6)} ms ${beyond} ms ${size}`);
   }
-  console.log(`hand-written script     ${fs.readFileSync(new URL("../../crates/reprise-page/assets/page.js", import.meta.url), "utf8").split("\n").length - 1} lines`);
+  console.log(`hand-written script     ${SCRIPTS.map((name) => fs.readFileSync(new URL(name, assets), "utf8").split("\n").length - 1).reduce((a, b) => a + b)} lines`);
 } finally {
   await house.end();
 }

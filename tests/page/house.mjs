@@ -27,7 +27,7 @@ export class House {
   }
 
   get common() {
-    return ["--data-dir", path.join(this.folder, "data"), "--no-model"];
+    return ["--data-dir", path.join(this.folder, "data"), ...(this.model ? [] : ["--no-model"])];
   }
 
   async serve() {

@@ -70,9 +70,10 @@ test("keys walk a list, open a record beside it, open its text in place, and sel
   await tab.keyboard.press("x");
   assert.ok(await tab.locator(".many").isHidden());
   const long = tab.locator("[data-record]", { hasText: "Coupons apply once" });
-  for (let steps = 0; steps < 40 && !(await long.getAttribute("class")).includes("on"); steps += 1) await tab.keyboard.press("j");
+  for (let steps = 0; steps < 40 && !(await long.getAttribute("class")).includes("on"); steps += 1) await tab.keyboard.press("k");
   assert.ok(await long.locator(".more").isHidden());
   await tab.keyboard.press("Space");
+  assert.ok(await long.locator(".more").isVisible());
   assert.match(await long.locator(".more").innerText(), /a line of its own on the invoice/);
   await tab.keyboard.press("Enter");
   await tab.waitForSelector("#side .said li:has-text('sums first')");

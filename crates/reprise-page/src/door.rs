@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use reprise_types::{UserId, secret};
 use sha2::{Digest, Sha256};
 
-use crate::undo::Undo;
+use crate::acts::Undo;
 
 /// A link that nobody has followed ends after so many seconds.
 const LINK_SECONDS: u32 = 120;

@@ -4,6 +4,7 @@
 //! Each room asks memory by operations of the catalogue ([`reprise_operations`]), as every other
 //! face does, and writes what they answer as HTML.
 
+mod acts;
 mod assets;
 mod chart;
 mod door;

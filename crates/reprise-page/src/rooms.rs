@@ -11,6 +11,7 @@ mod learning;
 mod map;
 mod memory;
 mod publish;
+mod recalled;
 mod record;
 mod review;
 mod why_not;

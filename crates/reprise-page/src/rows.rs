@@ -41,7 +41,10 @@ pub(crate) fn path(record: &MemoryRecord) -> String {
 pub(crate) fn row(record: &MemoryRecord, when: When, calendar: &Calendar) -> Markup {
     let about = About::of(record);
     let title = title(record);
-    let rest: String = record.text.trim().chars().take(MORE_CHARS).collect();
+    // What the line says already is not said again below it.
+    let whole = record.text.trim();
+    let rest = whole.strip_prefix(title.trim()).map_or(whole, str::trim);
+    let more: String = rest.chars().take(MORE_CHARS).collect();
     html! {
         li class="row" data-record=(record.id) {
             input type="checkbox" name="id" value=(record.id) form="many"
@@ -65,7 +68,7 @@ pub(crate) fn row(record: &MemoryRecord, when: When, calendar: &Calendar) -> Mar
                     })
                 }
             }
-            @if rest.len() > title.len() + 1 { div class="more" hidden { (text::whole(&rest)) } }
+            @if !more.is_empty() { div class="more" hidden { (text::whole(&more)) } }
         }
     }
 }

@@ -5,14 +5,13 @@ use axum::response::Redirect;
 use chrono::{Datelike, Days, Months, NaiveDate, TimeDelta};
 use maud::{Markup, html};
 use reprise_operations::OutcomeLine;
-use reprise_operations::operations::recall::{RecallArguments, with_context};
 use reprise_operations::operations::{learning, tags};
 use reprise_types::limits::TOP_K_MAX;
 use reprise_types::{
-    Calendar, ContextBlock, Recall, RecallId, RecallRequest, RecallScope, RecordId,
-    RetrievedMemory, Verdict,
+    Calendar, Recall, RecallId, RecallRequest, RecallScope, RecordId, RetrievedMemory, Verdict,
 };
 
+use super::recalled::{Found, recalled};
 use super::why_not::{self, Place as Stands};
 use crate::chart::{self, Bar};
 use crate::door::Visit;
@@ -49,13 +48,6 @@ struct Asked<'a> {
     scope: RecallScope,
 }
 
-/// An answer.
-pub(super) struct Found {
-    pub(super) recall: Recall,
-    context: ContextBlock,
-    elapsed_ms: f64,
-}
-
 impl<'a> Asked<'a> {
     fn of(pairs: &'a Pairs) -> Answer<Self> {
         Ok(Self {
@@ -85,28 +77,6 @@ impl<'a> Asked<'a> {
         };
         Ok(request.heard(&calendar))
     }
-}
-
-/// What memory answers, and what a prompt of so many tokens would get of it.
-pub(super) async fn recalled(
-    page: &Page,
-    visit: &Visit,
-    request: &RecallRequest,
-    scope: RecallScope,
-    budget: usize,
-) -> Answer<Found> {
-    let began = std::time::Instant::now();
-    let asked = RecallArguments {
-        scope: Some(scope),
-        ..RecallArguments::of(request)
-    };
-    let memory = page.memory(visit);
-    let (recall, context) = Box::pin(with_context(&memory, &asked, budget)).await?;
-    Ok(Found {
-        recall,
-        context,
-        elapsed_ms: began.elapsed().as_secs_f64() * 1e3,
-    })
 }
 
 pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -> Answer<Markup> {
@@ -313,7 +283,8 @@ fn noted(note: &str) -> Markup {
         p class="faint" {
             @match named {
                 Some((says, id)) => {
-                    (text::line(says, 200)) " " a href=(format!("/records/{}", encoded(id))) { "look" }
+                    (text::line(says, 200)) " "
+                    a href=(format!("/records/{}", encoded(id))) { "look" }
                 }
                 None => (note),
             }

@@ -13,10 +13,11 @@ use reprise_types::{Link, MemoryRecord, RecordId, Retention, Visibility};
 use serde_json::{Value, json};
 
 use super::record::{SEEN, Seen, Standing, Wording};
+use crate::acts::{Act, Done, Undo};
 use crate::door::Visit;
 use crate::page::{Answer, Named, Page, Posted, Trouble, bad_field};
 use crate::shell::{Place, Room, form};
-use crate::undo::{self, Act, Done, did, linked, noted, revised, tagged, unlinked};
+use crate::undo::{self, did, linked, noted, revised, tagged, unlinked};
 use crate::{rows, text, words};
 
 const REASON: &str = "asked for on the page";
@@ -344,7 +345,7 @@ pub(crate) async fn erase(State(page): State<Page>, posted: Posted) -> Answer<Ma
     let done = page
         .ask::<care::Compact>(visit, care::CompactArguments {})
         .await?;
-    page.door().undo(visit, undo::Undo::drop_forgotten);
+    page.door().undo(visit, Undo::drop_forgotten);
     let (before, after) = (
         words::size(done.bytes_before),
         words::size(done.bytes_after),

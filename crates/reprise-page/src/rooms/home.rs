@@ -30,8 +30,8 @@ const PROMPTS: usize = 200;
 const GROUPS: usize = 10;
 const ROWS: usize = 7;
 const ROWS_ALONE: usize = 24;
-/// Live records up to which pairs in doubt are looked for by themselves: each is compared with those
-/// like it, which takes seconds where there are many.
+/// Live records up to which pairs in doubt are looked for by themselves: each is compared with
+/// those like it, which takes seconds where there are many.
 const COMPARED: u32 = 5_000;
 /// Things that need a person, of each sort.
 const NEEDS: usize = 3;

@@ -9,8 +9,8 @@ use reprise_operations::operations::learning::{
     Learning, LearningAction, LearningArguments, LearningReport, LearningReportArguments, Report,
     Run, Runs, RunsArguments, RunsFound,
 };
-use reprise_types::Calendar;
 use reprise_types::limits::LEARNING_RUNS_MIN;
+use reprise_types::{Calendar, RecordId};
 
 use crate::chart::{self, Line};
 use crate::door::Visit;
@@ -23,6 +23,8 @@ use crate::{text, undo, words};
 const WINDOW: usize = 25;
 /// Runs that a list shows.
 const SHOWN: usize = 25;
+/// Runs that are looked at for what this week moved.
+const LOOKED: usize = 200;
 /// Records named for a run.
 const USED: usize = 3;
 
@@ -30,7 +32,7 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -
     let memory = page.memory(&visit);
     let asked = RunsArguments {
         record: None,
-        limit: Some(SHOWN),
+        limit: Some(LOOKED),
     };
     let (report, runs) = tokio::join!(
         LearningReport::run(&memory, LearningReportArguments {}),
@@ -46,7 +48,7 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -
             (undo::told(&page, &visit, pairs.get("done")))
             p class="lead" { (sentence(report)) }
             (curve(report))
-            (moved(runs))
+            (moved(&page, runs))
             (this_week(&page, runs, &calendar))
             (governed(&visit, report))
             (inside(report))
@@ -110,12 +112,18 @@ fn curve(report: &Report) -> Markup {
 }
 
 /// The records that runs say most about.
-fn moved(runs: &RunsFound) -> Markup {
+fn moved(page: &Page, runs: &RunsFound) -> Markup {
+    let week = page.now() - TimeDelta::days(7);
+    let lately = |id: RecordId| {
+        let of_week = runs.runs.iter().filter(|run| run.at >= week);
+        of_week.filter(|run| run.used.contains(&id)).count()
+    };
     html! {
         @if !runs.moved.is_empty() {
             section {
                 h2 { "What moved" }
-                (table("What runs say most about", &["Record", "Runs", "Better than expected"],
+                @let heads = ["Record", "Runs", "This week", "Better than expected"];
+                (table("What runs say most about", &heads,
                     runs.moved.iter().map(|one| html! {
                         td {
                             a href=(format!("/records/{}", one.id)) {
@@ -123,6 +131,7 @@ fn moved(runs: &RunsFound) -> Markup {
                             }
                         }
                         td class="number" { (words::count(one.runs as u64)) }
+                        td class="number" { (lately(one.id)) }
                         td class="number" { (format!("{:+.2}", one.better)) }
                     })
                 ))
@@ -138,18 +147,18 @@ fn this_week(page: &Page, runs: &RunsFound, calendar: &Calendar) -> Markup {
         @if !runs.runs.is_empty() {
             section {
                 h2 { "Runs " small { (of_week) " of the newest " (runs.runs.len()) " this week" } }
-                (runs_table(&runs.runs, calendar))
+                (runs_table(runs.runs.iter().take(SHOWN), calendar))
             }
         }
     }
 }
 
 /// Finished runs: when, how they went, what they used.
-pub(super) fn runs_table(runs: &[Run], calendar: &Calendar) -> Markup {
+pub(super) fn runs_table<'a>(runs: impl Iterator<Item = &'a Run>, calendar: &Calendar) -> Markup {
     table(
         "Runs",
         &["When", "Run", "Went", "Expected", "Used"],
-        runs.iter().map(|run| {
+        runs.map(|run| {
             html! {
                 td { time datetime=(run.at.to_rfc3339()) { (words::at(run.at, calendar)) } }
                 td { (text::line(&run.run_id, 60)) }

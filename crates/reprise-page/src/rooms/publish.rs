@@ -16,13 +16,13 @@ use reprise_types::limits::PAGE_MAX;
 use reprise_types::{Calendar, RecordId};
 use serde_json::{Value, json};
 
+use crate::acts::Act;
 use crate::door::Visit;
 use crate::markdown;
 use crate::page::{Answer, Named, Page, Posted, Trouble};
 use crate::pairs::Pairs;
 use crate::shell::{Place, Room, form, icon, table, toast};
-use crate::undo::{self, Act};
-use crate::{rows, text, words};
+use crate::{rows, text, undo, words};
 
 const POLICIES: [(&str, &str); 3] = [
     ("public", "everybody"),

@@ -444,7 +444,7 @@ fn used(story: &Story, calendar: &Calendar) -> Markup {
                 "Runs that used it went " (format!("{better:+.2}"))
                 " otherwise than expected."
             }
-            (runs_table(&runs.runs, calendar))
+            (runs_table(runs.runs.iter(), calendar))
         }))
     }
 }

@@ -6,7 +6,7 @@ use reprise_types::{
     MemoryFilter, MemoryRecord, Recall, RecallRequest, RecallScope, RecordId, RetrievedMemory,
 };
 
-use super::ask::recalled;
+use super::recalled::recalled;
 use crate::door::Visit;
 use crate::page::{Answer, Page};
 use crate::pairs::Pairs;
