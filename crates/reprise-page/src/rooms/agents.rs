@@ -87,6 +87,7 @@ fn by_session(prompts: &[Prompt], calendar: &Calendar) -> Markup {
     }
     html! {
         div class="list" data-list {
+            h2 class="unseen-text" { "By session" }
             ol class="rows" {
                 @for (session, prompts) in &sessions {
                     @if prompts.len() > 1 { li class="grouping" {

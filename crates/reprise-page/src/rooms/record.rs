@@ -175,6 +175,7 @@ pub(crate) async fn show(
     }
     let beside = beside(&page, &visit, record).await?;
     let rows = html! {
+        h2 class="unseen-text" { "What happened with it" }
         ol class="rows" {
             @for group in rows::groups(&beside, &calendar, false) {
                 (rows::head(&group, group.name(), &rows::day(group.day, &calendar), &html! {}))
