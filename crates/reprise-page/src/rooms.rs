@@ -10,6 +10,7 @@ mod inventory;
 mod learning;
 mod map;
 mod memory;
+mod narrow;
 mod publish;
 mod recalled;
 mod record;

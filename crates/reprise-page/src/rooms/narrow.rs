@@ -1,0 +1,99 @@
+//! What narrows a question: its results over time, and what they have in common.
+
+use chrono::{Datelike, Days, Months, NaiveDate};
+use maud::{Markup, html};
+use reprise_types::{About, Calendar, RetrievedMemory};
+
+use crate::chart::{self, Bar};
+use crate::pairs::Pairs;
+use crate::text;
+
+/// A picture over more days than this is drawn by month.
+const DAYS_MAX: i64 = 45;
+
+/// The results over time: a bar leads to those of its days.
+pub(super) fn over_time(pairs: &Pairs, hits: &[RetrievedMemory], calendar: &Calendar) -> Markup {
+    let days = hits.iter().map(|hit| calendar.day_of(hit.record.timestamp));
+    let days: Vec<NaiveDate> = days.collect();
+    let (Some(first), Some(last)) = (days.iter().min(), days.iter().max()) else {
+        return html! {};
+    };
+    let is_long = (*last - *first).num_days() > DAYS_MAX;
+    let mut bars = Vec::new();
+    let mut from = if is_long {
+        first.with_day(1).unwrap_or(*first)
+    } else {
+        *first
+    };
+    while from <= *last {
+        let next = if is_long {
+            from.checked_add_months(Months::new(1))
+        } else {
+            from.checked_add_days(Days::new(1))
+        };
+        let Some(next) = next else { break };
+        let until = next.pred_opt().unwrap_or(from);
+        let (since, until_text) = (from.to_string(), until.to_string());
+        let asked = pairs.with(&[("since", &since), ("until", &until_text)]);
+        bars.push(Bar {
+            name: if is_long {
+                from.format("%B %Y").to_string()
+            } else {
+                since
+            },
+            count: days
+                .iter()
+                .filter(|day| (from..=until).contains(*day))
+                .count(),
+            path: Some(format!("/search?{asked}")),
+        });
+        from = next;
+    }
+    // A memory of many years is drawn by its newest.
+    let skipped = bars.len().saturating_sub(60);
+    let bars = bars.get(skipped..).unwrap_or_default();
+    html! {
+        section {
+            h2 { "When " small { (first) " to " (last) } }
+            (chart::bars("Results over time", bars))
+        }
+    }
+}
+
+/// What the results have in common, as filters.
+pub(super) fn facets(pairs: &Pairs, hits: &[RetrievedMemory]) -> Markup {
+    let count = |of: &dyn Fn(&RetrievedMemory) -> Option<String>| {
+        let mut counts: Vec<(String, usize)> = Vec::new();
+        for value in hits.iter().filter_map(of) {
+            match counts.iter_mut().find(|(own, _)| *own == value) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((value, 1)),
+            }
+        }
+        counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        counts.truncate(6);
+        counts
+    };
+    let about = |hit: &RetrievedMemory| About::of(&hit.record);
+    let all = [
+        (
+            "type",
+            count(&|hit| Some(hit.record.record_type().name().to_owned())),
+        ),
+        ("project", count(&|hit| about(hit).project)),
+        ("author", count(&|hit| about(hit).by)),
+    ];
+    html! {
+        @for (name, counts) in &all {
+            @if counts.len() > 1 && pairs.get(name).is_none() {
+                div class="chips" {
+                    @for (value, count) in counts {
+                        a class="chip" href=(format!("/search?{}", pairs.with(&[(name, value)]))) {
+                            (text::line(value, 30)) "\u{a0}" span class="faint" { (count) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
