@@ -1,12 +1,14 @@
 //! Records as every room lists them: one line a record, in groups.
 
+use std::collections::BTreeSet;
+
 use chrono::NaiveDate;
 use maud::{Markup, html};
 use reprise_types::{About, Calendar, MemoryRecord, RecordId, RecordType, Retention};
 use serde_json::Value;
 
 use crate::door::Visit;
-use crate::pairs::encoded;
+use crate::pairs::{self, encoded};
 use crate::shell::{form, icon};
 use crate::{text, words};
 
@@ -144,6 +146,20 @@ fn category_class(category: &str) -> Option<String> {
         other => COLOURED.into_iter().find(|one| *one == other),
     };
     known.map(|known| format!("category-{known}"))
+}
+
+/// What the fields of a filter complete from: the sessions and the people of records.
+pub(crate) fn known<'a>(records: impl Iterator<Item = &'a MemoryRecord>) -> Markup {
+    let (mut sessions, mut people) = (BTreeSet::new(), BTreeSet::new());
+    for record in records {
+        sessions.insert(record.session_id.clone());
+        people.extend(About::of(record).by);
+    }
+    sessions.remove("");
+    html! {
+        (pairs::known("session", sessions.into_iter()))
+        (pairs::known("author", people.into_iter()))
+    }
 }
 
 /// Records one after the other that belong to one session of one day.

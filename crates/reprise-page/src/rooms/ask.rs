@@ -123,6 +123,9 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -
             (pairs::known("project", super::memory::projects_of(&known).into_iter().take(KNOWN)))
             (pairs::known("tag", known.tags.into_iter().map(|one| one.tag).take(KNOWN)))
         }
+        @if let Some(found) = &answer {
+            (rows::known(found.recall.results.iter().map(|hit| &hit.record)))
+        }
         (results)
     };
     Ok(Room::new(Place::Ask, "/search", "Ask").shows(&visit, &body))

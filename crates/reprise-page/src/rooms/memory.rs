@@ -63,6 +63,7 @@ pub(crate) async fn timeline(
             (pairs::known("project", projects_of(&known).into_iter().take(KNOWN)))
             (pairs::known("tag", known.tags.into_iter().map(|one| one.tag).take(KNOWN)))
         }
+        (rows::known(listed.records.iter()))
         (split(&visit, &html! {
             @if listed.records.is_empty() {
                 div class="panel empty" {
