@@ -5,7 +5,7 @@ use axum::Json;
 use axum::extract::State;
 use maud::{Markup, html};
 use reprise_operations::operations::graph::{Cluster, ClusterArguments, ClusterOf};
-use reprise_operations::operations::links::{Related, RelatedArguments};
+use reprise_operations::operations::links::{Direction, Related, RelatedArguments};
 use reprise_operations::operations::records::{History, HistoryArguments};
 use reprise_types::RecordId;
 use serde::Serialize;
@@ -50,6 +50,7 @@ async fn picture(page: &Page, visit: &Visit, id: &str) -> Answer<Picture> {
         id: middle.id.to_string(),
         depth: Some(DEPTH),
         limit: Some(RECORDS),
+        direction: Some(Direction::Both),
         ..RelatedArguments::default()
     };
     let related = page.ask::<Related>(visit, asked).await?.related;
