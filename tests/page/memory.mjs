@@ -23,7 +23,7 @@ const SESSIONS = [
   ["shop-web", "claude-code", "Flaky websocket reconnect", 17, [
     ["test!", "npm test: 1 failed: reconnects after the proxy closes"],
     ["answer", "The proxy speaks HTTP/1.0 to us and drops the upgrade."],
-    ["lesson", "The proxy needs HTTP/1.1 or upgrades are dropped; set it in the ingress, not in nginx.conf"],
+    ["lesson", "Websockets break behind the proxy unless it speaks HTTP/1.1: upgrades are dropped. Set it in the ingress, not in `nginx.conf`"],
     ["decision", "Reconnect with jitter 1 to 5 s; no exponential back-off for carts"],
     ["commit", "77ab01e ws: reconnect with jitter"],
     ["test", "npm test: 214 passed, 0 failed"],

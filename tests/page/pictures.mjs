@@ -26,7 +26,7 @@ try {
     }
   };
   const said = [
-    ["websockets drop behind the proxy again", `As in ${named("needs HTTP/1.1")}: the ingress speaks HTTP/1.0 once more.`],
+    ["websockets drop behind the proxy again", `As in ${named("unless it speaks HTTP/1.1")}: the ingress speaks HTTP/1.0 once more.`],
     ["when are releases cut?", "On Tuesdays, never on Fridays."],
     ["what is the capital of Australia?", "Canberra."],
   ];
@@ -37,7 +37,7 @@ try {
     await moment("stop", { text: answer });
   }
   for (let run = 0; run < 26; run += 1) {
-    const used = [named(run % 3 ? "needs HTTP/1.1" : "Reconnect with jitter")];
+    const used = [named(run % 3 ? "unless it speaks HTTP/1.1" : "Reconnect with jitter")];
     await call("outcome", { run_id: `websockets ${run}`, query: "websockets drop behind the proxy", used, quality: run % 3 ? 0.9 : 0.3 });
   }
   const invoices = named("Invoices are rounded");
