@@ -10,6 +10,8 @@ use crate::text;
 
 /// A picture over more days than this is drawn by month.
 const DAYS_MAX: i64 = 45;
+/// Bars by month; of a memory of more years the newest are drawn.
+const MONTHS_MAX: u32 = 60;
 
 /// The results over time: a bar leads to those of its days.
 pub(super) fn over_time(pairs: &Pairs, hits: &[RetrievedMemory], calendar: &Calendar) -> Markup {
@@ -20,11 +22,12 @@ pub(super) fn over_time(pairs: &Pairs, hits: &[RetrievedMemory], calendar: &Cale
     };
     let is_long = (*last - *first).num_days() > DAYS_MAX;
     let mut bars = Vec::new();
-    let mut from = if is_long {
-        first.with_day(1).unwrap_or(*first)
-    } else {
-        *first
-    };
+    let mut from = *first;
+    if is_long {
+        let oldest = last.checked_sub_months(Months::new(MONTHS_MAX));
+        let newer = oldest.map_or(*first, |oldest| oldest.max(*first));
+        from = newer.with_day(1).unwrap_or(newer);
+    }
     while from <= *last {
         let next = if is_long {
             from.checked_add_months(Months::new(1))
@@ -49,13 +52,10 @@ pub(super) fn over_time(pairs: &Pairs, hits: &[RetrievedMemory], calendar: &Cale
         });
         from = next;
     }
-    // A memory of many years is drawn by its newest.
-    let skipped = bars.len().saturating_sub(60);
-    let bars = bars.get(skipped..).unwrap_or_default();
     html! {
         section {
             h2 { "When " small { (first) " to " (last) } }
-            (chart::bars("Results over time", bars))
+            (chart::bars("Results over time", &bars))
         }
     }
 }
