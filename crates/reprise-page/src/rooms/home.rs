@@ -129,15 +129,19 @@ fn digest(records: &[MemoryRecord], prompts: &[Prompt], calendar: &Calendar) -> 
     let groups = rows::groups(records, calendar, false);
     let shown = groups.get(..GROUPS.min(groups.len())).unwrap_or_default();
     html! {
-        @for (place, group) in shown.iter().enumerate() {
-            @let before = place.checked_sub(1).and_then(|place| shown.get(place));
-            @if before.is_none_or(|before| before.day != group.day) {
+        @for day in shown.chunk_by(|one, next| one.day == next.day) {
+            @if let Some(first) = day.first() {
                 h2 {
-                    (rows::day(group.day, calendar)) " "
-                    small { (of_day(&groups, group)) }
+                    (rows::day(first.day, calendar)) " "
+                    small { (of_day(&groups, first)) }
                 }
             }
-            ol class="rows" { (session(group, titles.get(group.session).copied(), calendar)) }
+            ol class="rows" {
+                @for group in day {
+                    @let title = titles.get(group.session).copied();
+                    (session(group, title, day.len() > 1, calendar))
+                }
+            }
         }
         p class="pages" { a href="/timeline" { "Everything, by day and session" } }
     }
@@ -152,7 +156,8 @@ fn of_day(groups: &[Group<'_>], of: &Group<'_>) -> String {
     format!("{sessions}, {}", words::of(records, "record", "records"))
 }
 
-fn session(group: &Group<'_>, title: Option<&str>, calendar: &Calendar) -> Markup {
+/// A session of a day; `is_among` others, also what has no session says so.
+fn session(group: &Group<'_>, title: Option<&str>, is_among: bool, calendar: &Calendar) -> Markup {
     let is_alone = group.session.is_empty();
     let name = title.unwrap_or(group.name());
     // A first prompt that is the title need not stand below it once more.
@@ -170,7 +175,9 @@ fn session(group: &Group<'_>, title: Option<&str>, calendar: &Calendar) -> Marku
     chosen.truncate(most);
     let more = all - chosen.len();
     html! {
-        (rows::head(group, name, &span(group, calendar), &how_it_went(group)))
+        @if group.records.len() > 1 && (is_among || !is_alone) {
+            (rows::head(group, name, &span(group, calendar), &how_it_went(group)))
+        }
         @for record in &chosen { (rows::row(record, When::Clock, calendar)) }
         @if more > 0 && !is_alone {
             li class="grouping" {

@@ -100,23 +100,27 @@ fn split(visit: &Visit, rows: &Markup) -> Markup {
 fn by_day(records: &[MemoryRecord], calendar: &Calendar) -> Markup {
     let groups = rows::groups(records, calendar, true);
     html! {
-        @for (place, group) in groups.iter().enumerate() {
-            @let before = place.checked_sub(1).and_then(|place| groups.get(place));
-            @if before.is_none_or(|before| before.day != group.day) {
-                h2 { time datetime=(group.day) { (rows::day(group.day, calendar)) } }
+        @for day in groups.chunk_by(|one, next| one.day == next.day) {
+            @if let Some(first) = day.first() {
+                h2 { time datetime=(first.day) { (rows::day(first.day, calendar)) } }
             }
-            ol class="rows" { (grouped(group, calendar)) }
+            ol class="rows" {
+                @for group in day { (grouped(group, day.len() > 1, calendar)) }
+            }
         }
     }
 }
 
-fn grouped(group: &Group<'_>, calendar: &Calendar) -> Markup {
+/// The records of a session; `is_among` others, also what has no session says so.
+fn grouped(group: &Group<'_>, is_among: bool, calendar: &Calendar) -> Markup {
     let says = match group.session {
         "" => String::new(),
         _ => words::of(group.records.len(), "record", "records"),
     };
     html! {
-        @if !group.session.is_empty() { (rows::head(group, group.name(), &says, &html! {})) }
+        @if group.records.len() > 1 && (is_among || !group.session.is_empty()) {
+            (rows::head(group, group.name(), &says, &html! {}))
+        }
         @for record in &group.records { (rows::row(record, When::Clock, calendar)) }
     }
 }
