@@ -50,7 +50,6 @@ async fn the_jira_lesson_comes_first_among_five_hundred() {
     assert_eq!(found["results"][0]["id"], id);
     assert_eq!(found["results"][0]["evidence"], "tested");
     for part in [
-        " relevant lesson",
         ") [high] Jira workflow updates delete missing statuses",
         "holds for: updating existing workflows",
         "NOT for",
