@@ -146,8 +146,8 @@ fn missing(id: &str, name: &str, read: &dyn Fn(&str) -> Option<String>) -> Optio
     (!found).then(|| format!("{id}: {path} holds no fn {test}"))
 }
 
-/// Which binary runs the tests of a file, and where in it they stand; `None` of a suite that several
-/// binaries run, of which the name alone is known.
+/// Which binary runs the tests of a file, and where in it they stand; `None` of a suite that is run
+/// by several.
 fn place_of(path: &str) -> Option<(String, String)> {
     let path = path.strip_suffix(".rs")?;
     let parts: Vec<&str> = path.split('/').collect();
@@ -194,7 +194,7 @@ fn unlisted(named: &BTreeSet<String>, listed: &BTreeMap<String, BTreeSet<String>
         .collect()
 }
 
-/// The newest binary of each name beside this one; of one name there may be a program and its tests.
+/// The newest binaries of each name beside this one: a program and its tests may have one name.
 fn binaries() -> Vec<(String, SystemTime, PathBuf)> {
     const SAME_NAME: usize = 3;
     let own = std::env::current_exe().expect("this binary has a path");
