@@ -295,7 +295,7 @@ fn ai_lessons_gets_a_database_of_its_last_schema() {
         (2, MemoryKind::Episode, &["type:failure"]),
         (3, MemoryKind::Episode, &["type:episode"]),
     ] {
-        let tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
+        let tags: Vec<String> = tags.iter().map(|tag| (*tag).to_owned()).collect();
         assert_eq!(typed(at), (kind, tags), "{at}");
     }
     assert_eq!(

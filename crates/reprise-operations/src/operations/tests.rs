@@ -143,6 +143,7 @@ fn no_title_relation_or_tag_leaves_its_frame() {
         let tagged = Tagged {
             tags: tags.into(),
             projects: Vec::new(),
+            relations: Vec::new(),
             alike: Some(vec![Alike {
                 tag: one,
                 into: two,
