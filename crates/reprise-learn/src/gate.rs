@@ -8,8 +8,10 @@ use reprise_types::limits::LEARNING_RUNS_MIN;
 
 /// Decay of a run's weight with every later run: an effective window of about 200 runs.
 const DECAY: f64 = 0.995;
-/// The t value at which the gate begins to open; it is open a whole t later.
+/// The t values at which the gate begins to open and is open: two learners' noise passes the first
+/// one time in fourteen, and is told from what is true soon after it.
 const T_CLOSED: f64 = 1.8;
+const T_OPEN: f64 = 2.2;
 
 /// Decayed moments of (1, baseline, prediction, quality).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -91,7 +93,7 @@ impl Gate {
 
     /// How far the gate is open, 0..1.
     pub(crate) fn open(&self) -> f32 {
-        (self.t() - T_CLOSED).clamp(0.0, 1.0) as f32
+        ((self.t() - T_CLOSED) / (T_OPEN - T_CLOSED)).clamp(0.0, 1.0) as f32
     }
 }
 

@@ -20,7 +20,7 @@ pub struct LearningStatus {
     pub records: usize,
     /// The largest adjustment in force, 0..1.
     pub cap: f32,
-    /// t value of the evidence learner's predictions; the gate opens from 1.8 to 2.8.
+    /// t value of the evidence learner's predictions; the gate opens from 1.8 to 2.2.
     pub evidence_t: f64,
     /// Gate of the evidence learner, 0..1.
     pub evidence_gate: f32,

@@ -129,7 +129,7 @@ pub struct Gate {
     pub name: String,
     /// 0..1.
     pub believed: f32,
-    /// The t value of its predictions; it opens from 1.8 to 2.8.
+    /// The t value of its predictions; it opens from 1.8 to 2.2.
     pub t: f64,
 }
 

@@ -62,7 +62,7 @@ fn status(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit>
     ] {
         writeln!(
             out,
-            "{name:<11} gate {gate:.2}, t {t:.1} (opens from 1.8 to 2.8)"
+            "{name:<11} gate {gate:.2}, t {t:.1} (opens from 1.8 to 2.2)"
         )?;
     }
     writeln!(
