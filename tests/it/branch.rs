@@ -35,6 +35,10 @@ fn a_branch_is_tried_out_and_brought_back() {
         (&made["branch"], &made["records"]),
         (&"ada+try".into(), &1.into())
     );
+    assert!(
+        made["copy_on_write"].is_boolean(),
+        "it says which it was: {made}"
+    );
     ingest(
         &data,
         "ada+try",

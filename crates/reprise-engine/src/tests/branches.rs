@@ -168,7 +168,8 @@ pub(super) fn a_clone_is_a_branch_without_a_byte_copied_unless_something_forgott
     let disk = SimDisk::new();
     let open = |path: &str| {
         let now = parse_timestamp("2026-02-16T09:00:00Z").unwrap();
-        let options = EngineOptions::new(DIMENSIONS as u16, 42, now);
+        let entropy = path.len() as u128;
+        let options = EngineOptions::new(DIMENSIONS as u16, entropy, now);
         Engine::open(Arc::new(disk.clone()), Path::new(path), &options)
             .unwrap()
             .0

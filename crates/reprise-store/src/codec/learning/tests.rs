@@ -112,7 +112,7 @@ fn every_event_comes_back_and_a_cut_one_does_not() {
         let older = match &event {
             LearningEvent::Begun { .. } => Some(1),
             LearningEvent::Stepped { .. } => Some(16),
-            LearningEvent::Consolidated(_) => Some(56),
+            LearningEvent::Consolidated(_) => Some(67),
             _ => None,
         };
         for length in 0..body.len() {
