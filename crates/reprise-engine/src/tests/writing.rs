@@ -196,6 +196,22 @@ pub(super) fn a_link_between_two_that_are_corrected_at_once_leads_between_their_
 }
 
 #[test]
+fn a_correction_takes_over_how_often_its_forerunner_was_said() {
+    let mut bench = Bench::new();
+    let ids = inserted(&bench.keep(week()));
+    let now = bench.now;
+    bench.engine().seen_again(&ids[..1], now).unwrap();
+    let mut new = record("auth-1b", "users are logged out", 0, "tue");
+    new.supersedes = Some(ids[0]);
+    let new = inserted(&bench.keep(vec![new]))[0];
+    for _ in 0..2 {
+        let seen = bench.engine().snapshot().seen(new);
+        assert_eq!(seen.map(|seen| seen.seen_count), Some(2));
+        bench.reopen();
+    }
+}
+
+#[test]
 pub(super) fn what_is_refused_of_a_run_holds_up_nothing_else_of_its_batch() {
     let mut bench = Bench::new();
     let now = bench.now;
