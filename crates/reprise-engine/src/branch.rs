@@ -101,8 +101,8 @@ impl Engine {
         Ok(branch.log.records())
     }
 
-    /// Makes the file at `path`, where there is none, a copy-on-write clone of this memory's. `false`
-    /// where the file system cannot, or where something forgotten is still in the file, which no
+    /// Makes the file at `path`, where there is none, a copy-on-write clone of this memory's.
+    /// `false` where the file system cannot, or where something forgotten is still in the file, which no
     /// branch may get: then [`Self::fork_into`] copies.
     pub fn clone_to(&self, path: &Path) -> Result<bool, EngineError> {
         let index = &self.snapshot.index;

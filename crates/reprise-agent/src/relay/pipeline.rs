@@ -1,5 +1,5 @@
-//! The pipeline of the relay: feed, decode, map, forward. Events arrive at least once and are stored
-//! exactly once, in order: the next batch is forwarded once the one before is on disk.
+//! The pipeline of the relay: feed, decode, map, forward. Events arrive at least once and are
+//! stored exactly once, in order: the next batch is forwarded once the one before is on disk.
 
 use std::time::Duration;
 

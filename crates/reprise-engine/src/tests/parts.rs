@@ -1,5 +1,5 @@
-//! The engine's suite over other parts than its own (M13): vectors held in memory, and a learner that
-//! is not ours.
+//! The engine's suite over other parts than its own (M13): vectors held in memory, and a learner
+//! that is not ours.
 
 use std::collections::HashMap;
 use std::sync::Mutex;

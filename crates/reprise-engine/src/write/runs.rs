@@ -1,5 +1,5 @@
-//! What a batch says of runs: planned one after the other on a copy of the state, and the records that
-//! judged runs leave.
+//! What a batch says of runs: planned one after the other on a copy of the state, and the records
+//! that judged runs leave.
 
 use chrono::{DateTime, Utc};
 use reprise_learn::{LearnError, Learning, Premises};
