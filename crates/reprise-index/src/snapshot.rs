@@ -322,13 +322,13 @@ impl IndexSnapshot {
 
     /// Gives each word of a query that no document holds the keys of those spelled like it, one or
     /// two edits away: those that most documents hold. Identifiers are left as they are, and so is
-    /// a query most of whose words are held: its other words are more often not told of than slips.
+    /// a query half of whose words are held: its other words are more often not told of than slips.
     pub fn mend(&self, query: &mut Query) {
         /// Words that one is taken for, at most.
         const TAKEN_FOR: usize = 2;
         let is_known = |term: &&QueryTerm| term.keys().any(|key| self.lexicon.has(key));
         let known = query.terms.iter().filter(is_known).count();
-        if 2 * known > query.terms.len() {
+        if 2 * known >= query.terms.len().max(3) {
             return;
         }
         for term in &mut query.terms {
