@@ -19,7 +19,7 @@ pub(crate) fn shown(source: &str) -> Markup {
     html! {
         @for block in blocks(source) {
             @match block {
-                Block::Heading(line) => { h4 dir="auto" { (inline(line)) } }
+                Block::Heading(line) => { h3 dir="auto" { (inline(line)) } }
                 Block::Items(false, items) => {
                     ul dir="auto" { @for item in items { li { (inline(item)) } } }
                 }
@@ -144,7 +144,7 @@ mod tests {
                       ``` open";
         let shown = shown(source).into_string();
         for part in [
-            "<h4 dir=\"auto\">Head</h4>",
+            "<h3 dir=\"auto\">Head</h3>",
             "Plain <code>a&lt;b</code> and <strong>so</strong>\nnext",
             "<li>one</li><li>two</li>",
             "<ol dir=\"auto\"><li>first</li></ol>",

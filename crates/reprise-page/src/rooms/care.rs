@@ -104,7 +104,7 @@ fn admitted(visit: &Visit, tokens: &[Token], calendar: &Calendar) -> Markup {
                 "Each opens this memory to programs over TCP, where the daemon listens there."
             }
             @if !tokens.is_empty() {
-                (table("Tokens", &["Name", "Made", "Opens", ""], tokens.iter().map(|token| html! {
+                (table("Tokens", &["Name", "Made", "Opens", "Withdraw"], tokens.iter().map(|token| html! {
                     td { code { (text::line(&token.name, 64)) } }
                     td { (words::at(token.made, calendar)) }
                     td { (if token.is_for_all { "every user's memory" } else { "this memory" }) }

@@ -90,7 +90,7 @@ pub(crate) async fn users(State(page): State<Page>, visit: Visit) -> Answer<Mark
         }
     };
     let body = html! {
-        (table("Users", &["User", "File", ""], users.iter().map(|one| html! {
+        (table("Users", &["User", "File", "Go"], users.iter().map(|one| html! {
             td { b { (text::line(&one.user, 80)) } }
             td class="number" { (words::size(one.bytes)) }
             td { @if one.user == visit.user.as_str() { "here" } @else { (go(&one.user)) } }

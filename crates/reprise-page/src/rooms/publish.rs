@@ -235,7 +235,7 @@ fn one(visit: &Visit, row: &PublishedRow, calendar: &Calendar) -> Markup {
             (form(visit, "/global/unpublish", &html! {
                 input type="hidden" name="id" value=(row.id);
                 button class="quiet danger" data-command="Take back what is published"
-                    aria-label=(format!("Take back {}", row.title)) { "Take it back" }
+                    aria-label=(format!("Take it back: {}", row.title)) { "Take it back" }
             }))
         }
     }
