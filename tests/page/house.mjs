@@ -121,10 +121,10 @@ export function isClean(tab) {
   assert.deepEqual(tab.wrong, []);
 }
 
-/** What axe finds, target sizes included. */
-export async function violations(tab) {
+/** What axe finds, target sizes included; in all of the page, or `within` what opened over it. */
+export async function violations(tab, within) {
   await tab.evaluate(axe);
-  const found = await tab.evaluate(() => axe.run(document, { rules: { "target-size": { enabled: true } } }));
+  const found = await tab.evaluate((within) => axe.run(within ?? document, { rules: { "target-size": { enabled: true } } }), within);
   return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`);
 }
 
