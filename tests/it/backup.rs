@@ -218,24 +218,9 @@ fn age_opens(arguments: &[&str], file: &str) -> Option<Vec<u8>> {
     Some(opened.stdout)
 }
 
-#[test]
-fn an_encrypted_backup_and_export_open_with_their_key_alone_and_in_age_itself() {
-    let home = Home::new();
+/// Backups for a key and for a passphrase, an export for the key: no text of theirs is to be read.
+fn seals(home: &Home, word: &str) {
     let path = |name: &str| home.folder().join(name).to_string_lossy().into_owned();
-    let write = |name: &str, text: &str| {
-        fs::write(path(name), text).expect("written");
-        path(name)
-    };
-    let lines = write(
-        "lines.jsonl",
-        "{\"text\":\"the vault code is under the mat\"}\n",
-    );
-    home.done(&["ingest", "--user", "ada", "--jsonl", &lines]);
-    let (key, word) = (
-        write("key.txt", KEY),
-        write("word.txt", "correct horse\nnot this\n"),
-    );
-    let wrong = write("wrong.txt", "another word\n");
     let sealed = [
         "backup",
         "--user",
@@ -252,7 +237,7 @@ fn an_encrypted_backup_and_export_open_with_their_key_alone_and_in_age_itself() 
         "ada",
         &path("word.age"),
         "--passphrase-file",
-        &word,
+        word,
     ]);
     home.done(&[
         "export",
@@ -274,6 +259,45 @@ fn an_encrypted_backup_and_export_open_with_their_key_alone_and_in_age_itself() 
             .mode();
         assert_eq!(mode & 0o077, 0, "{name}");
     }
+}
+
+fn refuses_a_wrong_recipient(home: &Home) {
+    let path = |name: &str| home.folder().join(name).to_string_lossy().into_owned();
+    let bad = home.run(&[
+        "backup",
+        "--user",
+        "ada",
+        &path("x.age"),
+        "--recipient",
+        "age1nobody",
+    ]);
+    assert!(
+        bad.stderr.contains("no public key of age"),
+        "{}",
+        bad.stderr
+    );
+    assert!(!home.folder().join("x.age").exists());
+}
+
+#[test]
+fn an_encrypted_backup_and_export_open_with_their_key_alone_and_in_age_itself() {
+    let home = Home::new();
+    let path = |name: &str| home.folder().join(name).to_string_lossy().into_owned();
+    let write = |name: &str, text: &str| {
+        fs::write(path(name), text).expect("written");
+        path(name)
+    };
+    let lines = write(
+        "lines.jsonl",
+        "{\"text\":\"the vault code is under the mat\"}\n",
+    );
+    home.done(&["ingest", "--user", "ada", "--jsonl", &lines]);
+    let (key, word) = (
+        write("key.txt", KEY),
+        write("word.txt", "correct horse\nnot this\n"),
+    );
+    let wrong = write("wrong.txt", "another word\n");
+    seals(&home, &word);
     // Nothing of it is left in the clear.
     let beside = fs::read_dir(home.data().join("ada")).expect("a folder");
     let names = beside.filter_map(|one| one.ok()?.file_name().into_string().ok());
@@ -319,20 +343,7 @@ fn an_encrypted_backup_and_export_open_with_their_key_alone_and_in_age_itself() 
         );
         assert!(!home.data().join("eve").exists(), "{arguments:?}");
     }
-    let bad = home.run(&[
-        "backup",
-        "--user",
-        "ada",
-        &path("x.age"),
-        "--recipient",
-        "age1nobody",
-    ]);
-    assert!(
-        bad.stderr.contains("no public key of age"),
-        "{}",
-        bad.stderr
-    );
-    assert!(!home.folder().join("x.age").exists());
+    refuses_a_wrong_recipient(&home);
     if let Some(opened) = age_opens(&["-d", "-i", &key], &path("lines.age")) {
         let opened = String::from_utf8(opened).expect("text");
         assert_eq!(texts(&opened).len(), 1);

@@ -27,6 +27,7 @@ mod long_texts;
 mod models;
 mod moving_in;
 #[cfg(target_os = "linux")]
+mod observations;
 mod offline;
 mod page;
 mod pages;

@@ -152,11 +152,10 @@ fn place_of(path: &str) -> Option<(String, String)> {
     let path = path.strip_suffix(".rs")?;
     let parts: Vec<&str> = path.split('/').collect();
     let (binary, inside) = match parts.as_slice() {
-        ["crates", "reprise", "src", inside @ ..] => ("reprise".to_owned(), inside),
         ["crates", package, "src", inside @ ..] => (package.replace('-', "_"), inside),
         ["sandbox", "src", inside @ ..] => ("reprise_sandbox".to_owned(), inside),
-        ["crates", _, "tests", target, inside @ ..] => ((*target).to_owned(), inside),
-        ["tests", target @ ("it" | "crash"), inside @ ..] => ((*target).to_owned(), inside),
+        ["crates", _, "tests", target, inside @ ..]
+        | ["tests", target @ ("it" | "crash"), inside @ ..] => ((*target).to_owned(), inside),
         _ => return None,
     };
     let inside = inside.iter().filter(|part| !["lib", "main"].contains(part));
