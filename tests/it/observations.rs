@@ -1,5 +1,5 @@
-//! Observations as ralph keeps them, titles, sources and projects, through the operations that every face
-//! has.
+//! Observations as ralph keeps them, titles, sources and projects, through the operations that
+//! every face has.
 
 use reprise_tests::finish;
 use serde_json::{Value, json};
