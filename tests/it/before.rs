@@ -1,5 +1,5 @@
-//! A data directory that the binary of commit 8192413 wrote (`tests/fixtures/home-8192413`): it opens, checks
-//! sound, and answers what it answered.
+//! A data directory that the binary of commit 8192413 wrote (`tests/fixtures/home-8192413`): it
+//! opens, checks sound, and answers what it answered.
 
 use std::fs;
 use std::path::Path;

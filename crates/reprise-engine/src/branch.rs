@@ -102,8 +102,8 @@ impl Engine {
     }
 
     /// Makes the file at `path`, where there is none, a copy-on-write clone of this memory's.
-    /// `false` where the file system cannot, or where something forgotten is still in the file, which no
-    /// branch may get: then [`Self::fork_into`] copies.
+    /// `false` where the file system cannot, or where something forgotten is still in the file,
+    /// which no branch may get: then [`Self::fork_into`] copies.
     pub fn clone_to(&self, path: &Path) -> Result<bool, EngineError> {
         let index = &self.snapshot.index;
         let held = |doc: reprise_index::Doc| doc.forgotten_at.is_some() && !doc.hole;

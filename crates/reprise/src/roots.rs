@@ -1,5 +1,5 @@
-//! Where knowledge of a user stands besides the memory itself (C18): the stores of projects, that of
-//! lessons, workspaces; and what ai-lessons has configured, whose tags mean the same here.
+//! Where knowledge of a user stands besides the memory itself (C18): the stores of projects, that
+//! of lessons, workspaces; and what ai-lessons has configured, whose tags mean the same here.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -33,7 +33,8 @@ pub(super) const COSINES: Prior = Prior {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Floor(f32);
 
-/// So many deviations below the mean of unrelated texts lies the floor: for the reference that is 0.
+/// So many deviations below the mean of unrelated texts lies the floor: for the reference that is
+/// 0.
 const FLOOR_DEVIATIONS: f32 = 0.83;
 /// What this spread is below says nothing: few records are all alike, or all the same.
 const FLOOR_DEVIATION_MIN: f32 = 0.03;

@@ -32,8 +32,8 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// The model of this machine in use; `None` where none is wanted, the one that is named was never
-    /// added, or it stands behind an endpoint.
+    /// The model of this machine in use; `None` where none is wanted, the one that is named was
+    /// never added, or it stands behind an endpoint.
     pub(super) fn model(&self) -> Option<Model> {
         let found = match self.config.model() {
             ModelName::BuiltIn(variant) => Some(Model::BuiltIn(*variant)),
