@@ -31,8 +31,8 @@ impl<'a> List<'a> {
         let mut rest = &*self.bytes;
         let mut count = || take_varint(&mut rest).unwrap_or(0);
         let (documents, heads) = (count(), count());
-        // A posting has three bytes.
-        let most = |count: u64| (count as usize).min(self.bytes.len() / 3);
+        // A posting has two bytes at least: in a block its gap may need no bit.
+        let most = |count: u64| (count as usize).min(self.bytes.len() / 2);
         (most(documents), most(heads), rest)
     }
 
