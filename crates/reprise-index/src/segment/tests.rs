@@ -47,7 +47,8 @@ fn read(segment: &Segment, plain: &Plain) -> Plain {
 }
 
 fn plain() -> impl Strategy<Value = Plain> {
-    let counts = (1_u16..200).prop_flat_map(|count| (Just(count), 0..=count.min(64) as u8));
+    let counts = (1_u16..200, 0..=64_u8);
+    let counts = counts.prop_map(|(count, head)| (count, head.min(count.min(64) as u8)));
     let many = prop_oneof![3 => 1..30_usize, 1 => 120..400_usize];
     let documents = many
         .prop_flat_map(move |many| prop::collection::btree_map(0_u32..1_000, counts.clone(), many));
