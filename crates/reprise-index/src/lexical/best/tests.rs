@@ -45,7 +45,7 @@ proptest! {
                 source: MemorySource::UserInput,
                 session_id: "",
                 speaker: "",
-                text: &words(own, 1 + own * 31 % 97),
+                text: &words(own, 1 + own.wrapping_mul(31) % 97),
                 is_prompt: false,
                 exact: &[],
                 vector: None,
