@@ -50,8 +50,9 @@ fn plain() -> impl Strategy<Value = Plain> {
     let counts = (1_u16..200, 0..=64_u8);
     let counts = counts.prop_map(|(count, head)| (count, head.min(count.min(64) as u8)));
     let many = prop_oneof![3 => 1..30_usize, 1 => 120..400_usize];
-    let documents = many
-        .prop_flat_map(move |many| prop::collection::btree_map(0_u32..1_000, counts.clone(), many));
+    let documents = many.prop_flat_map(move |many| {
+        prop::collection::btree_map(0_u32..1_000, counts.clone(), 1..=many)
+    });
     prop::collection::btree_map(prop::collection::vec(any::<u8>(), 1..6), documents, 0..20)
 }
 
