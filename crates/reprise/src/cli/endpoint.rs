@@ -90,7 +90,10 @@ impl Named {
         let host = self.url.split_once("://").map_or("", |(_, rest)| rest);
         let authority = host.split(['/', '?']).next().unwrap_or_default();
         let host = authority.rsplit('@').next().unwrap_or_default();
-        let host = host.trim_start_matches('[').split([']', ':']).next();
+        let host = match host.strip_prefix('[') {
+            Some(address) => address.split(']').next(),
+            None => host.split(':').next(),
+        };
         !host.is_some_and(reprise_redact::is_this_machine)
     }
 }

@@ -171,7 +171,7 @@ fn every_bad_answer_is_one_sentence_and_the_endpoint_is_left_alone_for_a_while()
         ("no number", |_| {
             Says::well(r#"{"data":[{"embedding":[1,null,3,4]}]}"#.into())
         }),
-        ("no number", |_| {
+        ("no JSON", |_| {
             Says::well(r#"{"data":[{"embedding":[1,1e39,3,4]}]}"#.into())
         }),
         ("all zeros", |_| {
