@@ -256,8 +256,10 @@ fn compiles(home: &Home, types: &str, program: &str, expected: bool) {
     if !run(&["--version"]).is_ok_and(|done| done.status.success()) {
         return;
     }
-    let strict = ["--noEmit", "--strict", "--types", "", "use.ts"];
-    let done = run(&strict).expect("the compiler runs");
+    let options = json!({ "noEmit": true, "strict": true, "types": [] });
+    let project = json!({ "compilerOptions": options, "files": ["use.ts"] });
+    fs::write(folder.join("tsconfig.json"), project.to_string()).expect("written");
+    let done = run(&["-p", "."]).expect("the compiler runs");
     let said = String::from_utf8_lossy(&done.stdout).into_owned();
     assert_eq!(done.status.success(), expected, "{said}");
 }

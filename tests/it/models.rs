@@ -16,7 +16,9 @@ struct Desk(TempDir);
 
 impl Desk {
     fn new() -> Self {
-        Self(tempfile::tempdir().expect("a folder"))
+        let desk = Self(tempfile::tempdir().expect("a folder"));
+        fs::write(desk.path("config.toml"), "").expect("written");
+        desk
     }
 
     fn path(&self, name: &str) -> String {

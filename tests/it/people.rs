@@ -84,7 +84,7 @@ fn a_stranger_is_answered_in_words_of_use() {
         (&["list", "--limit", "1"], 0, "2 records in all; more with"),
         (&["learning", "status"], 0, "learning is on"),
         (&["list"], 0, "  off"),
-        (&["branch", "fork", "other"], 0, "2 records; use it"),
+        (&["branch", "fork", "other"], 0, "; use it with"),
         (&["tend", "--dry-run"], 0, ""),
         (&["tend", "audit"], 0, "record"),
         (&["tend", "log"], 0, ""),

@@ -1,7 +1,7 @@
 //! The audit trail (W22): who changed what, when, under which rule.
 //!
 //! Each commit of a transaction adds a file of its own, so that two branches never change the same
-//! one and any forge merges them (ADR 0047). What changes nothing that git keeps (a refusal, a
+//! one and any forge merges them (ADR 0046). What changes nothing that git keeps (a refusal, a
 //! snapshot) waits in `pending/` for the next commit. `audit_trail.jsonl` is the trail's first
 //! part, and in a tree of an earlier version all of it, with older parts in
 //! `memory/long_term/audit/`.

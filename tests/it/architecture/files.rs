@@ -49,6 +49,10 @@ pub(super) const MAY_OPEN: &[(&str, &str)] = &[
         "crates/reprise/src/cli/workspace",
         "the files that git names to its merge driver",
     ),
+    (
+        "crates/reprise/src/cli/backup.rs",
+        "its own copy, before it is encrypted",
+    ),
     ("crates/reprise/src/cli/store.rs", "/dev/urandom"),
     (
         "crates/reprise-agent/src/relay/table.rs",

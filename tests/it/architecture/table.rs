@@ -36,7 +36,7 @@ pub(super) const ROOMS: &[(&str, &str)] = &[
     ),
     // A face like the others: it runs operations (ADR 0040).
     ("page", "types engine operations"),
-    // What a command's end says is read alike by hooks and from histories (ADR 0046).
+    // What a command's end says is read alike by hooks and from histories (ADR 0045).
     (
         "server",
         "types files redact knowledge global agent operations page",
@@ -56,7 +56,7 @@ pub(super) const BARE: &[&str] = &["graph"];
 /// whose tests and benches may use them besides, as referee or competitor.
 pub(super) const FENCES: &[(&str, &str, &str)] = &[
     ("ort ort-sys tokenizers rten rten-tensor", "embed", ""),
-    // A model's package, and the export of a chat (ADR 0046).
+    // A model's package, and the export of a chat (ADR 0045).
     ("zip", "embed knowledge", ""),
     // Knowledge reads and writes other programs' files (ADR 0022).
     ("rvf-types rvf-runtime", "store knowledge", "reprise"),

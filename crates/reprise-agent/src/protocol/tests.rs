@@ -154,7 +154,7 @@ async fn a_run_is_begun_stepped_ended_and_revised_by_messages() {
     assert!(service.shut_down().await.is_clean());
 }
 
-/// What a relay forwards: an agent embeds it, and writes it with what it says of a run (ADR 0044).
+/// What a relay forwards: an agent embeds it, and writes it with what it says of a run (ADR 0043).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_agent_embeds_and_writes_what_a_relay_forwards() {
     let bench = Bench::new();

@@ -441,17 +441,18 @@ impl Reader {
         vector: Option<&Embedding>,
         own: Option<RecordId>,
     ) -> Result<Vec<Overlap>> {
-        if vector.is_none() {
+        let Some(vector) = vector else {
             return Ok(Vec::new());
-        }
+        };
         let query = GlobalQuery::new(publication.search_text(), OVERLAPS_MAX + 1);
-        let answer = self.query(caller, &query, vector)?;
+        let answer = self.query(caller, &query, Some(vector))?;
         let mut near: Vec<Overlap> = answer
             .hits
             .into_iter()
             .filter_map(|hit| {
-                let similarity = (1.0 - hit.why.raw_distance?).min(1.0);
                 let record = hit.record;
+                let newest = self.snapshot.current(record.id)?;
+                let similarity = self.snapshot.nearness(newest, vector)?.min(1.0) as f32;
                 let is_near = similarity >= OVERLAP_FROM && Some(record.id) != own;
                 is_near.then_some(Overlap {
                     id: record.id,
