@@ -65,7 +65,7 @@ impl Controls {
 /// The space of a version.
 pub(crate) fn space_of(version: u64) -> EmbeddingSpace {
     EmbeddingSpace {
-        model: "test-words".into(),
+        model: reprise_types::REFERENCE_MODEL.into(),
         version: version.to_string(),
         dimensions: DIMENSIONS,
     }

@@ -24,7 +24,9 @@ impl IdSource {
         let unix_ms = u64::try_from(now.timestamp_millis()).unwrap_or(0);
         let random = (u128::from(self.random()) << 64) | u128::from(self.random());
         let fresh = RecordId::from_parts(unix_ms, random & ((1 << 80) - 1)).to_u128();
-        self.last = fresh.max(self.last.saturating_add(1));
+        // Not the very next one: a clone of this file goes on from the same last id.
+        let step = 1 + (random & ((1 << 40) - 1));
+        self.last = fresh.max(self.last.saturating_add(step));
         RecordId::from_u128(self.last)
     }
 
@@ -46,6 +48,15 @@ mod tests {
         let mut ids = IdSource::new(7, None);
         let made = [later, later, earlier, later].map(|now| ids.next(now));
         assert!(made.windows(2).all(|pair| pair[0] < pair[1]), "{made:?}");
+    }
+
+    #[test]
+    fn two_that_go_on_from_one_id_do_not_meet() {
+        let now = parse_timestamp("2026-02-16T09:00:00Z").unwrap();
+        let last = IdSource::new(7, None).next(now);
+        let earlier = parse_timestamp("2026-02-16T08:00:00Z").unwrap();
+        let [one, other] = [1, 2].map(|seed| IdSource::new(seed, Some(last)).next(earlier));
+        assert!(one != other && one > last && other > last);
     }
 
     #[test]

@@ -28,8 +28,8 @@ use std::sync::Arc;
 use chrono::{DateTime, Duration, Utc};
 use reprise_store::RealDisk;
 use reprise_types::{
-    Embedding, EmbeddingSpace, ExternalId, MemoryKind, MemorySource, NewRecord, Recall, RecallId,
-    RecallRequest, RecordId, Unlearned, WriteOutcome, normalize, parse_timestamp,
+    Embedding, EmbeddingSpace, ExternalId, MemoryKind, MemorySource, NewRecord, REFERENCE_MODEL,
+    Recall, RecallId, RecallRequest, RecordId, Unlearned, WriteOutcome, normalize, parse_timestamp,
 };
 
 use crate::{Engine, EngineOptions, Parts};
@@ -51,7 +51,8 @@ pub(crate) const DIMENSIONS: usize = 8;
 
 pub(crate) fn space() -> EmbeddingSpace {
     EmbeddingSpace {
-        model: "hand".into(),
+        // Its cosines are taken as they are.
+        model: REFERENCE_MODEL.into(),
         version: "1".into(),
         dimensions: DIMENSIONS as u16,
     }

@@ -56,7 +56,7 @@ async fn the_model_takes_a_store_over_that_began_with_a_foreign_vector() {
     assert!(matches!(kept[..], [WriteOutcome::Inserted { .. }, _]));
     until(async || stats(&service).await.unembedded == 0).await;
     let stats = stats(&service).await;
-    assert_eq!(stats.space.as_deref(), Some("test-words/1"));
+    assert_eq!(stats.space.as_deref(), Some("all-MiniLM-L6-v2/1"));
     assert_eq!(stats.foreign_vectors, 0);
     assert!(service.shut_down().await.is_clean());
 }

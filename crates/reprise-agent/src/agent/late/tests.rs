@@ -112,7 +112,7 @@ async fn an_agent_makes_them_anew_by_itself_while_it_is_asked_and_written_to() {
     let now = stats(&service).await;
     assert_eq!(
         (now.unembedded, now.space.as_deref()),
-        (0, Some("test-words/2"))
+        (0, Some("all-MiniLM-L6-v2/2"))
     );
     assert!(service.shut_down().await.is_clean());
 }
