@@ -151,7 +151,7 @@ pub(crate) async fn run_with_words() -> Running {
     let mut config = config(&place);
     config.open_embedder = Arc::new(|| {
         Ok(Box::new(WordEmbedder(EmbeddingSpace {
-            model: "words".to_owned(),
+            model: reprise_types::REFERENCE_MODEL.to_owned(),
             version: "1".to_owned(),
             dimensions: 384,
         })))

@@ -39,8 +39,8 @@ const FLOOR_DEVIATIONS: f32 = 0.83;
 /// What this spread is below says nothing: few records are all alike, or all the same.
 const FLOOR_DEVIATION_MIN: f32 = 0.03;
 /// Floors up to the first are none, from the second on they count in full.
-const FLOOR_FROM: f32 = 0.25;
-const FLOOR_FULL: f32 = 0.45;
+const FLOOR_FROM: f32 = 0.45;
+const FLOOR_FULL: f32 = 0.65;
 /// Pseudo-records of a model with a floor, and where that lies: of a few records the one that
 /// answers is itself most of their mean.
 const FLOOR_RECORDS: f32 = 8.0;
