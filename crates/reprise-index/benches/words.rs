@@ -4,6 +4,15 @@
 //! `words TEXTS QUERIES`: a text and a query in each line. Prints a line for each query:
 //! milliseconds of the whole pass (median), of the best 128 alone (median), and their ordinals,
 //! best first.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a bench prints its lines"
+)]
+#![expect(
+    clippy::expect_used,
+    reason = "a bench may stop at what should not happen"
+)]
 
 use std::time::Instant;
 

@@ -302,6 +302,10 @@ mod tests {
         for (path, text) in good {
             assert_eq!(checked(path, text), Ok(()), "{path}");
         }
+    }
+
+    #[test]
+    fn each_kind_refuses_another_form() {
         let bad: [(&str, &[u8], &str); 17] = [
             (
                 "memory/contradiction_history.jsonl",

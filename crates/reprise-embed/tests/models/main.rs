@@ -106,7 +106,7 @@ fn set(folder: &Path, file: &str, key: &str, value: Value) {
     fs::write(folder.join(file), all.to_string()).unwrap();
 }
 
-/// Makes the folder one of MPNet: its names of the attention's parts, and its biases.
+/// Makes the folder one of `MPNet`: its names of the attention's parts, and its biases.
 fn be_mpnet(folder: &Path) {
     set(folder, "config.json", "model_type", json!("mpnet"));
     set(
