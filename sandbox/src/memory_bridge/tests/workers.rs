@@ -151,7 +151,7 @@ async fn a_daemons_memories_are_children_of_the_host_and_started_again_by_it() {
         let agents = first.get_children();
         of_kind::<MemoryAgentMsg>(&agents)
             .pop()
-            .map(ractor::ActorCell::get_id)
+            .map(ActorCell::get_id)
     };
     let before = agent().expect("ada's");
     let died = daemons
