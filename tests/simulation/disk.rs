@@ -385,6 +385,9 @@ impl Disk for SimDisk {
     fn clone_file(&self, from: &Path, to: &Path) -> io::Result<bool> {
         let bytes = {
             let state = self.state();
+            if state.names.contains_key(to) {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
             let inode = state.lookup(from)?;
             state.inodes[inode].live.clone()
         };
