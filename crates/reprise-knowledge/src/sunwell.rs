@@ -67,15 +67,31 @@ categories! {
 }
 
 impl Category {
+    /// Words that later versions added (S10), each with the nearest of the seven.
+    const LATER: [(&'static str, Self); 9] = [
+        ("dead_end", Self::Failure),
+        ("fact", Self::Pattern),
+        ("preference", Self::Pattern),
+        ("constraint", Self::Pattern),
+        ("template", Self::Pattern),
+        ("heuristic", Self::Pattern),
+        ("project", Self::Pattern),
+        ("code", Self::Pattern),
+        ("mental_model", Self::Pattern),
+    ];
+
     /// The category of a word, or the nearest one to a word that later versions added (S10); `None`
     /// for any other (S13).
     pub fn nearest(name: &str) -> Option<Self> {
-        match name {
-            "dead_end" => Some(Self::Failure),
-            "fact" | "preference" | "constraint" | "template" | "heuristic" | "project"
-            | "code" | "mental_model" => Some(Self::Pattern),
-            _ => Self::of(name),
-        }
+        let mut later = Self::LATER.into_iter();
+        let later = later.find(|(word, _)| *word == name);
+        later.map(|(_, nearest)| nearest).or_else(|| Self::of(name))
+    }
+
+    /// Every word that has a nearest one.
+    pub fn words() -> impl Iterator<Item = &'static str> {
+        let later = Self::LATER.into_iter().map(|(word, _)| word);
+        Self::ALL.iter().map(|one| one.name()).chain(later)
     }
 
     /// The seven words, for a sentence.

@@ -260,6 +260,7 @@ pub struct Told {
     #[schemars(regex(pattern = r"\S"))]
     fact: String,
     /// The nearest of the seven is taken.
+    #[schemars(transform = asks::words(Category::words()))]
     category: String,
     #[serde(flatten)]
     #[schemars(skip)]
