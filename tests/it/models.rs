@@ -209,7 +209,7 @@ fn models_are_compared_by_a_memorys_own_records() {
     let desk = Desk::new();
     let subjects = [
         (
-            "The gateway answers 502",
+            "The gateway answers 502 to everybody",
             "Its certificate ran out on Sunday",
         ),
         (
@@ -237,7 +237,7 @@ fn models_are_compared_by_a_memorys_own_records() {
             "Each of them compiles the grammar once more",
         ),
         (
-            "The garden needs water",
+            "The garden behind the house needs water",
             "Nobody has looked after the roses since July",
         ),
         (
