@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use serde_with::skip_serializing_none;
 
 use crate::asks;
+use crate::bounds::instants;
 use crate::catalogue::{Operation, Profile, Spec};
 use crate::memories::{Extracted, Known, Lesson, Memory, Standing};
 use crate::problem::Problem;
@@ -235,6 +236,7 @@ pub struct AddLearningArguments {
     /// The event that it came in: one of old says its `fact` alone and gets a name by its time.
     pub event: Option<LearningEvent>,
     /// When it is over; nothing is by itself.
+    #[schemars(regex(pattern = instants()))]
     pub expires_at: Option<String>,
     /// The session that it comes from.
     pub session: Option<String>,
