@@ -64,7 +64,7 @@ impl Snapshot {
         let query = self.index.analyse_query(text);
         let view = self.index.view(&MemoryFilter::default(), None);
         let AlikeScratch(lexical) = scratch;
-        self.index.best_by_words(&query, &view, most, lexical)
+        self.index.lexical(&query, &view, most, lexical).best
     }
 
     /// A live record with exactly this text, among those whose words are most like it.

@@ -7,14 +7,12 @@
 //! "sockstat") counts for a part of it. Documents are scored a window at a time, whose scores stay
 //! in the CPU's cache; what holds a term is kept in a table as long as there are such documents.
 
-mod best;
 mod score;
 
-use best::Blocks;
 use score::{STRIDE, WINDOW};
 
 use crate::lexicon::{Lexicon, Lists};
-use crate::segment::{List, Posting};
+use crate::segment::Posting;
 use crate::top::Top;
 use crate::view::View;
 use crate::words::{Query, QueryTerm};
@@ -100,9 +98,8 @@ pub struct TermSignal {
     pub weight: f32,
     /// Its bit in [`LexicalSignals::terms_of`]; `None` for all but the [`MASK_TERMS`] rarest.
     pub bit: Option<u8>,
-    /// Range of its postings in the scratch; or its place among what was left in blocks.
+    /// Range of its postings in the scratch.
     postings: (usize, usize),
-    blocks: Option<usize>,
 }
 
 impl TermSignal {
@@ -114,7 +111,6 @@ impl TermSignal {
             weight: 0.0,
             bit: None,
             postings: (at, at),
-            blocks: None,
         }
     }
 }
@@ -234,7 +230,7 @@ pub(crate) fn lexical<'s>(
 ) -> LexicalSignals<'s> {
     let world = view.world();
     scratch.reset(world);
-    scratch.gather(lexicon, query, world, None);
+    scratch.gather(lexicon, query, world);
     scratch.number_terms();
     for position in 0..query.terms.len() {
         scratch.count_sessions(position, world);
@@ -250,26 +246,6 @@ pub(crate) fn lexical<'s>(
         session_words,
         terms: &scratch.terms,
     }
-}
-
-/// The best `k` of [`lexical`] by themselves, faster where most documents cannot be among them.
-pub(crate) fn best<'s>(
-    lexicon: &Lexicon,
-    query: &Query,
-    view: &View,
-    k: usize,
-    scratch: &'s mut LexicalScratch,
-) -> &'s [(u32, f32)] {
-    let world = view.world();
-    if world.counted() as usize != world.len() {
-        return lexical(lexicon, query, view, k, scratch).best;
-    }
-    scratch.reset(world);
-    let mut frequent = Vec::new();
-    scratch.gather(lexicon, query, world, Some(&mut frequent));
-    scratch.number_terms();
-    scratch.choose(&mut frequent, view, k);
-    scratch.best.sorted()
 }
 
 impl LexicalScratch {
@@ -288,15 +264,8 @@ impl LexicalScratch {
         self.postings.clear();
     }
 
-    /// Collects the live postings, df and idf of every term; where all documents are live and none
-    /// is a lead, those of frequent terms are left in blocks for `frequent`.
-    fn gather<'l>(
-        &mut self,
-        lexicon: &'l Lexicon,
-        query: &Query,
-        world: &World,
-        mut frequent: Option<&mut Vec<Blocks<'l>>>,
-    ) {
+    /// Collects the live postings, df and idf of every term.
+    fn gather(&mut self, lexicon: &Lexicon, query: &Query, world: &World) {
         let all_live = world.live_count() as usize == world.len();
         let leads = world.live_count() > world.counted();
         let most = match world.counted() {
@@ -316,15 +285,11 @@ impl LexicalScratch {
                 continue;
             }
             let counts = |p: &&Posting| !leads || world.counts(p.ordinal);
-            let left = left(lists, world, frequent.as_deref_mut());
-            let (documents, heads, blocks) = left.unwrap_or_else(|| {
-                let keep = |ordinal| all_live || world.is_live(ordinal);
-                lists.gather(keep, &mut self.postings);
-                let found = self.postings[start..].iter();
-                let heads = found.clone().filter(|p| p.head > 0).filter(counts);
-                let heads = heads.count() as u32;
-                (found.filter(counts).count() as u32, heads, None)
-            });
+            let keep = |ordinal| all_live || world.is_live(ordinal);
+            lists.gather(keep, &mut self.postings);
+            let found = self.postings[start..].iter();
+            let heads = found.clone().filter(|p| p.head > 0).filter(counts);
+            let (documents, heads) = (found.filter(counts).count() as u32, heads.count() as u32);
             let holding = if heads > 0 { heads } else { documents };
             let own = idf(live, holding);
             self.terms.push(TermSignal {
@@ -333,7 +298,6 @@ impl LexicalScratch {
                 weight: steadied_idf(live, holding),
                 bit: None,
                 postings: (start, self.postings.len()),
-                blocks,
             });
             if begins_longer(stem) && position < MASK_TERMS as u32 {
                 let most_weight = if holding > 0 { own } else { f32::MAX };
@@ -383,7 +347,7 @@ impl LexicalScratch {
         self.order.clear();
         let known = (0_u32..)
             .zip(&self.terms)
-            .filter(|(_, term)| term.postings.0 < term.postings.1 || term.blocks.is_some());
+            .filter(|(_, term)| term.postings.0 < term.postings.1);
         self.order.extend(known.map(|(position, _)| position));
         let terms = &mut self.terms;
         self.order.sort_by(|a, b| {
@@ -440,20 +404,6 @@ impl LexicalScratch {
         }
         SignalSpread::of(sum, squares, world.counted())
     }
-}
-
-/// Leaves a frequent term in its blocks: its documents, those with it in their head, and its place.
-fn left<'l>(
-    lists: &Lists<'l>,
-    world: &World,
-    frequent: Option<&mut Vec<Blocks<'l>>>,
-) -> Option<(u32, u32, Option<usize>)> {
-    let frequent = frequent?;
-    let lists = lists.of_one()?;
-    let counts = lists.iter().map(List::counts);
-    let (documents, heads) = counts.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
-    frequent.push(Blocks::of(lists, world.len())?);
-    Some((documents as u32, heads as u32, Some(frequent.len() - 1)))
 }
 
 /// Whether prefix matching applies to a term: not to numbers.

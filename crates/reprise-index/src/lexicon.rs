@@ -226,7 +226,7 @@ pub(crate) struct Lists<'a> {
     of_several: bool,
 }
 
-impl<'a> Lists<'a> {
+impl Lists<'_> {
     /// Those of several forms of one term.
     pub(crate) fn any_of(mut forms: impl Iterator<Item = Self>) -> Self {
         let mut all = forms.next().unwrap_or_default();
@@ -235,11 +235,6 @@ impl<'a> Lists<'a> {
             all.lists.extend(form.lists);
         }
         all
-    }
-
-    /// Those of a term that has one form.
-    pub(crate) fn of_one(&self) -> Option<&[List<'a>]> {
-        (!self.of_several).then_some(self.lists.as_slice())
     }
 
     /// Documents listed; of several forms some of them more than once.

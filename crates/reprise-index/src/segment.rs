@@ -30,7 +30,7 @@ use reprise_graph::put_varint;
 
 use crate::codec::{SharedBytes, put_u32};
 use crate::pages::Pages;
-pub(crate) use list::{Block, List};
+pub(crate) use list::List;
 use skip::{BLOCK, Row, pack};
 
 const HEADER_BYTES: usize = 20;
@@ -297,7 +297,8 @@ impl SegmentBuilder {
             for posting in block {
                 put_large(&mut blocks, *posting);
             }
-            Row::of(block, (blocks.len() - begins) as u16, bits).write(&mut self.postings);
+            let bytes = (blocks.len() - begins) as u16;
+            Row { bytes, bits }.write(&mut self.postings);
         }
         self.postings.append(&mut blocks);
         for posting in rest {

@@ -12,7 +12,7 @@ use reprise_types::{CowVec, MemoryFilter, MemorySource, RecordId};
 use crate::docs::{Doc, DocTraits, NEVER, NO_SESSION, Row, Sessions, are_turns, instant, micros};
 use crate::facets::Facets;
 use crate::growth::Layers;
-use crate::lexical::{LexicalScratch, LexicalSignals, best, lexical};
+use crate::lexical::{LexicalScratch, LexicalSignals, lexical};
 use crate::lexicon::Lexicon;
 use crate::pages::Damage;
 use crate::vectors::{QueryCodes, Sample, VectorScratch, Vectors};
@@ -366,18 +366,6 @@ impl IndexSnapshot {
         scratch: &'s mut LexicalScratch,
     ) -> LexicalSignals<'s> {
         lexical(&self.lexicon, query, view, k, scratch)
-    }
-
-    /// The `k` best admitted documents of [`Self::lexical`] by themselves, sooner: what cannot be
-    /// among them is not looked at.
-    pub fn best_by_words<'s>(
-        &self,
-        query: &Query,
-        view: &View,
-        k: usize,
-        scratch: &'s mut LexicalScratch,
-    ) -> &'s [(u32, f32)] {
-        best(&self.lexicon, query, view, k, scratch)
     }
 
     /// The words of the query that the document holds, as the query wrote them. After a lexical

@@ -21,8 +21,6 @@ pub(super) struct Part {
     once: [f32; HEAD_TERMS + 1],
     /// Postings that are left.
     pub(super) postings: (usize, usize),
-    /// Its place among what was left in blocks.
-    pub(super) blocks: Option<usize>,
     bit: u32,
     /// Of a longer word: the bit of its term among those held, and that of its position.
     longer: Option<(u32, u32)>,
@@ -126,13 +124,11 @@ impl LexicalScratch {
             norms,
             once: norms.map(|norm| idf * (K1_HEAD + 1.0) / (1.0 + norm)),
             postings,
-            blocks: None,
             bit: 0,
             longer: None,
         };
         let terms = self.terms.iter().map(|term| Part {
             bit: term.bit.map_or(0, |bit| 1 << bit),
-            blocks: term.blocks,
             ..of(term.idf, term.postings)
         });
         let longer = self.longer.iter().filter_map(|longer| {

@@ -1,4 +1,4 @@
-//! The postings of one term, read from their bytes: all in order, or a block by itself.
+//! The postings of one term, read from their bytes in order.
 
 use std::borrow::Cow;
 
@@ -36,73 +36,6 @@ impl<'a> List<'a> {
         (most(documents), most(heads), rest)
     }
 
-    /// Its blocks, ascending; what is behind the last whole one is the last.
-    pub(crate) fn blocks(&self) -> Vec<Block> {
-        let (documents, _, rest) = self.parts();
-        let rows = rest
-            .get(..documents / BLOCK * ROW_BYTES)
-            .unwrap_or_default();
-        let mut blocks = Vec::with_capacity(documents / BLOCK + 1);
-        let (mut offset, mut first) = (0, self.first);
-        for row in rows.chunks_exact(ROW_BYTES).filter_map(Row::read) {
-            blocks.push(Block {
-                first,
-                last: row.last,
-                most: row.most,
-                shortest: row.shortest,
-                offset,
-                row: Some(row),
-            });
-            offset += usize::from(row.bytes);
-            first = row.last.saturating_add(1);
-        }
-        let mut last = Block {
-            first,
-            last: self.end,
-            most: 0,
-            shortest: u8::MAX,
-            offset,
-            row: None,
-        };
-        let mut own = Vec::new();
-        self.decode(&last, &mut own);
-        last.most = own.iter().map(|posting| posting.head).max().unwrap_or(0);
-        last.shortest = own.iter().map(|posting| posting.length).min().unwrap_or(0);
-        if let Some(end) = own.last() {
-            last.last = end.ordinal;
-            blocks.push(last);
-        }
-        blocks
-    }
-
-    /// Adds the documents of one of its blocks to `out`.
-    pub(crate) fn decode(&self, block: &Block, out: &mut Vec<Posting>) {
-        let (documents, _, rest) = self.parts();
-        let blocks = rest
-            .get(documents / BLOCK * ROW_BYTES..)
-            .unwrap_or_default();
-        let mut own = Postings {
-            rows: &[],
-            rest: blocks.get(block.offset..).unwrap_or_default(),
-            left: if block.row.is_some() {
-                BLOCK
-            } else {
-                documents % BLOCK
-            },
-            next: block.first,
-            end: self.end,
-            block: std::mem::take(out),
-            at: 0,
-        };
-        match &block.row {
-            Some(row) => {
-                own.decode(row, own.rest);
-            }
-            None => while own.left > 0 && own.one().is_some() {},
-        }
-        *out = own.block;
-    }
-
     pub(crate) fn iter(&self) -> Postings<'_> {
         let (documents, _, rest) = self.parts();
         let rows = documents / BLOCK * ROW_BYTES;
@@ -117,20 +50,6 @@ impl<'a> List<'a> {
             at: 0,
         }
     }
-}
-
-/// Where a block of a list is, and what bounds it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Block {
-    /// The first ordinal that may be in it, and the last that is.
-    pub(crate) first: u32,
-    pub(crate) last: u32,
-    /// Most occurrences in a head, and terms of the shortest head.
-    pub(crate) most: u8,
-    pub(crate) shortest: u8,
-    offset: usize,
-    /// `None` of what is behind the last whole block.
-    row: Option<Row>,
 }
 
 /// Walks the documents of one term, ordinals ascending.
@@ -175,14 +94,14 @@ impl Postings<'_> {
                 let block;
                 let bytes = usize::from(row.bytes).min(self.rest.len());
                 (block, self.rest) = self.rest.split_at(bytes);
-                self.decode(&row, block);
+                self.decode(row, block);
             }
             None => while self.left > 0 && self.one().is_some() {},
         }
         !self.block.is_empty()
     }
 
-    fn decode(&mut self, row: &Row, block: &[u8]) -> Option<()> {
+    fn decode(&mut self, row: Row, block: &[u8]) -> Option<()> {
         let mut gaps = [0; BLOCK];
         let counts = block.get(unpack(block, row.bits, &mut gaps)?..)?;
         let (counts, rest) = counts.split_first_chunk::<BLOCK>()?;

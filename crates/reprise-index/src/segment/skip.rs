@@ -1,55 +1,27 @@
-//! What is known of a block of postings without decoding it.
-//!
-//! ```text
-//! u32 last ordinal | u16 bytes | u8 bits of a gap | u8 most in a head | u8 shortest head
-//! ```
-//! The last two bound what any of its documents scores, whatever the store's average is by then.
-
-use super::Posting;
+//! How a block of postings is packed, and what its row says of it: `u16 bytes | u8 bits of a gap`.
 
 /// Documents of a block.
 pub(super) const BLOCK: usize = 128;
-pub(super) const ROW_BYTES: usize = 9;
+pub(super) const ROW_BYTES: usize = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Row {
-    pub(crate) last: u32,
+pub(super) struct Row {
     pub(super) bytes: u16,
     pub(super) bits: u8,
-    /// Most occurrences in a head.
-    pub(crate) most: u8,
-    /// Terms of the shortest head.
-    pub(crate) shortest: u8,
 }
 
 impl Row {
-    pub(super) fn of(block: &[Posting; BLOCK], bytes: u16, bits: u8) -> Self {
-        let heads = block.iter().map(|posting| posting.head);
-        let lengths = block.iter().map(|posting| posting.length);
-        Self {
-            last: block[BLOCK - 1].ordinal,
-            bytes,
-            bits,
-            most: heads.max().unwrap_or(0),
-            shortest: lengths.min().unwrap_or(0),
-        }
-    }
-
     pub(super) fn write(self, out: &mut Vec<u8>) {
-        out.extend(self.last.to_le_bytes());
         out.extend(self.bytes.to_le_bytes());
-        out.extend([self.bits, self.most, self.shortest]);
+        out.push(self.bits);
     }
 
     /// The inverse of [`Self::write`]; `None` of fewer bytes.
     pub(super) fn read(row: &[u8]) -> Option<Self> {
-        let &[a, b, c, d, bytes, more, bits, most, shortest] = row.first_chunk()?;
+        let &[bytes, more, bits] = row.first_chunk()?;
         Some(Self {
-            last: u32::from_le_bytes([a, b, c, d]),
             bytes: u16::from_le_bytes([bytes, more]),
             bits: bits.min(32),
-            most,
-            shortest,
         })
     }
 }
