@@ -306,22 +306,20 @@ fn a_user_is_removed_whole_and_only_when_that_was_meant() {
         done(&data, &["ingest", "--user", user, "--jsonl", &path]);
     }
     done(&data, &["branch", "fork", "idea", "--user", "ada"]);
+    // No branch, whatever it is called.
+    done(&data, &["ingest", "--user", "ada+own", "--jsonl", &path]);
 
     let everything = ["forget", "--user", "ada", "--everything"];
     let refused = run(&data, &everything);
     assert_eq!(refused.code, Some(2), "{}", refused.stdout);
     assert!(refused.stderr.contains("--yes"), "{}", refused.stderr);
-    let would = run(&data, &[&everything[..], &["--dry-run"]].concat());
-    assert!(
-        would
-            .stdout
-            .contains("1 record of `ada`, and its branches idea")
-    );
+    let would = done(&data, &[&everything[..], &["--dry-run"]].concat());
+    assert_eq!(would["branches"], json!(["ada+idea"]));
     assert!(data.join("ada+idea").exists());
 
     done(&data, &[&everything[..], &["--yes"]].concat());
-    let left: Vec<bool> = ["ada", "ada+idea", "bob"]
+    let left: Vec<bool> = ["ada", "ada+idea", "ada+own", "bob"]
         .map(|user| data.join(user).exists())
         .into();
-    assert_eq!(left, [false, false, true]);
+    assert_eq!(left, [false, false, true, true]);
 }

@@ -86,8 +86,8 @@ fn fork(
     Ok(Exit::Success)
 }
 
-/// The names of a user's branches, in order.
-pub(super) fn names(context: &Context, user: &UserId) -> anyhow::Result<Vec<String>> {
+/// The names behind `USER+` of the memories that are there, in order.
+fn names(context: &Context, user: &UserId) -> anyhow::Result<Vec<String>> {
     let file = context.places.file_of(user);
     let data = file.parent().and_then(std::path::Path::parent);
     let data = data.context("the data directory has no parent")?;
@@ -99,6 +99,22 @@ pub(super) fn names(context: &Context, user: &UserId) -> anyhow::Result<Vec<Stri
     }
     names.sort_unstable();
     Ok(names)
+}
+
+/// A user's branches, and the branches of these.
+pub(super) fn all_of(context: &Context, user: &UserId) -> anyhow::Result<Vec<UserId>> {
+    let mut branches = Vec::new();
+    for name in names(context, user)? {
+        let (parent, name) = match name.rsplit_once('+') {
+            Some((parent, name)) => (format!("{user}+{parent}").parse()?, name.to_owned()),
+            None => (user.clone(), name),
+        };
+        let target = BranchTarget { name, user: parent };
+        if open_branch(context, &target, Access::Read).is_ok() {
+            branches.push(branch_of(&target)?);
+        }
+    }
+    Ok(branches)
 }
 
 fn list(context: &Context, user: &UserId) -> anyhow::Result<Exit> {
@@ -193,7 +209,7 @@ fn merge(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
 
 fn remove(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
     drop(open_branch(context, target, Access::Read)?);
-    super::forget::remove(context, &branch_of(target)?)?;
+    store::remove(context, &branch_of(target)?)?;
     let name = &target.name;
     said::say(
         context,

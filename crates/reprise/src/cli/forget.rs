@@ -21,7 +21,6 @@ use crate::args::ForgetArguments;
 use crate::exit::Exit;
 use crate::terminal;
 use erasure::{Gone, KnownCopy, Traces};
-pub(super) use everything::remove;
 
 struct Proof {
     traces: Traces,

@@ -144,6 +144,16 @@ pub(super) fn take_over(context: &Context, user: &UserId) -> anyhow::Result<Engi
     }
 }
 
+/// Removes the folder of a memory under its lock: nobody is writing there.
+pub(super) fn remove(context: &Context, user: &UserId) -> anyhow::Result<()> {
+    let memory = take_over(context, user)?;
+    let file = context.places.file_of(user);
+    let folder = file.parent().context("the data directory has no parent")?;
+    fs_err::remove_dir_all(folder)?;
+    drop(memory);
+    Ok(())
+}
+
 /// Why a memory could not be opened.
 pub(super) trait Busy {
     /// Who has it, where it is that.

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use reprise_operations::counted;
 use reprise_operations::operations::shared::PublishedList;
 use reprise_operations::{Effect, PageAsked};
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::super::context::agreed;
 use super::super::session::Session;
-use super::super::{Context, branch, store};
+use super::super::{Context, branch, said, store};
 use super::{erasure, say_away};
 use crate::args::ForgetArguments;
 use crate::exit::Exit;
@@ -26,22 +26,22 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
     )?;
     let live = engine.stats().live;
     drop(engine);
-    let names = branch::names(context, user)?;
-    let branches: Vec<UserId> = names
-        .iter()
-        .map(|name| format!("{user}+{name}").parse())
-        .collect::<Result<_, _>>()?;
+    let branches = branch::all_of(context, user)?;
     refuse_published(context, user)?;
     let records = counted(usize::try_from(live)?, "record");
     let what = match branches.len() {
         0 => format!("{records} of `{user}`"),
-        _ => format!(
-            "{records} of `{user}`, and its branches {}",
-            names.join(", ")
-        ),
+        _ => {
+            let names: Vec<&str> = branches.iter().map(UserId::as_str).collect();
+            format!(
+                "{records} of `{user}`, and its branches {}",
+                names.join(", ")
+            )
+        }
     };
     if arguments.asked.dry_run {
-        writeln!(crate::printer::stdout(), "would remove {what}")?;
+        let row = json!({ "dry_run": true, "removed": user, "branches": branches });
+        said::say(context, &row, format!("would remove {what}"))?;
         return Ok(Exit::Success);
     }
     let question = format!("{what} leave the disk for good; a backup alone brings them back.");
@@ -51,7 +51,7 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
     }
     let copies = erasure::known_copies(context, user);
     for user in branches.iter().chain([user]) {
-        remove(context, user)?;
+        store::remove(context, user)?;
     }
     let mut out = crate::printer::stdout();
     if context.json {
@@ -87,15 +87,5 @@ fn refuse_published(context: &Context, user: &UserId) -> anyhow::Result<()> {
             first.title
         );
     }
-    Ok(())
-}
-
-/// Removes the folder of a memory under its lock: nobody is writing there.
-pub(in super::super) fn remove(context: &Context, user: &UserId) -> anyhow::Result<()> {
-    let memory = store::take_over(context, user)?;
-    let file = context.places.file_of(user);
-    let folder = file.parent().context("the data directory has no parent")?;
-    fs_err::remove_dir_all(folder)?;
-    drop(memory);
     Ok(())
 }
