@@ -15,12 +15,12 @@ pub(super) const STRIDE: usize = 256;
 /// What one term, or a longer word, adds to the scores of documents.
 #[derive(Debug)]
 pub(super) struct Part {
-    pub(super) weight: f32,
-    pub(super) norms: [f32; HEAD_TERMS + 1],
+    weight: f32,
+    norms: [f32; HEAD_TERMS + 1],
     /// Most terms occur once in a head: that score for every head length.
     once: [f32; HEAD_TERMS + 1],
     /// Postings that are left.
-    pub(super) postings: (usize, usize),
+    postings: (usize, usize),
     bit: u32,
     /// Of a longer word: the bit of its term among those held, and that of its position.
     longer: Option<(u32, u32)>,
@@ -28,19 +28,13 @@ pub(super) struct Part {
 
 impl Part {
     /// The next document.
-    pub(super) fn next(&self, postings: &[Posting]) -> Option<u32> {
+    fn next(&self, postings: &[Posting]) -> Option<u32> {
         let (next, end) = self.postings;
         (next < end).then(|| postings.get(next).map(|posting| posting.ordinal))?
     }
 
     /// Adds the documents of the window that begins with `begin`.
-    pub(super) fn add(
-        &mut self,
-        postings: &[Posting],
-        begin: u32,
-        cells: &mut [Cell],
-        touched: &mut [u64],
-    ) {
+    fn add(&mut self, postings: &[Posting], begin: u32, cells: &mut [Cell], touched: &mut [u64]) {
         let own = postings.get(self.postings.0..self.postings.1);
         for posting in own.unwrap_or_default() {
             let at = posting.ordinal.saturating_sub(begin) as usize;
@@ -117,7 +111,7 @@ impl LexicalScratch {
 
     /// What adds to the scores of documents, in the order in which it is added: the terms, then the
     /// longer words.
-    pub(super) fn parts(&self, world: &World) -> Vec<Part> {
+    fn parts(&self, world: &World) -> Vec<Part> {
         let norms = world.head_norms();
         let of = |idf: f32, postings: (usize, usize)| Part {
             weight: idf * (K1_HEAD + 1.0),
@@ -156,7 +150,7 @@ impl LexicalScratch {
 }
 
 /// Indices of the set bits, ascending.
-pub(super) fn set_bits(words: &[u64]) -> impl Iterator<Item = usize> {
+fn set_bits(words: &[u64]) -> impl Iterator<Item = usize> {
     words.iter().enumerate().flat_map(|(at, word)| {
         let mut word = *word;
         std::iter::from_fn(move || {

@@ -29,16 +29,11 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
     let branches = branch::all_of(context, user)?;
     refuse_published(context, user)?;
     let records = counted(usize::try_from(live)?, "record");
-    let what = match branches.len() {
-        0 => format!("{records} of `{user}`"),
-        _ => {
-            let names: Vec<&str> = branches.iter().map(UserId::as_str).collect();
-            format!(
-                "{records} of `{user}`, and its branches {}",
-                names.join(", ")
-            )
-        }
-    };
+    let mut what = format!("{records} of `{user}`");
+    if !branches.is_empty() {
+        let names: Vec<&str> = branches.iter().map(UserId::as_str).collect();
+        what = format!("{what}, and its branches {}", names.join(", "));
+    }
     if arguments.asked.dry_run {
         let row = json!({ "dry_run": true, "removed": user, "branches": branches });
         said::say(context, &row, format!("would remove {what}"))?;
