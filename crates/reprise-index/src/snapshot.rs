@@ -326,17 +326,19 @@ impl IndexSnapshot {
     pub fn mend(&self, query: &mut Query) {
         /// Words that one is taken for, at most.
         const TAKEN_FOR: usize = 2;
+        /// Words of a question that are looked up: each costs a walk through the dictionary.
+        const WORDS_MAX: usize = 3;
         let is_known = |term: &&QueryTerm| term.keys().any(|key| self.lexicon.has(key));
         let known = query.terms.iter().filter(is_known).count();
         if 2 * known >= query.terms.len().max(3) {
             return;
         }
-        for term in &mut query.terms {
-            let near = Near::of(&term.surface).filter(|_| term.is_plain);
-            let is_held = || term.keys().any(|key| self.lexicon.has(key));
-            let Some(mut near) = near.filter(|_| !is_held()) else {
-                continue;
-            };
+        let unknown = query.terms.iter_mut().filter_map(|term| {
+            let near = Near::of(&term.surface).filter(|_| term.is_plain)?;
+            let is_held = term.keys().any(|key| self.lexicon.has(key));
+            (!is_held).then_some((term, near))
+        });
+        for (term, mut near) in unknown.take(WORDS_MAX) {
             self.lexicon.spelled_like(&mut near, |word, key| {
                 let terms = self.analyse_query(word).terms;
                 terms

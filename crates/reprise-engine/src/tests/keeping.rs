@@ -464,6 +464,25 @@ pub(super) fn a_reason_is_one_plain_line_of_what_speaks_for_a_record() {
 }
 
 #[test]
+fn of_many_mistyped_words_few_are_looked_up() {
+    let mut bench = Bench::new();
+    let names = [
+        "certificate",
+        "database",
+        "migration",
+        "calendar",
+        "printer",
+    ];
+    let records = names.iter().zip(0..);
+    let records = records.map(|(name, n)| record(name, &format!("the {name}"), n, "notes"));
+    inserted(&bench.keep(records.collect()));
+    let request = RecallRequest::new("certifciate databsae migratoin calednar prniter");
+    let found = bench.ask_with(&request, None).results.into_iter();
+    let by_words = found.filter(|found| !found.why.matched_words.is_empty());
+    assert_eq!(by_words.count(), 3);
+}
+
+#[test]
 fn a_mistyped_word_finds_what_is_spelled_like_it_and_says_so() {
     let mut bench = Bench::new();
     let texts = [
