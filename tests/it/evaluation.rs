@@ -3,7 +3,11 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -101,6 +105,72 @@ fn what_eval_cannot_do_is_said() {
         );
         assert_eq!(finished.stdout, "", "{arguments:?}");
     }
+}
+
+/// A server of `OpenAI`'s form that says one thing, and what it heard.
+fn model(says: &'static str) -> (String, mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = format!("http://{}/v1", listener.local_addr().expect("bound"));
+    let (tell, heard) = mpsc::channel();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.expect("a client"));
+            let (mut head, mut length) = (String::new(), 0);
+            while !head.ends_with("\r\n\r\n") {
+                let mut line = String::new();
+                stream.read_line(&mut line).expect("a line");
+                if let Some(size) = line.to_lowercase().strip_prefix("content-length:") {
+                    length = size.trim().parse().expect("a length");
+                }
+                head.push_str(&line);
+            }
+            let mut body = vec![0; length];
+            stream.read_exact(&mut body).expect("a body");
+            let body = String::from_utf8(body).expect("UTF-8");
+            if tell.send(head + &body).is_err() {
+                return;
+            }
+            let answer = serde_json::json!({ "choices": [{ "message": { "content": says } }] });
+            let answer = answer.to_string();
+            let reply = format!(
+                "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{answer}",
+                answer.len()
+            );
+            let _gone = stream.get_mut().write_all(reply.as_bytes());
+        }
+    });
+    (address, heard)
+}
+
+#[test]
+fn answers_are_judged_by_the_models_that_are_configured_and_no_other() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let set = fixtures().with_file_name("longmemeval_types.json");
+    let set = set.to_string_lossy().into_owned();
+    let ask = ["eval", "answer", "--data", &set, "--limit", "1"];
+    let none = run(data.path(), &ask);
+    assert_eq!(none.code, Some(2));
+    assert!(none.stderr.contains("[eval.answer]"), "{}", none.stderr);
+
+    let (answers, asked) = model("You own two.");
+    let (judges, judged) = model("yes");
+    let config = data.path().join("config.toml");
+    let table = |name: &str, url: &str| {
+        format!("[eval.{name}]\nurl = \"{url}\"\nmodel = \"{name}-model\"\nkey = \"k-{name}\"\n")
+    };
+    let both = table("answer", &answers) + &table("judge", &judges);
+    fs::write(&config, both).expect("written");
+    let config = config.to_string_lossy().into_owned();
+    let finished = run(data.path(), &[&["--config", &config], &ask[..]].concat());
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let report = lines(&finished.stdout).remove(0);
+    assert_eq!(report["all"]["percent"], 100.0);
+    assert_eq!(report["answers"][0]["hypothesis"], "You own two.");
+    let asked = asked.recv().expect("asked once");
+    assert!(asked.contains("Bearer k-answer") && asked.contains("answer-model"));
+    assert!(asked.contains("red kayak"), "{asked}");
+    let judged = judged.recv().expect("judged once");
+    assert!(judged.contains("Model Response: You own two."), "{judged}");
 }
 
 #[test]

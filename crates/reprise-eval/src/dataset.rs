@@ -82,9 +82,76 @@ impl Format {
     }
 }
 
+/// What a document of a store is: figures of different protocols do not compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// What the set itself calls a record: a turn, a message, a note, a commit.
+    #[default]
+    Turns,
+    /// A session, all its turns as `role: text` (agentmemory's `longmemeval-bench.ts`).
+    Sessions,
+    /// A session, its user's turns alone (memweave's and `MemPalace`'s `longmemeval_bench.py`).
+    UserSessions,
+    /// A user's message and what answers it (ogham-mcp's `beam_benchmark.py`).
+    Rounds,
+}
+
+impl Protocol {
+    pub const ALL: [Self; 4] = [
+        Self::Turns,
+        Self::Sessions,
+        Self::UserSessions,
+        Self::Rounds,
+    ];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Turns => "turns",
+            Self::Sessions => "sessions",
+            Self::UserSessions => "user-sessions",
+            Self::Rounds => "rounds",
+        }
+    }
+
+    /// Results of one recall that the figures of a set need.
+    pub fn top_k(self, format: Format) -> usize {
+        match (self, format) {
+            // Twenty sessions, of which each may have several turns before the next.
+            (Self::Turns, Format::LongMemEval) => 200,
+            (Self::Rounds, _) => 50,
+            _ => 20,
+        }
+    }
+
+    /// What it changes in a set's own protocol; `None` where the set has no such protocol.
+    pub(crate) fn changes(self, format: Format) -> Option<&'static str> {
+        Some(match (self, format) {
+            (Self::Turns, _) => "",
+            (Self::Sessions, Format::LongMemEval) => {
+                "documents: sessions, `role: text` a line; gold = answer_session_ids, abstention \
+                 questions included (agentmemory, longmemeval-bench.ts)"
+            }
+            (Self::UserSessions, Format::LongMemEval) => {
+                "documents: sessions, the user's turns alone; gold = answer_session_ids, \
+                 abstention questions included (memweave and MemPalace, longmemeval_bench.py)"
+            }
+            (Self::Rounds, Format::Beam) => {
+                "documents: rounds, `User: ...` and `Assistant: ...`, cut at 10,000 characters; \
+                 recall at k = the share of the messages of source_chat_ids in the \
+                 first k rounds, a list within a list never found; all questions, without gold 1 \
+                 for abstention and summarization, else 0 (ogham-mcp, beam_benchmark.py)"
+            }
+            _ => return None,
+        })
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct Dataset {
     pub format: Format,
+    pub protocol: Protocol,
     pub corpora: Vec<Corpus>,
 }
 
@@ -151,9 +218,13 @@ impl Corpus {
             }
         }
         let wanted: Vec<Gold> = question.gold_sessions.iter().map(Gold::one).collect();
-        let judged = question.is_judged();
+        let turn = match question.without_gold {
+            Some(share) if question.gold.is_empty() => Some(Marks::of_no_gold(share)),
+            None if !question.is_judged() => None,
+            _ => Some(marks(found, &question.gold)),
+        };
         Rated {
-            turn: judged.then(|| marks(found, &question.gold)),
+            turn,
             session: marks(&sessions, &wanted),
         }
     }
@@ -169,7 +240,7 @@ pub struct Rated {
 }
 
 /// One question with its gold.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Question {
     pub id: String,
     pub text: String,
@@ -182,6 +253,10 @@ pub struct Question {
     pub answerable: bool,
     /// When it is asked, where the set says.
     pub asked_at: Option<DateTime<Utc>>,
+    /// The right answer in words, where the set has one.
+    pub answer: Option<String>,
+    /// What it counts at record level without gold, where a protocol counts such questions.
+    pub without_gold: Option<f64>,
 }
 
 impl Question {

@@ -27,6 +27,16 @@ pub enum EvalError {
         path: PathBuf,
         expected: &'static str,
     },
+    /// A protocol that a set does not have.
+    #[error("`{set}` has no protocol `{protocol}`; pass --protocol with one of its own: {known}")]
+    Protocol {
+        set: &'static str,
+        protocol: &'static str,
+        known: String,
+    },
+    /// The model that answers, or the judge, failed again and again.
+    #[error("{0}; check [eval] in the configuration")]
+    Model(String),
     /// A clone without what an evaluation needs.
     #[error("`{path}` holds no {lacking}")]
     Clone {

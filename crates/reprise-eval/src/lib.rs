@@ -1,5 +1,6 @@
 //! Retrieval quality: readers of the public data sets, the protocol, metrics, baselines, reports.
 
+mod answer;
 mod baselines;
 mod bootstrap;
 mod calibration;
@@ -16,14 +17,15 @@ mod store;
 mod table;
 mod vectors;
 
+pub use answer::{AnswerOptions, AnswerReport, Answered, Ask, answer, print_answer};
 pub use calibration::{Calibration, Cut, Silence};
-pub use dataset::{Corpus, Dataset, Format, Question, Rated};
+pub use dataset::{Corpus, Dataset, Format, Protocol, Question, Rated};
 pub use error::EvalError;
 pub use learning::{Kept, LearningReport, Loop, ScenarioReport, System, print_learning, prove};
 pub use marks::{DEPTHS, Gold, Marks, marks};
 pub use mine::{Mine, MineModel, mine, print_mine};
 pub use offtopic::{OffTopic, Pair, off_topic, print_off_topic};
-pub use read::{ReadRecord, read, read_git};
+pub use read::{ReadRecord, read, read_by, read_git};
 pub use report::{Interval, Latency, Report, Summary, SystemReport};
 pub use run::{EACH, Options, Stage, evaluate};
 pub use store::{Judge, OpenEngine, Tools};

@@ -31,6 +31,18 @@ pub struct Marks {
     pub ndcg10: Option<f64>,
 }
 
+impl Marks {
+    /// Of a question without gold under a protocol that counts it all the same.
+    pub(crate) fn of_no_gold(share: f64) -> Self {
+        Self {
+            recall: [share; DEPTHS.len()],
+            any: [share; DEPTHS.len()],
+            reciprocal_rank: Some(0.0),
+            ndcg10: Some(0.0),
+        }
+    }
+}
+
 /// The metrics of `ranked`, ids best first. Without gold, recall counts 1 (the usual session
 /// protocol; at turn level such questions are excluded before).
 pub fn marks(ranked: &[&str], gold: &[Gold]) -> Marks {

@@ -1,7 +1,6 @@
 //! A memory's own records as a data set: of each of a hundred a sentence is held out and asked, and
 //! every model that is there looks for the rest of it.
 
-use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::time::Instant;
 
@@ -160,9 +159,8 @@ fn dataset(records: &[MemoryRecord]) -> std::result::Result<Dataset, String> {
             text: sentence.clone(),
             category: "mine".to_owned(),
             gold: vec![Gold::one(id.to_string())],
-            gold_sessions: BTreeSet::new(),
             answerable: true,
-            asked_at: None,
+            ..Question::default()
         })
         .collect();
     let rests: std::collections::BTreeMap<RecordId, &String> =
@@ -177,6 +175,7 @@ fn dataset(records: &[MemoryRecord]) -> std::result::Result<Dataset, String> {
     });
     let corpus = Corpus::new("mine".to_owned(), kept.collect(), questions);
     Ok(Dataset {
+        protocol: crate::dataset::Protocol::default(),
         format: Format::Jsonl,
         corpora: vec![corpus.with_sessions_of_gold()],
     })

@@ -10,7 +10,7 @@ mod shape;
 
 use std::path::{Path, PathBuf};
 
-use crate::dataset::{Dataset, Format};
+use crate::dataset::{Dataset, Format, Protocol};
 use crate::error::{EvalError, Result};
 
 use shape::listed;
@@ -18,12 +18,34 @@ use shape::listed;
 pub use git::read_git;
 pub use shape::ReadRecord;
 
-/// Reads the set at `path`: its file, or a folder that holds it.
+/// Reads the set at `path`, its file or a folder that holds it, under its own protocol.
 pub fn read(format: Format, path: &Path, record: ReadRecord) -> Result<Dataset> {
+    read_by(Protocol::default(), format, path, record)
+}
+
+/// The same under another protocol.
+pub fn read_by(
+    protocol: Protocol,
+    format: Format,
+    path: &Path,
+    record: ReadRecord,
+) -> Result<Dataset> {
+    if protocol.changes(format).is_none() {
+        return Err(EvalError::Protocol {
+            set: format.name(),
+            protocol: protocol.name(),
+            known: Protocol::ALL
+                .iter()
+                .filter(|known| known.changes(format).is_some())
+                .map(|known| known.name())
+                .collect::<Vec<_>>()
+                .join(", "),
+        });
+    }
     let corpora = match format {
         Format::Locomo => locomo::read(&file(path, "locomo10", ".json")?)?,
-        Format::Beam => beam::read(path)?,
-        Format::LongMemEval => longmemeval::read(&file(path, "longmemeval_s", ".json")?)?,
+        Format::Beam => beam::read(path, protocol)?,
+        Format::LongMemEval => longmemeval::read(&file(path, "longmemeval_s", ".json")?, protocol)?,
         Format::DevBench => devbench::read(&file(path, "devbench", ".json")?)?,
         Format::Jsonl => folder::read(path, record)?,
         Format::Git => return read_git(path, None),
@@ -34,7 +56,11 @@ pub fn read(format: Format, path: &Path, record: ReadRecord) -> Result<Dataset> 
             expected: "questions",
         });
     }
-    Ok(Dataset { format, corpora })
+    Ok(Dataset {
+        format,
+        protocol,
+        corpora,
+    })
 }
 
 /// `path` itself, or the first file in it, by name, that starts and ends so.

@@ -6,12 +6,14 @@ use serde::Serialize;
 
 use crate::bootstrap;
 use crate::calibration::{Calibration, Silence};
-use crate::dataset::Format;
+use crate::dataset::{Format, Protocol};
 use crate::marks::{DEPTHS, Marks};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     pub set: Format,
+    /// What a document is.
+    pub documents: Protocol,
     /// A description of the protocol.
     pub protocol: Vec<String>,
     pub stores: usize,
@@ -45,8 +47,12 @@ pub struct SystemReport {
     pub turn: Summary,
     /// Sessions, each at its best record, over all questions; without gold recall counts 1.
     pub session: Summary,
+    /// The same without the questions that have no answer.
+    pub session_answerable: Summary,
     /// Single records, by the set's categories.
     pub turn_by_category: BTreeMap<String, Summary>,
+    /// Sessions, by the set's categories.
+    pub session_by_category: BTreeMap<String, Summary>,
 }
 
 /// Means over questions, in per cent.

@@ -137,6 +137,7 @@ struct Marked {
     category: String,
     turn: Option<Marks>,
     session: Marks,
+    answerable: bool,
 }
 
 /// How every question is asked.
@@ -235,6 +236,7 @@ impl Tally {
             category: question.category.clone(),
             turn,
             session,
+            answerable: question.answerable,
         });
     }
 
@@ -254,6 +256,7 @@ impl Tally {
         let asked = dataset.corpora.iter().flat_map(|c| &c.questions);
         Report {
             set: dataset.format,
+            documents: dataset.protocol,
             protocol: protocol(dataset, options, space),
             stores: dataset.corpora.len(),
             records: self.kept,
@@ -271,25 +274,29 @@ impl Tally {
 }
 
 fn summarised(name: &str, marked: &[Marked]) -> SystemReport {
-    let mut by_category: BTreeMap<String, Vec<Marks>> = BTreeMap::new();
-    for one in marked {
-        if let Some(turn) = one.turn {
-            by_category
-                .entry(one.category.clone())
-                .or_default()
-                .push(turn);
+    let by_category = |pick: &dyn Fn(&Marked) -> Option<Marks>| {
+        let mut columns: BTreeMap<String, Vec<Marks>> = BTreeMap::new();
+        for one in marked {
+            if let Some(marks) = pick(one) {
+                columns.entry(one.category.clone()).or_default().push(marks);
+            }
         }
-    }
-    let turn: Vec<Marks> = marked.iter().filter_map(|one| one.turn).collect();
-    let session: Vec<Marks> = marked.iter().map(|one| one.session).collect();
+        let rows = columns.into_iter();
+        rows.map(|(category, marks)| (category, Summary::of(&marks)))
+            .collect()
+    };
+    let of = |pick: &dyn Fn(&Marked) -> Option<Marks>| {
+        let marks: Vec<Marks> = marked.iter().filter_map(pick).collect();
+        Summary::of(&marks)
+    };
+    let session = |one: &Marked| Some(one.session);
     SystemReport {
         name: name.to_owned(),
-        turn: Summary::of(&turn),
-        session: Summary::of(&session),
-        turn_by_category: by_category
-            .into_iter()
-            .map(|(category, marks)| (category, Summary::of(&marks)))
-            .collect(),
+        turn: of(&|one| one.turn),
+        session: of(&session),
+        session_answerable: of(&|one| one.answerable.then_some(one.session)),
+        turn_by_category: by_category(&|one| one.turn),
+        session_by_category: by_category(&session),
     }
 }
 
@@ -301,8 +308,13 @@ fn protocol(dataset: &Dataset, options: &Options, space: Option<&EmbeddingSpace>
         ),
         None => "no model: words and time only".to_owned(),
     };
+    let (name, own) = (dataset.format.name(), dataset.format.protocol());
+    let head = match dataset.protocol.changes(dataset.format) {
+        None | Some("") => format!("{name}: {own}"),
+        Some(changes) => format!("{name}, {}: {changes}", dataset.protocol.name()),
+    };
     vec![
-        format!("{}: {}", dataset.format.name(), dataset.format.protocol()),
+        head,
         format!(
             "one store per user, everything kept before the first question; the best {} records of \
              each answer count; no language model, no reranker, nothing learned",

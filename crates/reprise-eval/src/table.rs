@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use crate::dataset::Format;
 use crate::marks::DEPTHS;
 use crate::report::{Report, Summary};
 
@@ -30,11 +31,20 @@ pub fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             row(out, &system.name, summary)?;
         }
     }
+    let of_sessions = report.set == Format::LongMemEval;
     if let Some(reprise) = report.systems.first() {
         writeln!(out)?;
-        heading(out, "reprise by category")?;
-        for (category, summary) in &reprise.turn_by_category {
+        let (title, by_category) = if of_sessions {
+            ("by category, sessions", &reprise.session_by_category)
+        } else {
+            ("reprise by category", &reprise.turn_by_category)
+        };
+        heading(out, title)?;
+        for (category, summary) in by_category {
             row(out, category, summary)?;
+        }
+        if of_sessions {
+            row(out, "all that have an answer", &reprise.session_answerable)?;
         }
         writeln!(out)?;
     }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -10,8 +11,8 @@ use chrono::{DateTime, Utc};
 use reprise_embed::testing::FakeEmbedder;
 use reprise_engine::{Engine, EngineError, EngineOptions};
 use reprise_eval::{
-    EvalError, Format, Gold, Marks, Options, Report, Tools, evaluate, off_topic, print,
-    print_brief, print_off_topic, read, read_git,
+    AnswerOptions, EvalError, Format, Gold, Marks, Options, Report, Tools, answer, evaluate,
+    off_topic, print, print_answer, print_brief, print_off_topic, read, read_git,
 };
 use reprise_store::RealDisk;
 use reprise_types::{EmbedError, Embedder, ExternalId, MemoryKind, MemorySource, NewRecord};
@@ -412,4 +413,57 @@ fn a_second_judge_is_a_row_of_its_own() {
         Ok((0..texts.len()).map(|place| place as f32 / all).collect())
     }));
     assert!(row(&backwards).unwrap().mrr < backwards.systems[0].turn.mrr);
+}
+
+#[test]
+fn a_model_answers_from_what_is_recalled_and_is_judged_by_the_prompt_of_its_type() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/longmemeval_types.json");
+    let set = read(Format::LongMemEval, &path, record).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let asked = RefCell::new(Vec::new());
+    let run = |answering: &dyn Fn(&str) -> Result<String, String>| {
+        asked.borrow_mut().clear();
+        let judging = |prompt: &str| {
+            asked.borrow_mut().push(prompt.to_owned());
+            let right = prompt.contains("Model Response: two") || prompt.contains("unanswerable");
+            Ok(if right { "Yes." } else { "No, not yes." }.to_owned())
+        };
+        let options = AnswerOptions {
+            budget: 400,
+            answering,
+            judging: &judging,
+        };
+        answer(&set, &options, &tools(true, folder.path()), &mut |_| {})
+    };
+    let prompts = RefCell::new(Vec::new());
+    let report = run(&|prompt| {
+        prompts.borrow_mut().push(prompt.to_owned());
+        if prompt.contains("violin") {
+            return Err("it is tired".to_owned());
+        }
+        Ok("two".to_owned())
+    })
+    .unwrap();
+    let prompts = prompts.into_inner();
+    let first = &prompts[0];
+    assert!(first.contains("I bought a red kayak today."), "{first}");
+    assert!(first.contains("Current Date: 2023/06/30 (Fri) 09:15"));
+    assert!(first.ends_with("Question: How many kayaks do I own?\nAnswer:"));
+    let judged = asked.take();
+    assert!(judged[0].contains("Correct Answer: 2\n\nModel Response: two"));
+    assert!(judged[1].contains("off-by-one") && !judged[0].contains("off-by-one"));
+    assert_eq!((report.all.questions, report.all.failed), (3, 1));
+    assert_eq!(report.all.correct, 2);
+    let update = &report.by_category["knowledge-update"];
+    assert_eq!((update.correct, update.failed), (0, 1));
+    let mut table = Vec::new();
+    print_answer(&report, &mut table).unwrap();
+    assert!(String::from_utf8(table).unwrap().contains("66.7"));
+
+    let report = run(&|_| Ok("You never said.".to_owned())).unwrap();
+    assert!(asked.borrow()[2].contains("Explanation: You never spoke of a violin."));
+    assert!(!report.answers[0].correct && report.answers[2].correct);
+    // A model that is not there ends the run.
+    let error = run(&|_| Err("no route".to_owned())).unwrap_err();
+    assert!(error.to_string().contains("no route"), "{error}");
 }

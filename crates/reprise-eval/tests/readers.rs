@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use reprise_eval::{Corpus, EvalError, Format, Gold, Question, read};
+use reprise_eval::{Corpus, EvalError, Format, Gold, Protocol, Question, read, read_by};
 use reprise_types::{ExternalId, MemoryKind, MemorySource, NewRecord, parse_timestamp};
 
 fn data(name: &str) -> PathBuf {
@@ -157,6 +157,84 @@ fn a_longmemeval_haystack_keeps_its_turns_apart() {
     assert_eq!(cello.sessions["s_b~1/0"], "s_b");
     assert!(question.answerable && !bicycle.questions[0].answerable);
     assert_eq!(sessions(&bicycle.questions[0]), ["s_answer"]);
+}
+
+fn under(protocol: Protocol, format: Format, name: &str) -> Vec<Corpus> {
+    read_by(protocol, format, &data(name), record)
+        .unwrap()
+        .corpora
+}
+
+#[test]
+fn a_session_is_one_document_where_others_count_so() {
+    let file = "longmemeval_s_cleaned.json";
+    let whole = under(Protocol::Sessions, Format::LongMemEval, file);
+    let texts: Vec<(&str, &str)> = whole[0]
+        .records
+        .iter()
+        .map(|record| (id(record), record.text.as_str()))
+        .collect();
+    assert_eq!(
+        texts,
+        [
+            (
+                "s_b",
+                "user: How long do lentils cook?\nassistant: Twenty minutes."
+            ),
+            (
+                "s_answer",
+                "user: I bought a cello at the flea market.\nassistant: A cello! Enjoy it.\nuser:   "
+            ),
+            ("s_b~1", "user: How long do lentils cook?"),
+        ]
+    );
+    assert_eq!(gold(&whole[0].questions[0]), ["s_answer"]);
+    assert_eq!(whole[0].sessions["s_b~1"], "s_b");
+    let users = under(Protocol::UserSessions, Format::LongMemEval, file);
+    assert_eq!(
+        users[1].records[0].text,
+        "I bought a cello at the flea market."
+    );
+    let counted = under(
+        Protocol::Sessions,
+        Format::LongMemEval,
+        "longmemeval_types.json",
+    );
+    let question = &counted[0].questions[0];
+    assert_eq!(question.answer.as_deref(), Some("2"));
+    // One of two sessions: any of them is there, half of them are.
+    let rated = counted[0].rate(question, &["s_red", "s_soup"]).session;
+    assert_eq!((rated.any[1], rated.recall[1]), (1.0, 0.5));
+}
+
+#[test]
+fn a_round_is_one_document_and_scores_by_the_rules_of_its_script() {
+    let corpora = under(Protocol::Rounds, Format::Beam, "beam");
+    let cottage = &corpora[0];
+    let ids: Vec<&str> = cottage.records.iter().map(id).collect();
+    assert_eq!(ids, ["round 1", "round 2", "round 3"]);
+    assert_eq!(
+        cottage.records[1].text,
+        "User: Please always answer with prices in francs. ->-> 1,2\n\
+         Assistant: Understood: prices in francs."
+    );
+    let recall_at_5 = |category: &str, found: &[&str]| {
+        let mut questions = cottage.questions.iter();
+        let question = questions.find(|one| one.category == category).unwrap();
+        format!(
+            "{:.3}",
+            cottage.rate(question, found).turn.unwrap().recall[1]
+        )
+    };
+    // 0 and 4 are in these rounds; `[5]`, a list within a list, is never found.
+    let both = ["round 1", "round 3"];
+    assert_eq!(recall_at_5("contradiction_resolution", &both), "0.667");
+    // Of 0, [2], 2 and 4: one round holds one.
+    assert_eq!(recall_at_5("event_ordering", &["round 1"]), "0.250");
+    assert_eq!(recall_at_5("instruction_following", &["round 2"]), "1.000");
+    assert_eq!(recall_at_5("abstention", &[]), "1.000");
+    let error = read_by(Protocol::Rounds, Format::Locomo, &data("beam"), record).unwrap_err();
+    assert!(error.to_string().contains("its own: turns"), "{error}");
 }
 
 #[test]

@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use chrono::{DateTime, Utc};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
-use reprise_eval::Format;
+use reprise_eval::{Format, Protocol};
 use reprise_operations::operations::{audit, forgetting, how, lessons, links, recall, tending};
 use reprise_types::{Calendar, Clock, SystemClock, TimeError, UserId};
 
@@ -409,7 +409,8 @@ pub(crate) struct EvalArguments {
     /// The form of the data: a public set's, or folders of records, queries and gold as JSONL, or
     /// `git` for a clone of yours, whose changelog asks for its commits (`offtopic` puts the
     /// questions of each folder to the others; `learning` needs no data: it proves that outcomes
-    /// change rankings; `mine` puts sentences of your own memory's records to each installed model)
+    /// change rankings; `mine` puts sentences of your own memory's records to each installed model;
+    /// `answer` has the model of `[eval.answer]` answer LongMemEval and that of `[eval.judge]` judge)
     #[arg(value_parser = targets())]
     pub(crate) set: EvalTarget,
     /// The set's file or folder; two or more for `offtopic`
@@ -418,9 +419,16 @@ pub(crate) struct EvalArguments {
     /// The changelog of `git` [default: the one in the clone's root]
     #[arg(long, value_name = "FILE")]
     pub(crate) changelog: Option<PathBuf>,
-    /// Results of one recall that count
-    #[arg(long, default_value_t = 20)]
-    pub(crate) top_k: usize,
+    /// What a document is: turns, or as others publish: sessions, user-sessions (LongMemEval),
+    /// rounds (BEAM)
+    #[arg(long, default_value = "turns", value_parser = protocols())]
+    pub(crate) protocol: Protocol,
+    /// Results of one recall that count [default: 20; 50 by rounds, 200 turns of LongMemEval]
+    #[arg(long)]
+    pub(crate) top_k: Option<usize>,
+    /// Tokens of recalled context that `answer` puts into a prompt
+    #[arg(long, value_name = "TOKENS", default_value_t = 4_000)]
+    pub(crate) budget: usize,
     /// Ask the first questions only
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
@@ -443,6 +451,16 @@ pub(crate) enum EvalTarget {
     OffTopic,
     /// Models beside each other, on a memory's own records.
     Mine,
+    /// Answers of a model, judged by another one.
+    Answer,
+}
+
+fn protocols() -> impl TypedValueParser<Value = Protocol> {
+    let names = Protocol::ALL.map(Protocol::name);
+    PossibleValuesParser::new(names).try_map(|name| {
+        let named = Protocol::ALL.into_iter().find(|known| known.name() == name);
+        named.ok_or("there is no such protocol")
+    })
 }
 
 /// The names of the forms, each for its form, and of what else can be evaluated.
@@ -452,6 +470,7 @@ fn targets() -> impl TypedValueParser<Value = EvalTarget> {
         ("learning", EvalTarget::Learning),
         ("offtopic", EvalTarget::OffTopic),
         ("mine", EvalTarget::Mine),
+        ("answer", EvalTarget::Answer),
     ];
     let all: Vec<_> = sets.into_iter().chain(others).collect();
     let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();

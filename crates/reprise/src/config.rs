@@ -2,6 +2,8 @@
 //!
 //! Precedence: flag, environment, file, default. The file's form.
 
+mod model;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -17,13 +19,14 @@ use reprise_global::{Caller, TierOptions};
 use reprise_knowledge::ProjectionKind;
 use reprise_operations::{Projection, TagRules, Workspaces, hinted};
 use reprise_redact::is_plain_to_another;
-use reprise_sandbox::EndpointConfig;
 use reprise_types::{RecallScope, UserId};
 use serde::Deserialize;
 
 use crate::cli::endpoint::Named;
 use crate::env::Places;
 use crate::roots::AiLessons;
+
+pub(crate) use model::{EvalModels, Model};
 
 /// Most results that a cross-encoder reads.
 const RERANKED_MAX: usize = 100;
@@ -42,7 +45,10 @@ pub(crate) struct Config {
     recall: RecallTable,
     learning: Learning,
     global: Global,
-    planner: PlannerModel,
+    /// The model that plans for the host of `demo week`.
+    pub(crate) planner: Model,
+    /// The models of `eval answer`.
+    pub(crate) eval: EvalModels,
     /// Files that other programs read, and where they stand.
     projections: Vec<ProjectionPlace>,
     /// Governed workspaces by the names that requests to the daemon use.
@@ -84,18 +90,6 @@ pub(crate) struct GlobalService {
     pub(crate) url: String,
     /// The error is a sentence.
     pub(crate) token: Result<String, String>,
-}
-
-/// The model that plans for the host of `demo week`.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct PlannerModel {
-    /// Of an OpenAI-compatible endpoint, such as `http://127.0.0.1:11434/v1`.
-    url: Option<String>,
-    model: String,
-    key: Option<String>,
-    /// Send the key over plain HTTP too, although it is another machine.
-    allow_plain_http: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -334,21 +328,6 @@ impl Config {
         })
     }
 
-    /// The model that plans for a host; `None` for the planner without a model.
-    pub(crate) fn planner(&self) -> Option<EndpointConfig> {
-        let PlannerModel {
-            url,
-            model,
-            key,
-            allow_plain_http,
-        } = &self.planner;
-        let endpoint = EndpointConfig::new(url.clone()?, model.clone(), key.clone());
-        Some(EndpointConfig {
-            allow_plain_http: *allow_plain_http,
-            ..endpoint
-        })
-    }
-
     /// How the global store is asked beside a memory.
     pub(crate) fn global_tier(&self) -> anyhow::Result<TierOptions> {
         let (mut options, global) = (TierOptions::default(), &self.global);
@@ -519,7 +498,9 @@ impl Config {
                 "600",
             ),
             ("memory.models", counted(memory.models.len()), "none"),
-            ("planner.url", self.planner.url.clone(), "none"),
+            ("planner.url", self.planner.address(), "none"),
+            ("eval.answer.url", self.eval.answer.address(), "none"),
+            ("eval.judge.url", self.eval.judge.address(), "none"),
             ("memory.open_max", said(memory.open_max.as_ref()), "256"),
             (
                 "memory.embedder_threads",

@@ -10,13 +10,17 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::shape::{episode, json, listed, natural, source_of};
-use crate::dataset::{Corpus, Question};
+use crate::dataset::{Corpus, Protocol, Question, external_id};
 use crate::error::{EvalError, Result};
 use crate::marks::Gold;
 
 const CHAT: &str = "a BEAM chat (batches with turns of {id, role, content})";
 const QUESTIONS: &str = "BEAM probing questions (an object of lists of {question, ...})";
 const ABSTENTION: &str = "abstention";
+/// Abilities whose questions count as answered where they name no message, by rounds.
+const WITHOUT_GOLD: [&str; 2] = [ABSTENTION, "summarization"];
+/// Characters of a round that are kept.
+const ROUND_CHARS_MAX: usize = 10_000;
 
 /// Search depth for folders below `--data`: `chats/100K/1`.
 const DEPTH_MAX: u32 = 4;
@@ -30,9 +34,9 @@ struct Asked {
     source_chat_ids: Option<Value>,
 }
 
-pub(super) fn read(path: &Path) -> Result<Vec<Corpus>> {
+pub(super) fn read(path: &Path, protocol: Protocol) -> Result<Vec<Corpus>> {
     let mut corpora = Vec::new();
-    collect(path, DEPTH_MAX, &mut corpora)?;
+    collect(path, protocol, DEPTH_MAX, &mut corpora)?;
     if corpora.is_empty() {
         return Err(EvalError::Nothing {
             path: path.to_owned(),
@@ -42,22 +46,31 @@ pub(super) fn read(path: &Path) -> Result<Vec<Corpus>> {
     Ok(corpora)
 }
 
-fn collect(folder: &Path, depth: u32, corpora: &mut Vec<Corpus>) -> Result<()> {
+fn collect(folder: &Path, protocol: Protocol, depth: u32, corpora: &mut Vec<Corpus>) -> Result<()> {
     let (chat, asked) = (
         folder.join("chat.json"),
         folder.join("probing_questions/probing_questions.json"),
     );
     if chat.is_file() && asked.is_file() {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        let mut reading = Reading::default();
+        let mut reading = Reading {
+            rounds: (protocol == Protocol::Rounds).then(BTreeMap::new),
+            ..Reading::default()
+        };
         reading.walk(&json(&chat, CHAT)?);
         let asked: BTreeMap<String, Vec<Asked>> = json(&asked, QUESTIONS)?;
-        let questions = questions(&name, asked);
+        let questions = questions(&name, asked, reading.rounds.as_ref());
+        for record in &mut reading.records {
+            if let Some((end, _)) = record.text.char_indices().nth(ROUND_CHARS_MAX) {
+                record.text.truncate(end);
+                record.text.push_str("...");
+            }
+        }
         let corpus = Corpus::new(name.into_owned(), reading.records, questions);
         corpora.push(corpus.with_sessions_of_gold());
     } else if depth > 0 {
         for below in listed(folder)?.into_iter().filter(|path| path.is_dir()) {
-            collect(&below, depth - 1, corpora)?;
+            collect(&below, protocol, depth - 1, corpora)?;
         }
     }
     Ok(())
@@ -71,6 +84,8 @@ struct Reading {
     date: Option<DateTime<Utc>>,
     place: i64,
     records: Vec<NewRecord>,
+    /// Where documents are rounds: the round of each message.
+    rounds: Option<BTreeMap<String, String>>,
 }
 
 impl Reading {
@@ -106,15 +121,38 @@ impl Reading {
     fn message(&mut self, id: &Value, text: &Value, role: &str) {
         self.place += 1;
         let text = text.as_str().unwrap_or_default();
+        let id = id.as_str().map_or_else(|| id.to_string(), str::to_owned);
+        if self.rounds.is_some() {
+            return self.in_round(id, text, role);
+        }
         // The generator's own mark: ` ->-> batch,index`.
         let text = text.rsplit_once("->->").map_or(text, |(before, _)| before);
-        let id = id.as_str().map_or_else(|| id.to_string(), str::to_owned);
         let mut record = episode(&id, text.trim().to_owned(), source_of(role), &self.batch);
         record.timestamp = self
             .date
             .map(|date| date + TimeDelta::seconds(MESSAGE_SECONDS * self.place));
         record.metadata.insert("role".to_owned(), role.into());
         self.records.push(record);
+    }
+
+    /// A user's message begins a round; what follows it belongs to it. (The script would put the
+    /// batch's date before it; the published chats date messages, where it does not look.)
+    fn in_round(&mut self, id: String, text: &str, role: &str) {
+        let speaker = if role == "user" { "User" } else { "Assistant" };
+        let line = format!("{speaker}: {text}");
+        if let Some(round) = self.records.last_mut().filter(|_| role != "user") {
+            round.text = format!("{}\n{line}", round.text);
+        } else {
+            let name = format!("round {}", self.records.len() + 1);
+            let mut record = episode(&name, line, source_of("user"), &self.batch);
+            let after = TimeDelta::seconds(MESSAGE_SECONDS * self.place);
+            record.timestamp = self.date.map(|date| date + after);
+            self.records.push(record);
+        }
+        let round = self.records.last().and_then(external_id);
+        if let (Some(round), Some(rounds)) = (round, &mut self.rounds) {
+            rounds.insert(id, round.to_owned());
+        }
     }
 }
 
@@ -124,28 +162,57 @@ fn parse_date(text: &str) -> Option<DateTime<Utc>> {
     Some(date.and_time(NaiveTime::MIN).and_utc())
 }
 
-fn questions(chat: &str, asked: BTreeMap<String, Vec<Asked>>) -> Vec<Question> {
+fn questions(
+    chat: &str,
+    asked: BTreeMap<String, Vec<Asked>>,
+    rounds: Option<&BTreeMap<String, String>>,
+) -> Vec<Question> {
     let all = asked
         .into_iter()
         .flat_map(|(ability, list)| list.into_iter().map(move |asked| (ability.clone(), asked)));
     all.enumerate()
         .map(|(number, (ability, asked))| {
+            let sources = asked.source_chat_ids.unwrap_or_default();
             let mut ids = BTreeSet::new();
-            named(&asked.source_chat_ids.unwrap_or_default(), &mut ids);
+            named(&sources, &mut ids);
+            let share = f64::from(WITHOUT_GOLD.contains(&ability.as_str()));
             Question {
                 id: format!("{chat}/{number}"),
                 text: asked.question,
                 answerable: ability != ABSTENTION,
                 category: ability,
-                gold: ids
-                    .into_iter()
-                    .map(|id| Gold::one(id.to_string()))
-                    .collect(),
-                gold_sessions: BTreeSet::new(),
-                asked_at: None,
+                gold: match rounds {
+                    Some(rounds) => in_rounds(&sources, rounds),
+                    None => ids.iter().map(|id| Gold::one(id.to_string())).collect(),
+                },
+                without_gold: rounds.map(|_| share),
+                ..Question::default()
             }
         })
         .collect()
+}
+
+/// The messages that `beam_benchmark.py` looks for, each found with the round that it stands in: the
+/// items of a list, or of the lists of an object, as they are written. What names no message (a list
+/// within a list) counts and is never found.
+fn in_rounds(sources: &Value, rounds: &BTreeMap<String, String>) -> Vec<Gold> {
+    let lists: Vec<&Value> = match sources {
+        Value::Object(fields) => fields.values().collect(),
+        other => vec![other],
+    };
+    let items = lists.into_iter().filter_map(Value::as_array).flatten();
+    let written: BTreeSet<String> = items
+        .map(|item| {
+            item.as_str()
+                .map_or_else(|| item.to_string(), str::to_owned)
+        })
+        .collect();
+    let gold = written.into_iter().map(|id| {
+        let round = rounds.get(&id).cloned();
+        // Two messages of a round are two things to find.
+        Gold([format!("message {id}")].into_iter().chain(round).collect())
+    });
+    gold.collect()
 }
 
 /// Every message number in `source_chat_ids`: a list, an object of lists, nested lists, or numbers

@@ -57,9 +57,8 @@ pub(super) fn read(path: &Path) -> Result<Vec<Corpus>> {
             text: asked.question.clone(),
             category: asked.category.clone(),
             gold: tags.into_iter().map(|tag| Gold(bearers(tag))).collect(),
-            gold_sessions: BTreeSet::new(),
             answerable: asked.category != NEGATIVE,
-            asked_at: None,
+            ..Question::default()
         }
     });
     let questions = questions.collect();

@@ -73,7 +73,7 @@ fn user(folder: &Path, record: ReadRecord) -> Result<Corpus> {
             category,
             gold_sessions: ids.iter().map(|id| session(id)).collect(),
             gold: ids.into_iter().map(Gold::one).collect(),
-            asked_at: None,
+            ..Question::default()
         })
     });
     let questions = questions.collect();

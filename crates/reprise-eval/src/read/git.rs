@@ -55,6 +55,7 @@ pub fn read_git(repository: &Path, changelog: Option<&Path>) -> Result<Dataset> 
         });
     }
     Ok(Dataset {
+        protocol: crate::dataset::Protocol::default(),
         format: Format::Git,
         corpora: vec![corpus],
     })
@@ -142,9 +143,8 @@ fn corpus(name: String, log: &str, changelog: &str) -> Corpus {
             text,
             category: "commits".to_owned(),
             gold: gold.into_iter().map(Gold::one).collect(),
-            gold_sessions: BTreeSet::new(),
             answerable: true,
-            asked_at: None,
+            ..Question::default()
         });
     }
     Corpus::new(name, records, questions).with_sessions_of_gold()

@@ -69,9 +69,8 @@ fn corpus(sample: Sample) -> Result<Corpus, String> {
             text: asked.question,
             category: asked.category.to_string(),
             gold: gold.map(Gold::one).collect(),
-            gold_sessions: BTreeSet::new(),
             answerable: asked.category != ADVERSARIAL,
-            asked_at: None,
+            ..Question::default()
         }
     });
     let questions = questions.collect();

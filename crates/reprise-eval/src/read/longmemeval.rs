@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Utc};
+use reprise_types::NewRecord;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::shape::{episode, json, shape, source_of};
-use crate::dataset::{Corpus, Question};
+use crate::dataset::{Corpus, Protocol, Question};
 use crate::error::Result;
 use crate::marks::Gold;
 
@@ -22,6 +24,9 @@ struct Instance {
     #[serde(default)]
     question_type: String,
     question: String,
+    /// A text or a number.
+    #[serde(default)]
+    answer: Value,
     #[serde(default)]
     question_date: String,
     haystack_session_ids: Vec<String>,
@@ -40,21 +45,24 @@ struct Turn {
     has_answer: Option<bool>,
 }
 
-pub(super) fn read(path: &Path) -> Result<Vec<Corpus>> {
+pub(super) fn read(path: &Path, protocol: Protocol) -> Result<Vec<Corpus>> {
     let instances: Vec<Instance> = json(path, EXPECTED)?;
     instances
         .into_iter()
-        .map(|instance| corpus(instance).map_err(|message| shape(path, EXPECTED, &message)))
+        .map(|instance| {
+            corpus(instance, protocol).map_err(|message| shape(path, EXPECTED, &message))
+        })
         .collect()
 }
 
-fn corpus(instance: Instance) -> Result<Corpus, String> {
+fn corpus(instance: Instance, protocol: Protocol) -> Result<Corpus, String> {
     let (ids, sessions) = (instance.haystack_session_ids, instance.haystack_sessions);
     if ids.len() != sessions.len() {
         let (got, expected) = (ids.len(), sessions.len());
         let id = instance.question_id;
         return Err(format!("{id}: {got} session ids for {expected} sessions"));
     }
+    let answers = BTreeSet::from_iter(instance.answer_session_ids);
     let mut records = Vec::new();
     let mut gold = Vec::new();
     // One session may occur in a haystack twice; its turns still need unique ids.
@@ -70,6 +78,13 @@ fn corpus(instance: Instance) -> Result<Corpus, String> {
             again => format!("{session}~{again}"),
         };
         *used += 1;
+        if protocol != Protocol::Turns {
+            if answers.contains(session) {
+                gold.push(Gold::one(name.clone()));
+            }
+            records.extend(whole(&name, session, &turns, protocol, began));
+            continue;
+        }
         for (number, turn) in (0..).zip(turns) {
             if turn.content.trim().is_empty() {
                 continue;
@@ -89,11 +104,42 @@ fn corpus(instance: Instance) -> Result<Corpus, String> {
         answerable: !instance.question_id.ends_with("_abs"),
         category: instance.question_type,
         gold,
-        gold_sessions: BTreeSet::from_iter(instance.answer_session_ids),
+        gold_sessions: answers,
         asked_at: parse_date(&instance.question_date),
         id: instance.question_id.clone(),
+        answer: match instance.answer {
+            Value::Null => None,
+            Value::String(text) => Some(text),
+            number => Some(number.to_string()),
+        },
+        without_gold: None,
     };
     Ok(Corpus::new(instance.question_id, records, vec![question]))
+}
+
+/// A session as one document; `None` where nothing of it counts.
+fn whole(
+    id: &str,
+    session: &str,
+    turns: &[Turn],
+    protocol: Protocol,
+    began: Option<DateTime<Utc>>,
+) -> Option<NewRecord> {
+    let users_only = protocol == Protocol::UserSessions;
+    let counted = turns
+        .iter()
+        .filter(|turn| !users_only || turn.role == "user");
+    let lines = counted.map(|turn| match protocol {
+        Protocol::UserSessions => turn.content.clone(),
+        _ => format!("{}: {}", turn.role, turn.content),
+    });
+    let text = lines.collect::<Vec<_>>().join("\n");
+    if text.trim().is_empty() {
+        return None;
+    }
+    let mut record = episode(id, text, source_of("user"), session);
+    record.timestamp = began;
+    Some(record)
 }
 
 /// `2023/05/30 (Tue) 23:40`, with or without the time.

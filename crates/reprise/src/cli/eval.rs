@@ -8,8 +8,9 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context as _, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use reprise_engine::{Engine, EngineOptions};
-use reprise_eval::{EvalError, Format, Options, Stage, Tools};
+use reprise_eval::{AnswerOptions, Dataset, EvalError, Format, Options, Stage, Tools};
 use reprise_operations::read_line;
+use reprise_sandbox::ModelEndpoint;
 use reprise_store::{RealDisk, Verify};
 use reprise_types::{EmbedError, NewRecord, Zone};
 
@@ -24,7 +25,25 @@ pub(super) fn run(context: &Context, arguments: &EvalArguments) -> anyhow::Resul
         EvalTarget::Learning => return learning(context),
         EvalTarget::OffTopic => return off_topic(context, arguments),
         EvalTarget::Mine => return mine(context, arguments),
+        EvalTarget::Answer => return answer(context, arguments),
     };
+    let dataset = dataset(arguments, form)?;
+    let options = Options {
+        top_k: arguments
+            .top_k
+            .unwrap_or_else(|| arguments.protocol.top_k(form)),
+        without: arguments.without.clone(),
+    };
+    let report = with_tools(context, |tools, progress| {
+        reprise_eval::evaluate(&dataset, &options, tools, progress)
+    })?;
+    show(context, &report, |out| match form {
+        Format::Git => reprise_eval::print_brief(&report, out),
+        _ => reprise_eval::print(&report, out),
+    })
+}
+
+fn dataset(arguments: &EvalArguments, form: Format) -> anyhow::Result<Dataset> {
     let [data] = arguments.data.as_slice() else {
         bail!(
             "pass --data PATH once: the file or folder of the `{}` set",
@@ -34,21 +53,45 @@ pub(super) fn run(context: &Context, arguments: &EvalArguments) -> anyhow::Resul
     let mut dataset = match (form, &arguments.changelog) {
         (Format::Git, changelog) => reprise_eval::read_git(data, changelog.as_deref())?,
         (_, Some(_)) => bail!("--changelog goes with `git` alone"),
-        (_, None) => reprise_eval::read(form, data, record_of)?,
+        (_, None) => reprise_eval::read_by(arguments.protocol, form, data, record_of)?,
     };
     if let Some(count) = arguments.limit {
         dataset.limit(count);
     }
-    let options = Options {
-        top_k: arguments.top_k,
-        without: arguments.without.clone(),
+    Ok(dataset)
+}
+
+/// `reprise eval answer`: the two models that the configuration names, and no other, are sent the
+/// questions, what is recalled and what they answer.
+fn answer(context: &Context, arguments: &EvalArguments) -> anyhow::Result<Exit> {
+    let named = |table: &str, model: &crate::config::Model| {
+        let endpoint = model.endpoint();
+        let none = || {
+            format!(
+                "no model is named; put `url = \"https://HOST/v1\"` and `model = \"NAME\"` under \
+                 [eval.{table}] into the configuration"
+            )
+        };
+        Ok::<_, anyhow::Error>(ModelEndpoint::new(endpoint.with_context(none)?))
+    };
+    let answering = named("answer", &context.config.eval.answer)?;
+    let judging = named("judge", &context.config.eval.judge)?;
+    let dataset = dataset(arguments, Format::LongMemEval)?;
+    let runtime = super::runtime::threaded()?;
+    let ask = |model: &ModelEndpoint, prompt: &str| {
+        let said = runtime.block_on(model.complete(prompt));
+        said.map_err(|error| error.to_string())
+    };
+    let options = AnswerOptions {
+        budget: arguments.budget,
+        answering: &|prompt| ask(&answering, prompt),
+        judging: &|prompt| ask(&judging, prompt),
     };
     let report = with_tools(context, |tools, progress| {
-        reprise_eval::evaluate(&dataset, &options, tools, progress)
+        reprise_eval::answer(&dataset, &options, tools, progress)
     })?;
-    show(context, &report, |out| match form {
-        Format::Git => reprise_eval::print_brief(&report, out),
-        _ => reprise_eval::print(&report, out),
+    show(context, &report, |out| {
+        reprise_eval::print_answer(&report, out)
     })
 }
 

@@ -86,7 +86,7 @@ fn needs_rustc() -> anyhow::Result<()> {
 
 /// Workers under the configured model, or under the planner without one.
 fn workers(context: &Context, workspace: &Path) -> anyhow::Result<WorkersConfig> {
-    let gateway: Arc<dyn ModelGateway> = match context.config.planner() {
+    let gateway: Arc<dyn ModelGateway> = match context.config.planner.endpoint() {
         Some(endpoint) => Arc::new(ModelEndpoint::new(endpoint)),
         None => Arc::new(Planner::new(Repertoire::builtin()?)),
     };

@@ -199,6 +199,27 @@ impl ModelEndpoint {
         }
     }
 
+    /// What the model says to one prompt.
+    pub async fn complete(&self, prompt: &str) -> Result<String, GatewayError> {
+        let messages = json!([{ "role": "user", "content": prompt }]);
+        self.said(json!({ "messages": messages })).await
+    }
+
+    /// The text of the first choice.
+    async fn said(&self, mut body: Value) -> Result<String, GatewayError> {
+        body["model"] = json!(self.config.model);
+        body["temperature"] = json!(0);
+        let body = Outbound::json("the request", &body);
+        let body = body.map_err(|why| self.malformed(why.to_string()))?;
+        let text = self.answer(body).await?;
+        let answer: Value = serde_json::from_str(&text)
+            .map_err(|error| self.malformed(format!("not JSON: {error}")))?;
+        let content = answer.pointer("/choices/0/message/content");
+        let content = content.and_then(Value::as_str);
+        let content = content.ok_or_else(|| self.malformed("no choice with a text".to_owned()))?;
+        Ok(content.to_owned())
+    }
+
     fn malformed(&self, message: String) -> GatewayError {
         GatewayError::Malformed {
             endpoint: self.endpoint(),
@@ -211,24 +232,16 @@ impl ModelEndpoint {
 impl ModelGateway for ModelEndpoint {
     async fn conduct(&self, request: &RoutingRequest<'_>) -> Result<Routing, GatewayError> {
         let context = format!("{}\n\n{}", request.routing_context(), plan::FORM);
-        let body = json!({
-            "model": self.config.model,
-            "temperature": 0,
-            "response_format": { "type": "json_object" },
-            "messages": [
-                { "role": "system", "content": context },
-                { "role": "user", "content": request.objective },
-            ],
-        });
-        let body = Outbound::json("the request", &body);
-        let body = body.map_err(|why| self.malformed(why.to_string()))?;
-        let text = self.answer(body).await?;
-        let answer: Value = serde_json::from_str(&text)
-            .map_err(|error| self.malformed(format!("not JSON: {error}")))?;
-        let content = answer.pointer("/choices/0/message/content");
-        let content = content.and_then(Value::as_str);
-        let content = content.ok_or_else(|| self.malformed("no choice with a text".to_owned()))?;
-        plan::read(content).map_err(|message| self.malformed(message))
+        let content = self
+            .said(json!({
+                "response_format": { "type": "json_object" },
+                "messages": [
+                    { "role": "system", "content": context },
+                    { "role": "user", "content": request.objective },
+                ],
+            }))
+            .await?;
+        plan::read(&content).map_err(|message| self.malformed(message))
     }
 }
 
