@@ -40,7 +40,7 @@ impl Default for CoordinationSettings {
 
 /// The trust behind a thing from which on the higher cap is whole.
 const SUSTAINED_FROM: f32 = 8.0;
-/// Runs of one contributor with one thing that count as uses.
+/// Times that one contributor was given one thing that count as uses.
 const USES_MAX: u32 = 10;
 /// What a contributor counts of whom nothing is known, ...
 const TRUST_UNKNOWN: f32 = 0.2;
@@ -96,6 +96,8 @@ pub struct Coordination {
     settings: CoordinationSettings,
     voices: BTreeMap<RecordId, BTreeMap<u128, Voice>>,
     ratings: BTreeMap<RecordId, BTreeMap<u128, f32>>,
+    /// How often each contributor was given a thing in an answer.
+    retrieved: BTreeMap<RecordId, BTreeMap<u128, u32>>,
 }
 
 impl Coordination {
@@ -164,10 +166,31 @@ impl Coordination {
                 != Some(rating)
     }
 
+    /// An answer to a contributor had this thing, so many times more.
+    pub(crate) fn retrieve(&mut self, id: RecordId, contributor: u128, count: u32) {
+        let by = self.retrieved.entry(id).or_default();
+        let held = by.entry(contributor).or_default();
+        *held = held.saturating_add(count);
+    }
+
+    /// Whether one more would count.
+    pub(crate) fn is_counted(&self, id: RecordId, contributor: u128) -> bool {
+        let by = self.retrieved.get(&id);
+        by.and_then(|by| by.get(&contributor))
+            .is_none_or(|held| *held < USES_MAX)
+    }
+
+    /// The same, of all times together, as a store keeps it.
+    pub(crate) fn retrieved(&mut self, id: RecordId, contributor: u128, count: u32) -> bool {
+        let by = self.retrieved.entry(id).or_default();
+        by.insert(contributor, count) != Some(count)
+    }
+
     /// Nothing was ever said of this thing.
     pub(crate) fn forget(&mut self, id: RecordId) -> bool {
-        let voices = self.voices.remove(&id);
-        self.ratings.remove(&id).is_some() || voices.is_some()
+        let voices = self.voices.remove(&id).is_some();
+        let retrieved = self.retrieved.remove(&id).is_some();
+        self.ratings.remove(&id).is_some() || voices || retrieved
     }
 
     /// What is told of each thing now; of what is not in it, nothing is.
@@ -198,8 +221,6 @@ impl Coordination {
             let weighed: Vec<(f32, &Voice)> = weighed.collect();
             let support: f32 = weighed.iter().map(|(weight, _)| weight).sum();
             let standing: &mut Standing = standings.entry(*id).or_default();
-            let uses = voices.values().map(|voice| voice.count.min(USES_MAX));
-            standing.metrics.usage_count = uses.map(u64::from).sum();
             let borne = (2.0 * support / support_min - 1.0).min(1.0);
             if borne <= 0.0 {
                 continue;
@@ -220,6 +241,13 @@ impl Coordination {
             let part = (advantage / ADVANTAGE_WHOLE).clamp(-1.0, 1.0);
             standing.boost = standing.cap * standing.gate * part;
             standing.metrics.avg_trajectory_score = mean.clamp(0.0, 1.0);
+        }
+        for (id, by) in &self.retrieved {
+            if by.len() >= self.settings.users_min {
+                let standing: &mut Standing = standings.entry(*id).or_default();
+                let counts = by.values().map(|count| (*count).min(USES_MAX));
+                standing.metrics.usage_count = counts.map(u64::from).sum();
+            }
         }
         for (id, ratings) in &self.ratings {
             if ratings.len() >= self.settings.users_min {

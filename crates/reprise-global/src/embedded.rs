@@ -10,6 +10,7 @@ mod keep;
 mod ledger;
 mod serving;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -17,14 +18,17 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use reprise_engine::{Engine, EngineError, EngineOptions, ForgetSelector, OpenReport, Snapshot};
 use reprise_files::{Access, Folder};
-use reprise_types::{Clock, Embedding, EmbeddingSpace, RecordId, check_unit_vector};
+use reprise_types::{Clock, Embedding, EmbeddingSpace, RecordId, UserId, check_unit_vector};
 
 use crate::caller::Caller;
 use crate::coordination::CoordinationSettings;
 use crate::error::{GlobalError, Result};
 use crate::record::Publication;
 use crate::rules::{Publishing, decide_publish, shelf_of, told};
-use crate::store::{Published, SEARCH_TEXT_BYTES_MAX, TextVectors, Unpublished, check_publication};
+use crate::store::{
+    GlobalHit, GlobalQuery, Published, SEARCH_TEXT_BYTES_MAX, TextVectors, Unpublished,
+    check_publication,
+};
 use keep::Reader;
 use ledger::{Ledger, Line, Pen};
 
@@ -81,6 +85,9 @@ struct Shared {
     /// Never waited for with `state` locked: whoever reads does not wait for whoever writes.
     writing: Mutex<Option<Held>>,
     state: Mutex<State>,
+    /// What readers were given and the ledger does not say yet. No answer waits for a disk: it is
+    /// brought there a moment later, with the next word of anybody, or at the end.
+    retrieved: Mutex<BTreeMap<(UserId, RecordId), u32>>,
     itself: Weak<Self>,
 }
 
@@ -101,6 +108,10 @@ struct Held {
     written: Instant,
 }
 
+/// Most things by reader that wait for the ledger, and how long they do.
+const RETRIEVED_MAX: usize = 4_096;
+const RETRIEVED_AFTER: Duration = Duration::from_secs(2);
+
 /// Tells a changed file: its length, the moment of its last change, its identity.
 type Stamp = (u64, Option<std::time::SystemTime>, u64);
 
@@ -115,6 +126,7 @@ impl EmbeddedStore {
             options,
             writing: Mutex::default(),
             state: Mutex::new(state),
+            retrieved: Mutex::default(),
             itself: Weak::clone(itself),
         }))
     }
@@ -231,6 +243,7 @@ impl Shared {
         Folder::make_own(&self.options.folder).map_err(|error| GlobalError::storage(&error))?;
         let (mut writing, alone) = self.turn()?;
         let pen = self.pen()?;
+        self.tell_retrieved(&pen)?;
         let is_new = alone.is_some();
         let mut held = match (writing.take(), alone) {
             (Some(held), _) => held,
@@ -393,6 +406,7 @@ impl Shared {
             engine
                 .forget(&tried, "unpublished by its author", at)
                 .map_err(storage)?;
+            self.waiting().retain(|(_, of), _| *of != id);
             ledger.write(&[Line::Unpublished {
                 at,
                 who: caller.user.clone(),
@@ -417,7 +431,73 @@ impl Shared {
         };
         let reader = self.reader()?.ok_or_else(empty)?;
         let _turn = self.turn()?;
+        self.tell_retrieved(&self.pen()?)?;
         work(&reader, &self.pen()?)
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, BTreeMap<(UserId, RecordId), u32>> {
+        let waiting = self.retrieved.lock();
+        waiting.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what an answer gave a reader, but for what is his own and what he tries out.
+    fn note_retrieved(&self, caller: &Caller, query: &GlobalQuery, hits: &[GlobalHit]) {
+        let others = hits.iter().filter(|hit| query.counts(caller, hit));
+        let mut waiting = self.waiting();
+        let was_empty = waiting.is_empty();
+        for hit in others {
+            if waiting.len() < RETRIEVED_MAX {
+                let key = (caller.user.clone(), hit.record.id);
+                *waiting.entry(key).or_default() += 1;
+            }
+        }
+        if was_empty && !waiting.is_empty() {
+            let itself = Weak::clone(&self.itself);
+            std::thread::spawn(move || {
+                std::thread::sleep(RETRIEVED_AFTER);
+                if let Some(shared) = itself.upgrade() {
+                    shared.end_retrieved();
+                }
+            });
+        }
+    }
+
+    /// Brings what waits to the ledger, in a turn of its own.
+    fn end_retrieved(&self) {
+        if self.waiting().is_empty() {
+            return;
+        }
+        let turn = self.turn();
+        let told = turn.and_then(|_turn| self.tell_retrieved(&self.pen()?));
+        if let Err(error) = told {
+            tracing::warn!(%error, "what was retrieved is not counted");
+        }
+    }
+
+    fn tell_retrieved(&self, pen: &Pen) -> Result<()> {
+        let told = std::mem::take(&mut *self.waiting());
+        let (at, mut lines, mut last) = (self.now(), Vec::with_capacity(told.len()), None);
+        for ((user, id), count) in told {
+            let by = match last.take().filter(|(of, _)| *of == user) {
+                Some((_, by)) => by,
+                None => pen.contributor(&user)?,
+            };
+            // Beyond what counts, the ledger would grow for nothing.
+            if self.lock().ledger.is_counted(id, &by) {
+                let by = by.clone();
+                lines.push(Line::Retrieved { at, by, id, count });
+            }
+            last = Some((user, by));
+        }
+        pen.write(&lines)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // Whoever ends does not wait for another process that writes.
+        self.options.patience = Duration::ZERO;
+        self.end_retrieved();
     }
 }
 

@@ -26,7 +26,8 @@ pub use merge::{Scores, Thresholds, merged};
 pub use org::{OrgId, OrgIdError};
 pub use postgres::{PostgresOptions, PostgresStore};
 pub use record::{
-    AccessPolicy, GlobalContentType, GlobalRecord, Publication, QualityMetrics, Version, sha256_hex,
+    AccessPolicy, GlobalContentType, GlobalRecord, PATTERN_AUTHORS_MIN, Publication,
+    QualityMetrics, Version, sha256_hex,
 };
 pub use store::{
     A_NAME, AUDIT_MAX, AuditLine, Branch, Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore,

@@ -158,7 +158,9 @@ impl GlobalStore for PostgresStore {
         id: RecordId,
         version: Option<Version>,
     ) -> Result<GlobalRecord> {
-        tried!(Repeats::Safely, read::get(&self.0, caller, id, version))
+        let found: Result<GlobalRecord> =
+            tried!(Repeats::Safely, read::get(&self.0, caller, id, version));
+        Ok(found?.for_reader(&caller.user))
     }
 
     async fn versions_page(
@@ -167,20 +169,37 @@ impl GlobalStore for PostgresStore {
         id: RecordId,
         page: ListPage,
     ) -> Result<Vec<GlobalRecord>> {
-        tried!(Repeats::Safely, read::versions(&self.0, caller, id, page))
+        let found: Result<Vec<GlobalRecord>> =
+            tried!(Repeats::Safely, read::versions(&self.0, caller, id, page));
+        let versions = found?.into_iter();
+        Ok(versions.map(|one| one.for_reader(&caller.user)).collect())
     }
 
     async fn query(&self, caller: &Caller, query: &GlobalQuery) -> Result<GlobalAnswer> {
         query.check()?;
         let subject = reprise_engine::subject(&query.text).into_owned();
         let vector = self.0.node.vector(subject).await;
-        tried!(
+        let answer: Result<GlobalAnswer> = tried!(
             Repeats::Safely,
             within(
                 self.0.node.options.question_time * STATEMENTS,
                 search::query(&self.0, caller, query, vector.as_deref())
             )
-        )
+        );
+        let answer = answer?;
+        let Shared { node, voices, .. } = &*self.0;
+        if voices.retrieved(node, caller, query, &answer.hits) {
+            let shared = Arc::clone(&self.0);
+            // No answer waits for it.
+            tokio::spawn(async move {
+                tokio::time::sleep(voices::RETRIEVED_AFTER).await;
+                if let Err(error) = shared.voices.tell_retrieved(&shared.node).await {
+                    let error = GlobalError::from(error);
+                    tracing::warn!(%error, "what was retrieved is not counted");
+                }
+            });
+        }
+        Ok(answer.for_reader(&caller.user))
     }
 
     async fn published_page(&self, caller: &Caller, page: ListPage) -> Result<Vec<GlobalRecord>> {
@@ -191,6 +210,7 @@ impl GlobalStore for PostgresStore {
         // An answer that was lost: the thing is gone, and the audit knows who took it back.
         let mut tries = 0;
         loop {
+            self.0.voices.forget_retrieved(id);
             let unpublished = publish::unpublish(&self.0, caller, id, tries > 0);
             match within(LONGEST, unpublished).await {
                 Ok(done) => return Ok(done),
@@ -210,6 +230,10 @@ impl GlobalStore for PostgresStore {
 
     async fn report(&self, caller: &Caller, reports: &[UsageReport]) -> Result<Vec<Fate>> {
         check_reports(reports)?;
+        tried!(
+            Repeats::BeforeCommit,
+            self.0.voices.tell_retrieved(&self.0.node)
+        )?;
         tried!(
             Repeats::BeforeCommit,
             voices::report(&self.0.node, caller, reports)

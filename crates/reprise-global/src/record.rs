@@ -36,7 +36,8 @@ pub struct GlobalRecord {
     /// The space of `embedding`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embedding_space: Option<EmbeddingSpace>,
-    /// Who published it: the authenticated caller, whatever the text says.
+    /// Who published it: the authenticated caller, whatever the text says. Of a pattern
+    /// `anonymous`, but for its author.
     pub author_id: UserId,
     /// The organisation for which it was published, where its policy is [`AccessPolicy::Org`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,6 +52,26 @@ pub struct GlobalRecord {
     pub quality_metrics: QualityMetrics,
     #[serde(flatten)]
     pub publication: Publication,
+}
+
+/// Authors who must have published nearly the same before a pattern is told to others (M48).
+pub const PATTERN_AUTHORS_MIN: usize = 5;
+
+impl GlobalRecord {
+    /// Whether it is a pattern of somebody else, who is not to be known by it.
+    pub(crate) fn is_of_others(&self, reader: &UserId) -> bool {
+        self.publication.content_type == GlobalContentType::Pattern && self.author_id != *reader
+    }
+
+    /// The record as this reader gets it: nothing in another's pattern says whose it is.
+    pub(crate) fn for_reader(mut self, reader: &UserId) -> Self {
+        if self.is_of_others(reader) {
+            self.author_id = UserId::anonymous();
+            self.org_id = None;
+            self.publication.origin = self.id.to_string();
+        }
+        self
+    }
 }
 
 /// What leaves a user's memory when something is published: these fields and no others.
@@ -115,7 +136,8 @@ pub enum GlobalContentType {
     /// An agent's configuration with its skills.
     Agent,
     App,
-    /// A learned pattern without names.
+    /// A learned pattern: told to others from [`PATTERN_AUTHORS_MIN`] authors on, and never whose
+    /// it is.
     Pattern,
 }
 
@@ -198,7 +220,7 @@ impl TryFrom<String> for Version {
 pub struct QualityMetrics {
     /// How runs that used it went, 0..1; 0.5 while too few users have said.
     pub avg_trajectory_score: f32,
-    /// Runs that used it; 0 while too few users have said.
+    /// How often it was retrieved, of each user ten times at most; 0 while too few users have.
     pub usage_count: u64,
     /// What readers gave it, 0..1.
     pub user_rating: Option<f32>,

@@ -228,6 +228,8 @@ pub struct Overlap {
 
 /// From this cosine on two things say nearly the same.
 pub(crate) const OVERLAP_FROM: f32 = 0.85;
+/// Patterns that are compared with one, to know how many authors have it.
+pub(crate) const PATTERNS_NEAR: usize = 64;
 /// Most overlaps that are told.
 pub(crate) const OVERLAPS_MAX: usize = 5;
 
@@ -279,6 +281,13 @@ impl GlobalQuery {
         }
     }
 
+    /// Whether giving this to the caller is a retrieval: not of his own, and not where he looks at
+    /// what was or is tried out.
+    pub(crate) fn counts(&self, caller: &Caller, hit: &GlobalHit) -> bool {
+        let is_look = self.snapshot.is_some() || self.branch.is_some();
+        !is_look && hit.record.author_id != caller.user
+    }
+
     /// Refuses a question that no store can answer.
     pub(crate) fn check(&self) -> Result<()> {
         if self.snapshot.is_some() && self.branch.is_some() {
@@ -297,6 +306,18 @@ pub struct GlobalAnswer {
     pub hits: Vec<GlobalHit>,
     #[serde(default)]
     pub degraded: Vec<Degraded>,
+}
+
+impl GlobalAnswer {
+    pub(crate) fn for_reader(mut self, reader: &UserId) -> Self {
+        let hits = std::mem::take(&mut self.hits).into_iter();
+        let told = hits.map(|hit| GlobalHit {
+            record: hit.record.for_reader(reader),
+            ..hit
+        });
+        self.hits = told.collect();
+        self
+    }
 }
 
 /// One published thing with its scores.

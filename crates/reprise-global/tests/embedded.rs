@@ -81,6 +81,42 @@ async fn titles(store: &EmbeddedStore, text: &str) -> Vec<String> {
     hits.map(|hit| hit.record.publication.title).collect()
 }
 
+/// What readers are given counts, of each ten times at most, whoever holds the file next; an
+/// author's own look and a look at the past count nothing (M49).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_retrieved_is_counted_over_an_end_of_the_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || EmbeddedStore::new(options(&folder, Hold::EachWrite));
+    let ann = user("ann");
+    let mut store = open();
+    let thing = document("Otters", "Otters hold hands.");
+    let id = store.publish(&ann, thing).await.unwrap().id;
+    store.snapshot(&ann, "monday").await.unwrap();
+    let query = GlobalQuery::new("otters", 3);
+    let past = GlobalQuery {
+        snapshot: Some("monday".to_owned()),
+        ..query.clone()
+    };
+    let ledger = || std::fs::metadata(folder.path().join(".global/ledger.jsonl")).unwrap();
+    let mut whole = 0;
+    for (readers, times, counted) in [(4, 1, 0), (5, 1, 9), (5, 30, 50), (5, 30, 50)] {
+        for number in 0..readers {
+            let reader = user(&format!("reader-{number}"));
+            for _ in 0..times {
+                store.query(&reader, &query).await.unwrap();
+                store.query(&reader, &past).await.unwrap();
+                store.query(&ann, &query).await.unwrap();
+            }
+        }
+        store = open();
+        let found = store.get(&ann, id, None).await.unwrap();
+        let uses = found.quality_metrics.usage_count;
+        assert_eq!(uses, counted);
+        assert!(counted < 50 || whole == 0 || ledger().len() == whole);
+        whole = if counted == 50 { ledger().len() } else { 0 };
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_process_sees_what_was_published_and_taken_back_at_once() {
     let folder = tempfile::tempdir().unwrap();

@@ -35,6 +35,11 @@ pub enum UserIdError {
 }
 
 impl UserId {
+    /// Stands for whoever is not named.
+    pub fn anonymous() -> Self {
+        Self("anonymous".to_owned())
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

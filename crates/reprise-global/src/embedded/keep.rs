@@ -21,10 +21,13 @@ use crate::caller::{Caller, Shelf};
 use crate::coordination::Standings;
 use crate::error::{GlobalError, Result};
 use crate::hit::RESERVE;
-use crate::record::{GlobalContentType, GlobalRecord, Publication, Version, sha256_hex};
+use crate::record::{
+    GlobalContentType, GlobalRecord, PATTERN_AUTHORS_MIN, Publication, Version, sha256_hex,
+};
 use crate::rules::{Drafted, Standing};
 use crate::store::{
-    GlobalAnswer, GlobalHit, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX, Overlap, no_branch,
+    GlobalAnswer, GlobalHit, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX, Overlap, PATTERNS_NEAR,
+    no_branch,
 };
 
 /// Begins every tag of our own.
@@ -233,8 +236,19 @@ impl Reader {
         })
     }
 
-    /// The newest version, for a caller who may see it.
+    /// The newest version, for a caller to whom it is told.
     pub(super) fn get(&self, caller: &Caller, id: RecordId) -> Result<Found> {
+        let found = self.seen(caller, id)?;
+        if found.record.is_of_others(&caller.user)
+            && self.of_several(caller, &found.record)?.is_none()
+        {
+            return Err(GlobalError::NotFound { id });
+        }
+        Ok(found)
+    }
+
+    /// The newest version, on a shelf of the caller's.
+    fn seen(&self, caller: &Caller, id: RecordId) -> Result<Found> {
         let none = || GlobalError::NotFound { id };
         let newest = self.snapshot.current(id).ok_or_else(none)?;
         let record = self.snapshot.get(newest).ok_or_else(none)?;
@@ -253,7 +267,7 @@ impl Reader {
         id: RecordId,
         what: &'static str,
     ) -> Result<Found> {
-        let found = self.get(caller, id)?;
+        let found = self.seen(caller, id)?;
         if found.record.author_id == caller.user {
             return Ok(found);
         }
@@ -269,7 +283,10 @@ impl Reader {
         let mut found = Vec::new();
         for record in versions {
             let record = self.found(record)?.record;
-            if caller.may_see(&record) {
+            // An earlier text of a pattern is its author's alone.
+            let is_told =
+                record.version == newest.record.version || !record.is_of_others(&caller.user);
+            if is_told && caller.may_see(&record) {
                 found.push(without_vector(record));
             }
         }
@@ -354,8 +371,63 @@ impl Reader {
         Ok(Some((shelf, replaced)))
     }
 
-    /// Every shelf open to the caller is asked for itself.
+    /// What resonates and is told to the caller.
     pub(super) fn query(
+        &self,
+        caller: &Caller,
+        query: &GlobalQuery,
+        vector: Option<&Embedding>,
+    ) -> Result<GlobalAnswer> {
+        let mut answer = self.asked(caller, query, vector)?;
+        let mut copies = HashSet::new();
+        let mut told = Vec::with_capacity(query.top_k.min(answer.hits.len()));
+        for hit in std::mem::take(&mut answer.hits) {
+            if told.len() == query.top_k {
+                break;
+            }
+            if hit.record.is_of_others(&caller.user) {
+                if copies.contains(&hit.record.id) {
+                    continue;
+                }
+                match self.of_several(caller, &hit.record)? {
+                    Some(same) => copies.extend(same),
+                    None => continue,
+                }
+            }
+            told.push(hit);
+        }
+        answer.hits = told;
+        Ok(answer)
+    }
+
+    /// The patterns that say nearly the same as this one in its newest version, where so many
+    /// authors have published one that none of them is known by it.
+    fn of_several(&self, caller: &Caller, record: &GlobalRecord) -> Result<Option<Vec<RecordId>>> {
+        let newest = self.seen(caller, record.id)?.record;
+        let (Some(space), true) = (newest.embedding_space, newest.version == record.version) else {
+            return Ok(None);
+        };
+        let vector = Embedding::new(space, newest.embedding);
+        let query = GlobalQuery {
+            content_types: vec![GlobalContentType::Pattern],
+            ..GlobalQuery::new(record.publication.search_text(), PATTERNS_NEAR)
+        };
+        let hits = self.asked(caller, &query, Some(&vector))?.hits;
+        let (mut authors, mut same) = (HashSet::new(), Vec::new());
+        for GlobalHit { record, .. } in hits {
+            let newest = self.snapshot.current(record.id);
+            let near = newest.and_then(|newest| self.snapshot.nearness(newest, &vector));
+            if near.is_some_and(|near| near as f32 >= OVERLAP_FROM) {
+                authors.insert(record.author_id);
+                same.push(record.id);
+            }
+        }
+        Ok((authors.len() >= PATTERN_AUTHORS_MIN).then_some(same))
+    }
+
+    /// What resonates, best first and more of it than is asked for. Every shelf open to the caller
+    /// is asked for itself.
+    fn asked(
         &self,
         caller: &Caller,
         query: &GlobalQuery,
@@ -429,7 +501,6 @@ impl Reader {
         let first = |a: &GlobalHit, b: &GlobalHit| a.record.id.cmp(&b.record.id);
         let better = |a: &GlobalHit, b: &GlobalHit| b.sona_score.total_cmp(&a.sona_score);
         answer.hits.sort_by(|a, b| better(a, b).then(first(a, b)));
-        answer.hits.truncate(query.top_k);
         Ok(answer)
     }
 
@@ -445,12 +516,15 @@ impl Reader {
             return Ok(Vec::new());
         };
         let query = GlobalQuery::new(publication.search_text(), OVERLAPS_MAX + 1);
-        let answer = self.query(caller, &query, Some(vector))?;
+        let answer = self.asked(caller, &query, Some(vector))?;
         let mut near: Vec<Overlap> = answer
             .hits
             .into_iter()
             .filter_map(|hit| {
                 let record = hit.record;
+                if record.is_of_others(&caller.user) {
+                    return None;
+                }
                 let newest = self.snapshot.current(record.id)?;
                 let similarity = self.snapshot.nearness(newest, vector)?.min(1.0) as f32;
                 let is_near = similarity >= OVERLAP_FROM && Some(record.id) != own;

@@ -57,6 +57,13 @@ pub(super) enum Line {
         score: f32,
         count: u32,
     },
+    /// Answers to a reader had this thing.
+    Retrieved {
+        at: DateTime<Utc>,
+        by: String,
+        id: RecordId,
+        count: u32,
+    },
     Snapshot {
         at: DateTime<Utc>,
         who: UserId,
@@ -111,7 +118,7 @@ impl Line {
             Self::Branched { at, who, name } => line(at, who, "branch", None, None, Some(name)),
             Self::Merged { at, who, name } => line(at, who, "merge", None, None, Some(name)),
             Self::Dropped { at, who, name } => line(at, who, "drop", None, None, Some(name)),
-            Self::Rated { .. } | Self::Reported { .. } => None,
+            Self::Rated { .. } | Self::Reported { .. } | Self::Retrieved { .. } => None,
         }
     }
 }
@@ -214,6 +221,11 @@ impl Ledger {
                     self.coordination.report(id, by, score, count, at);
                 }
             }
+            Line::Retrieved { by, id, count, .. } => {
+                if let Some(by) = number(&by) {
+                    self.coordination.retrieve(id, by, count);
+                }
+            }
             Line::Snapshot { at, name, .. } => {
                 Arc::make_mut(&mut self.snapshots).insert(name, at);
             }
@@ -224,6 +236,11 @@ impl Ledger {
                 Arc::make_mut(&mut self.branches).remove(&(who, name));
             }
         }
+    }
+
+    /// Whether one more retrieval by this contributor counts.
+    pub(super) fn is_counted(&self, id: RecordId, by: &str) -> bool {
+        number(by).is_some_and(|by| self.coordination.is_counted(id, by))
     }
 
     pub(super) fn standings(&self) -> Standings {

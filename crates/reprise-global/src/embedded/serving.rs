@@ -32,11 +32,12 @@ impl GlobalStore for EmbeddedStore {
         self.blocking(move |store| {
             let reader = store.reader()?.ok_or(GlobalError::NotFound { id })?;
             match version {
-                None => Ok(reader.get(&caller, id)?.record),
+                None => Ok(reader.get(&caller, id)?.record.for_reader(&caller.user)),
                 Some(version) => {
                     let versions = reader.versions(&caller, id)?;
                     let mut versions = versions.into_iter();
                     let found = versions.find(|record| record.version == version);
+                    let found = found.map(|found| found.for_reader(&caller.user));
                     found.ok_or(GlobalError::NotFound { id })
                 }
             }
@@ -53,7 +54,8 @@ impl GlobalStore for EmbeddedStore {
         let caller = caller.clone();
         self.blocking(move |store| {
             let reader = store.reader()?.ok_or(GlobalError::NotFound { id })?;
-            Ok(page.of(reader.versions(&caller, id)?))
+            let versions = page.of(reader.versions(&caller, id)?).into_iter();
+            Ok(versions.map(|one| one.for_reader(&caller.user)).collect())
         })
         .await
     }
@@ -69,7 +71,9 @@ impl GlobalStore for EmbeddedStore {
                 };
             };
             let vector = store.vector(&reprise_engine::subject(&query.text));
-            reader.query(&caller, &query, vector.as_ref())
+            let answer = reader.query(&caller, &query, vector.as_ref())?;
+            store.note_retrieved(&caller, &query, &answer.hits);
+            Ok(answer.for_reader(&caller.user))
         })
         .await
     }

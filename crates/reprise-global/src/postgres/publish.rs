@@ -391,7 +391,7 @@ pub(super) async fn unpublish(
     let (gone, tokens) = remove(&transaction, &shelf, key).await?;
     let authored = "DELETE FROM reprise_global.authored WHERE author = $1 AND id = $2";
     transaction.execute(authored, &[&author, &key]).await?;
-    for table in ["voice", "rating"] {
+    for table in ["voice", "rating", "retrieved"] {
         let statement = format!("DELETE FROM reprise_global.{table} WHERE id = $1");
         transaction.execute(&statement, &[&key]).await?;
     }

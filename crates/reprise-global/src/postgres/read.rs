@@ -1,5 +1,6 @@
 //! Published things by their id, their version or their author.
 
+use deadpool_postgres::Transaction;
 use reprise_types::RecordId;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -7,6 +8,7 @@ use uuid::Uuid;
 
 use super::connect::{Failure, connection};
 use super::node::{Node, number, reading, record_id, shelf_names, uuid, version};
+use super::search::of_several;
 use super::shared::Shared;
 use super::statements;
 use crate::caller::Caller;
@@ -66,7 +68,8 @@ pub(super) async fn get(
         .await?
         .ok_or_else(none)?;
     let mut found = record(&row, &standings)?;
-    if !shared.node.admits(caller, &found) {
+    if !shared.node.admits(caller, &found) || !is_told(shared, &transaction, caller, &found).await?
+    {
         return Err(none().into());
     }
     if let Some(vector) = row.try_get::<_, Option<Vec<f32>>>(7)? {
@@ -89,6 +92,19 @@ pub(super) async fn versions(
     Ok(found)
 }
 
+/// Whether several have published it, where it is another's pattern.
+async fn is_told(
+    shared: &Shared,
+    transaction: &Transaction<'_>,
+    caller: &Caller,
+    record: &GlobalRecord,
+) -> Result<bool, Failure> {
+    Ok(!record.is_of_others(&caller.user)
+        || of_several(shared, transaction, caller, record)
+            .await?
+            .is_some())
+}
+
 async fn of_thing(
     shared: &Shared,
     caller: &Caller,
@@ -108,7 +124,9 @@ async fn of_thing(
     let mut found = Vec::with_capacity(rows.len());
     for row in &rows {
         let record = record(row, &standings)?;
-        if shared.node.admits(caller, &record) {
+        if shared.node.admits(caller, &record)
+            && is_told(shared, &transaction, caller, &record).await?
+        {
             found.push(record);
         }
     }

@@ -14,7 +14,15 @@ const RIGHTS: [(&str, &[&str]); 3] = [
     (
         "SELECT, INSERT, UPDATE, DELETE",
         &[
-            "thing", "search", "posting", "authored", "voice", "rating", "branch", "draft",
+            "thing",
+            "search",
+            "posting",
+            "authored",
+            "voice",
+            "rating",
+            "retrieved",
+            "branch",
+            "draft",
         ],
     ),
     ("SELECT, INSERT", &["snapshot", "audit", "setting"]),

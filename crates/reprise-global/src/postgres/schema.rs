@@ -12,15 +12,25 @@ use super::role::{Serving, cannot, rights, serving};
 use crate::error::{GlobalError, Result};
 
 /// In their order: the first makes version 1.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
+    include_str!("migrations/0004.sql"),
 ];
 /// What they make.
-const TABLES: [&str; 10] = [
-    "thing", "search", "posting", "authored", "voice", "rating", "snapshot", "audit", "branch",
+const TABLES: [&str; 11] = [
+    "thing",
+    "search",
+    "posting",
+    "authored",
+    "voice",
+    "rating",
+    "snapshot",
+    "audit",
+    "branch",
     "draft",
+    "retrieved",
 ];
 /// Of these, whose rows are for some callers alone.
 const WALLED: [&str; 6] = ["thing", "search", "posting", "authored", "branch", "draft"];

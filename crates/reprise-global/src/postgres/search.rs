@@ -17,15 +17,17 @@ use uuid::Uuid;
 use super::candidates::{Asked, Candidate, Key, NEAR};
 use super::connect::{Failure, both, connection, spare};
 use super::drafts;
-use super::node::{reading, record_id, shelf_names};
+use super::node::{number, reading, record_id, shelf_names, uuid};
 use super::read::record;
 use super::shared::Shared;
+use super::statements;
 use super::terms::{TERMS_MAX, Term, weighed, words_spread};
 use crate::caller::Caller;
 use crate::coordination::Standing;
 use crate::error::GlobalError;
 use crate::hit::RESERVE;
-use crate::store::{GlobalAnswer, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX, Overlap};
+use crate::record::{GlobalContentType, GlobalRecord, PATTERN_AUTHORS_MIN};
+use crate::store::{GlobalAnswer, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX, Overlap, PATTERNS_NEAR};
 
 /// How the index is walked: in the order of distance, on until enough is found. The policies make
 /// the planner believe that few rows of a shelf are open, and that sorting them is cheaper. A plan
@@ -186,41 +188,80 @@ pub(super) async fn query(
         b.1.total_cmp(&a.1)
             .then_with(|| first(a.0).cmp(&first(b.0)))
     });
-    order.truncate(top_k);
-    let keys: Vec<Key> = order
-        .iter()
-        .filter_map(|(place, _)| candidates.get(*place).map(|one| one.key))
-        .collect();
-    let (ids, versions): (Vec<Uuid>, Vec<i32>) = keys.into_iter().unzip();
-    let asking = both(
-        asked.texts(&ids, &versions),
-        asked.postings(&counting, &ids),
-    );
-    let (rows, held) = asking.await?;
-    let mut records = HashMap::new();
-    for row in &rows {
-        let found = record(row, &standings)?;
-        if shared.node.admits(caller, &found) {
-            records.insert(found.id, found);
+    let mut copies = HashSet::new();
+    // The next ones where some of the best are gone, or told to nobody yet.
+    for order in order.chunks(top_k) {
+        let keys = order.iter().filter_map(|(place, _)| candidates.get(*place));
+        let (ids, versions): (Vec<Uuid>, Vec<i32>) = keys.map(|one| one.key).unzip();
+        let asking = both(
+            asked.texts(&ids, &versions),
+            asked.postings(&counting, &ids),
+        );
+        let (rows, held) = asking.await?;
+        let mut records = HashMap::new();
+        for row in &rows {
+            let found = record(row, &standings)?;
+            if shared.node.admits(caller, &found) {
+                records.insert(found.id, found);
+            }
+        }
+        for (place, _) in order {
+            let (Some(one), Some(score)) = (candidates.get(*place), scores.get(*place)) else {
+                continue;
+            };
+            // Taken back since the search.
+            let Some(mut record) = records.remove(&record_id(one.key.0)) else {
+                continue;
+            };
+            if record.is_of_others(&caller.user) {
+                if copies.contains(&record.id) {
+                    continue;
+                }
+                match of_several(shared, &transaction, caller, &record).await? {
+                    Some(same) => copies.extend(same),
+                    None => continue,
+                }
+            }
+            let why = why(one, held.get(&one.key), &weighed, score.signals.clone());
+            let standing = standing(&one.key);
+            record.id = thing(&one.key);
+            record.quality_metrics = standing.metrics;
+            let hit = standing.hit(record, score.score, why, best);
+            answer.hits.push(hit);
+            if answer.hits.len() == top_k {
+                return Ok(answer);
+            }
         }
     }
-    for (place, _) in order {
-        let (Some(one), Some(score)) = (candidates.get(place), scores.get(place)) else {
-            continue;
-        };
-        // Taken back since the search.
-        let Some(mut record) = records.remove(&record_id(one.key.0)) else {
-            continue;
-        };
-        let why = why(one, held.get(&one.key), &weighed, score.signals.clone());
-        let standing = standing(&one.key);
-        record.id = thing(&one.key);
-        record.quality_metrics = standing.metrics;
-        answer
-            .hits
-            .push(standing.hit(record, score.score, why, best));
-    }
     Ok(answer)
+}
+
+/// The patterns that say nearly the same as this one as it stands, where so many authors have
+/// published one that none of them is known by it.
+pub(super) async fn of_several(
+    shared: &Shared,
+    transaction: &Transaction<'_>,
+    caller: &Caller,
+    pattern: &GlobalRecord,
+) -> Result<Option<Vec<RecordId>>, Failure> {
+    let statement = shared.node.sql(&statements::vector());
+    let statement = transaction.prepare_cached(&statement).await?;
+    let shelves = shelf_names(caller);
+    let (id, version) = (uuid(pattern.id), number(pattern.version));
+    let row = transaction
+        .query_opt(&statement, &[&shelves, &id, &version])
+        .await?;
+    let Some(vector) = row.and_then(|row| row.get::<_, Option<Vec<f32>>>(0)) else {
+        return Ok(None);
+    };
+    let types = Some(vec![GlobalContentType::Pattern.name()]);
+    let near = near(shared, transaction, caller, &vector, types, PATTERNS_NEAR).await?;
+    let (mut authors, mut same) = (HashSet::new(), Vec::new());
+    for (record, _) in near {
+        authors.insert(record.author_id);
+        same.push(record.id);
+    }
+    Ok((authors.len() >= PATTERN_AUTHORS_MIN).then_some(same))
 }
 
 async fn instant(
@@ -303,6 +344,27 @@ pub(super) async fn overlaps(
     vector: &[f32],
     own: Uuid,
 ) -> Result<Vec<Overlap>, Failure> {
+    let near = near(shared, transaction, caller, vector, None, OVERLAPS_MAX + 1).await?;
+    let told = near
+        .into_iter()
+        .filter(|(record, _)| uuid(record.id) != own && !record.is_of_others(&caller.user));
+    let told = told.map(|(record, similarity)| Overlap {
+        id: record.id,
+        title: record.publication.title,
+        similarity,
+    });
+    Ok(told.take(OVERLAPS_MAX).collect())
+}
+
+/// What says nearly the same as a vector's text on the caller's shelves, the nearest first.
+async fn near(
+    shared: &Shared,
+    transaction: &Transaction<'_>,
+    caller: &Caller,
+    vector: &[f32],
+    types: Option<Vec<&'static str>>,
+    most: usize,
+) -> Result<Vec<(GlobalRecord, f32)>, Failure> {
     transaction
         .batch_execute(&walked(shared.node.options.sight))
         .await?;
@@ -310,7 +372,7 @@ pub(super) async fn overlaps(
         shared,
         transaction,
         shelves: shelf_names(caller),
-        types: None,
+        types,
         at: None,
         vector: Some(vector),
     };
@@ -318,31 +380,21 @@ pub(super) async fn overlaps(
         .shelves
         .world(&shared.node, transaction, caller, &asked.shelves)
         .await?;
-    let (near, _) = asked.near(&world, OVERLAPS_MAX + 1).await?;
-    let near: Vec<Candidate> = near
-        .into_iter()
-        .filter(|one| one.key.0 != own && one.cosine >= Some(OVERLAP_FROM))
-        .take(OVERLAPS_MAX)
-        .collect();
+    let (mut near, _) = asked.near(&world, most).await?;
+    near.retain(|one| one.cosine >= Some(OVERLAP_FROM));
     if near.is_empty() {
         return Ok(Vec::new());
     }
     let (ids, versions): (Vec<Uuid>, Vec<i32>) = near.iter().map(|one| one.key).unzip();
     let rows = asked.texts(&ids, &versions).await?;
-    let mut titles = HashMap::new();
+    let mut records = HashMap::new();
     for row in &rows {
         let found = record(row, &Arc::default())?;
         if shared.node.admits(caller, &found) {
-            titles.insert(found.id, found.publication.title);
+            records.insert(found.id, found);
         }
     }
-    let told = near.into_iter().filter_map(|one| {
-        let id = record_id(one.key.0);
-        Some(Overlap {
-            id,
-            title: titles.remove(&id)?,
-            similarity: one.cosine?,
-        })
-    });
-    Ok(told.collect())
+    let near = near.into_iter();
+    let found = near.filter_map(|one| Some((records.remove(&record_id(one.key.0))?, one.cosine?)));
+    Ok(found.collect())
 }

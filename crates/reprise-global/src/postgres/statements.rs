@@ -125,6 +125,14 @@ pub(super) fn likeness() -> String {
         .to_owned()
 }
 
+/// The vector of a version that stands.
+pub(super) fn vector() -> String {
+    format!(
+        "SELECT s.embedding::real[] FROM reprise_global.search s \
+         WHERE {OPEN} AND s.id = $2 AND s.version = $3 AND s.until IS NULL"
+    )
+}
+
 pub(super) fn texts() -> String {
     format!(
         "SELECT {COLUMNS} FROM reprise_global.thing t \
@@ -165,6 +173,7 @@ pub(super) fn all() -> Vec<(&'static str, String)> {
         ("holding", holding()),
         ("postings", postings()),
         ("likeness", likeness()),
+        ("vector", vector()),
         ("texts", texts()),
         ("get", get()),
         ("versions", versions()),

@@ -19,10 +19,13 @@ use crate::caller::Caller;
 use crate::coordination::{Coordination, CoordinationSettings, Standings};
 use crate::error::GlobalError;
 use crate::record::sha256_hex;
-use crate::store::{Fate, UsageReport};
+use crate::store::{Fate, GlobalHit, GlobalQuery, UsageReport};
 
 /// After so long everything is read anew: the database may have been brought back from a backup.
 const WHOLE: Duration = Duration::from_mins(10);
+/// Most things by reader that wait to be counted, and how long they do.
+const RETRIEVED_MAX: usize = 4_096;
+pub(super) const RETRIEVED_AFTER: Duration = Duration::from_secs(2);
 /// The most uses that one contributor's word stands for.
 const USES_MAX: i32 = 1 << 30;
 
@@ -33,6 +36,8 @@ pub(super) struct Voices {
     /// Held by whoever reads from the database.
     fold: tokio::sync::Mutex<Fold>,
     told: Mutex<Told>,
+    /// What readers were given and the database does not say yet.
+    waiting: Mutex<BTreeMap<(Uuid, RecordId), i32>>,
 }
 
 #[derive(Debug)]
@@ -62,7 +67,58 @@ impl Voices {
                 hour: None,
             }),
             told: Mutex::default(),
+            waiting: Mutex::default(),
         }
+    }
+
+    fn waiting(&self) -> std::sync::MutexGuard<'_, BTreeMap<(Uuid, RecordId), i32>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what an answer gave a reader, but for what is his own and what he tries out. Whether
+    /// nothing was waiting before.
+    pub(super) fn retrieved(
+        &self,
+        node: &Node,
+        caller: &Caller,
+        query: &GlobalQuery,
+        hits: &[GlobalHit],
+    ) -> bool {
+        let by = contributor(node, &caller.user);
+        let mut waiting = self.waiting();
+        let was_empty = waiting.is_empty();
+        for hit in hits.iter().filter(|hit| query.counts(caller, hit)) {
+            if waiting.len() < RETRIEVED_MAX {
+                *waiting.entry((by, hit.record.id)).or_default() += 1;
+            }
+        }
+        was_empty && !waiting.is_empty()
+    }
+
+    /// Brings what waits to the database.
+    pub(super) async fn tell_retrieved(&self, node: &Node) -> Result<(), Failure> {
+        let told = std::mem::take(&mut *self.waiting());
+        if told.is_empty() {
+            return Ok(());
+        }
+        let by: Vec<Uuid> = told.keys().map(|(by, _)| *by).collect();
+        let ids: Vec<Uuid> = told.keys().map(|(_, id)| uuid(*id)).collect();
+        let uses: Vec<i32> = told.into_values().collect();
+        let statement = format!(
+            "INSERT INTO reprise_global.retrieved AS r (id, contributor, uses, at) \
+             SELECT x.id, x.by, x.uses, clock_timestamp() \
+             FROM unnest($1::uuid[], $2::uuid[], $3::int4[]) AS x(id, by, uses) \
+             ON CONFLICT (id, contributor) DO UPDATE SET \
+             uses = least(r.uses::int8 + excluded.uses, {USES_MAX})::int4, at = excluded.at"
+        );
+        let client = connection(&node.pool).await?;
+        client.execute(&statement, &[&ids, &by, &uses]).await?;
+        Ok(())
+    }
+
+    /// What was taken back is counted no more.
+    pub(super) fn forget_retrieved(&self, gone: RecordId) {
+        self.waiting().retain(|(_, id), _| *id != gone);
     }
 
     fn told(&self) -> std::sync::MutexGuard<'_, Told> {
@@ -103,6 +159,7 @@ const TAKEN_BACK: &str =
     "SELECT id FROM reprise_global.audit WHERE what = 'unpublish' AND at >= $1";
 const VOICES: &str =
     "SELECT id, contributor, score, uses, at FROM reprise_global.voice WHERE at >= $1";
+const RETRIEVED: &str = "SELECT id, contributor, uses FROM reprise_global.retrieved WHERE at >= $1";
 const RATINGS: &str = "SELECT id, contributor, rating FROM reprise_global.rating WHERE at >= $1";
 
 impl Fold {
@@ -122,11 +179,13 @@ impl Fold {
         let taken_back = client.prepare_cached(TAKEN_BACK).await?;
         let voices = client.prepare_cached(VOICES).await?;
         let ratings = client.prepare_cached(RATINGS).await?;
-        let (now, taken_back, voices, ratings) = tokio::try_join!(
+        let retrieved = client.prepare_cached(RETRIEVED).await?;
+        let (now, taken_back, voices, ratings, retrieved) = tokio::try_join!(
             client.query_one(&now, &[]),
             client.query(&taken_back, &since),
             client.query(&voices, &since),
             client.query(&ratings, &since),
+            client.query(&retrieved, &since),
         )?;
         if self.until.is_none() {
             self.said = Coordination::new(settings);
@@ -142,6 +201,11 @@ impl Fold {
             let (id, contributor) = (record_id(row.get(0)), who(row.get(1)));
             let (score, at) = (row.get(2), row.get(4));
             is_new |= self.said.stands(id, contributor, score, uses, at);
+        }
+        for row in retrieved {
+            let uses = u32::try_from(row.get::<_, i32>(2)).unwrap_or_default();
+            let (id, contributor) = (record_id(row.get(0)), who(row.get(1)));
+            is_new |= self.said.retrieved(id, contributor, uses);
         }
         for row in ratings {
             let (id, contributor) = (record_id(row.get(0)), who(row.get(1)));

@@ -92,6 +92,8 @@ async fn every_node_sees_at_once_what_another_published_and_took_back() {
     assert_eq!(found(&two, "otters").await, ["Otters"]);
     for number in 0..40 {
         let reader = user(&format!("reader-{number}"));
+        let query = GlobalQuery::new("otters", 3);
+        one.query(&reader, &query).await.unwrap();
         let report = UsageReport {
             id,
             score: 1.0,

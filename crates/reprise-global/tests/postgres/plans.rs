@@ -46,6 +46,7 @@ fn given(name: &str) -> String {
         "some vectors" => "'public', 4096".to_owned(),
         "postings" => format!("{both}, ARRAY[1, 2]::int8[], {ids}"),
         "likeness" => format!("{both}, {ids}, {id}, 1"),
+        "vector" => format!("{both}, {id}, 1"),
         "texts" => format!("{both}, {ids}, ARRAY[1]"),
         "get" => format!("{both}, {id}, 'ann'"),
         "versions" => format!("{both}, {id}, 'ann', NULL, 1000, 0"),
