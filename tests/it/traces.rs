@@ -91,5 +91,11 @@ fn what_memory_does_is_traced_and_what_it_holds_is_not() {
     assert_eq!(search["parentSpanId"], request["spanId"], "{names:?}");
     let attributes = search["attributes"].to_string();
     assert!(attributes.contains("gen_ai.operation.name"), "{attributes}");
-    assert!(named("create_memory").is_some(), "{names:?}");
+    assert!(!attributes.contains("result.count"), "{attributes}");
+    let kept = named("create_memory").expect("the lesson")["attributes"].to_string();
+    for attributes in [attributes, kept] {
+        for name in ["gen_ai.memory.record.count", "gen_ai.memory.record.id"] {
+            assert!(attributes.contains(name), "{name}: {attributes}");
+        }
+    }
 }

@@ -55,7 +55,7 @@ pub(crate) use records::{MAY_CHANGE, missing};
 pub use sessions::{Given, LeftOut, Noted};
 pub(crate) use sharing::Wanted;
 pub use sharing::{Reach, Sharing};
-pub(crate) use spans::memory as span;
+pub(crate) use spans::{memory as span, records as span_records};
 pub use tagging::TagRules;
 pub(crate) use tagging::{Alike, alike_pairs, refuse_receipt, refuse_receipts};
 pub use tending::{Doubted, Known, Merged, counted, tend};

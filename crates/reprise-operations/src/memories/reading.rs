@@ -60,7 +60,8 @@ impl Memories {
         }
         let span = spans::memory("search_memory", user);
         let recall = found.instrument(span.clone()).await?;
-        span.record("gen_ai.memory.result.count", recall.results.len());
+        let first = recall.results.first().map(|result| result.record.id);
+        spans::records(&span, recall.results.len(), first);
         Ok(recall)
     }
 

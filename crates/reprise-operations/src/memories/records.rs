@@ -160,6 +160,7 @@ impl Memory {
         if records.is_empty() {
             return Ok(Vec::new());
         }
+        let count = records.len();
         let batch = WriteBatch {
             links: self.links_behind(),
             records,
@@ -167,7 +168,15 @@ impl Memory {
         };
         let written = self.all.service.write(&self.user, batch);
         let span = spans::memory("create_memory", &self.user);
-        Ok(written.instrument(span).await?.outcomes)
+        let outcomes = written.instrument(span.clone()).await?.outcomes;
+        let first = match outcomes.first() {
+            Some(WriteOutcome::Inserted { id } | WriteOutcome::Duplicate { of: id, .. }) => {
+                Some(*id)
+            }
+            _ => None,
+        };
+        spans::records(&span, count, first);
+        Ok(outcomes)
     }
 
     /// Of a record that stands for others: that it was made of them, and that they are behind it.
@@ -351,7 +360,8 @@ impl Memory {
         }
         record.provenance = old.provenance.clone();
         let span = spans::memory("update_memory", &self.user);
-        let id = self.keep_new(record).instrument(span).await?;
+        let id = self.keep_new(record).instrument(span.clone()).await?;
+        spans::records(&span, 1, Some(id));
         Ok((old, self.record(&id.to_string()).await?))
     }
 

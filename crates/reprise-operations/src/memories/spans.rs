@@ -3,7 +3,7 @@
 //!
 //! Names and attributes.
 
-use reprise_types::UserId;
+use reprise_types::{RecordId, UserId};
 use tracing::Span;
 
 /// A span of one operation on a user's memory, for example `search_memory`.
@@ -15,6 +15,15 @@ pub(crate) fn memory(operation: &'static str, user: &UserId) -> Span {
         otel.kind = "internal",
         gen_ai.operation.name = operation,
         gen_ai.memory.store.id = %user,
-        gen_ai.memory.result.count = tracing::field::Empty,
+        gen_ai.memory.record.count = tracing::field::Empty,
+        gen_ai.memory.record.id = tracing::field::Empty,
     )
+}
+
+/// What the operation is about: how many records, and which where it is one.
+pub(crate) fn records(span: &Span, count: usize, id: Option<RecordId>) {
+    span.record("gen_ai.memory.record.count", count);
+    if let (1, Some(id)) = (count, id) {
+        span.record("gen_ai.memory.record.id", tracing::field::display(id));
+    }
 }

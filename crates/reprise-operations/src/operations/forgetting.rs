@@ -14,7 +14,9 @@ use tracing::Instrument;
 
 use crate::asks;
 use crate::catalogue::{Effect, Operation, Profile, Spec, delete, post};
-use crate::memories::{Memory, Names, Receipts, Standing, counted, missing, resolve, span};
+use crate::memories::{
+    Memory, Names, Receipts, Standing, counted, missing, resolve, span, span_records,
+};
 use crate::problem::Problem;
 
 /// Records of a dry run that are shown with their texts.
@@ -206,7 +208,9 @@ where
         }
         Ok::<_, EngineError>((gone, receipts))
     };
-    let (forgotten, receipts) = memory.with_engine(forget).instrument(span).await??;
+    let forgetting = memory.with_engine(forget).instrument(span.clone());
+    let (forgotten, receipts) = forgetting.await??;
+    span_records(&span, forgotten.len(), forgotten.first().copied());
     if !forgotten.is_empty() {
         memory.tell("forgotten", forgotten.clone());
     }
