@@ -20,7 +20,7 @@ pub use daemon::{Daemon, DaemonError, DaemonOptions, Ended};
 
 pub use global::{GlobalService, GlobalServiceError, GlobalServiceOptions};
 pub use hooks::{HookProgram, Moment};
-pub use mcp::McpFace;
+pub use mcp::{McpFace, SKILL};
 pub use place::{Place, PlaceError};
 pub use reprise_page::Setting;
 pub use tokens::{Grant, Right, Scope, TokenEntry, TokenError, TokenFile};

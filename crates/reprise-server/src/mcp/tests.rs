@@ -223,6 +223,31 @@ async fn resources_and_prompts_answer() {
     running.end().await;
 }
 
+#[tokio::test]
+async fn the_skill_is_listed_with_the_digest_of_what_is_read() {
+    let running = run().await;
+    let session = session(&running, Profile::Default).await;
+    let skills = session.list_all_skills().await.unwrap();
+    let [skill] = skills.as_slice() else {
+        panic!("{skills:?}");
+    };
+    assert_eq!(skill.name(), "memory");
+    assert!(skill.frontmatter.description.contains("earlier sessions"));
+    let rmcp::model::SkillResources::Files(files) = &skill.resources else {
+        panic!("{skill:?}");
+    };
+    let request = ReadResourceRequestParams::new(files[0].uri.clone());
+    let read = serde_json::to_value(session.read_resource(request).await.unwrap()).unwrap();
+    assert_eq!(read["contents"][0]["mimeType"], "text/markdown");
+    let text = read["contents"][0]["text"].as_str().unwrap();
+    files[0].verify(text.as_bytes()).unwrap();
+    let other = rmcp::model::GetSkillRequestParams::new("skill://other/SKILL.md");
+    let refused = session.get_skill(other).await.unwrap_err().to_string();
+    assert!(refused.contains("skill://memory/SKILL.md"), "{refused}");
+    drop(session);
+    running.end().await;
+}
+
 #[test]
 fn what_every_session_pays_for_is_small() {
     assert!(INSTRUCTIONS.len() < 1024, "{}", INSTRUCTIONS.len());

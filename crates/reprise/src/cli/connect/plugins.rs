@@ -104,6 +104,58 @@ fn a_plugin_has_what_its_program_demands() {
     assert!(manifest.exists(), "{source}");
 }
 
+/// A published schema, as `tests/fixtures/schemas` has it.
+fn valid(schema: &str, value: &Value) -> bool {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/schemas");
+    let schema = fs_err::read_to_string(root.join(schema)).unwrap();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    jsonschema::is_valid(&schema, value)
+}
+
+#[test]
+fn the_portable_plugin_says_what_claude_codes_does_in_the_form_of_agent_plugins() {
+    const SCHEMAS: &str = "https://agent-plugins.org/schemas/1.0.0";
+    let mut manifest = read("claude-code/.claude-plugin/plugin.json");
+    manifest["$schema"] = json!(format!("{SCHEMAS}/plugin.schema.json"));
+    assert_eq!(read("agent-plugins/plugin.json"), manifest);
+    let mut servers = read("claude-code/.mcp.json");
+    servers["$schema"] = json!(format!("{SCHEMAS}/mcp.schema.json"));
+    servers["mcpServers"][SERVER]["type"] = json!("stdio");
+    assert_eq!(read("agent-plugins/mcp.json"), servers);
+    assert!(valid("agent-plugins-1.0.0-plugin.json", &manifest));
+    assert!(valid("agent-plugins-1.0.0-mcp.json", &servers));
+    manifest["hooks"] = json!("./hooks.json");
+    assert!(!valid("agent-plugins-1.0.0-plugin.json", &manifest));
+}
+
+#[test]
+fn the_registry_is_told_of_this_crate_under_a_name_that_its_page_shows() {
+    let here = |name: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+        fs_err::read_to_string(path).unwrap()
+    };
+    let mut server: Value = serde_json::from_str(&here("server.json")).unwrap();
+    assert!(valid("mcp-registry-2025-12-11.json", &server));
+    let package = &server["packages"][0];
+    assert_eq!(package["registryType"], "cargo");
+    assert_eq!(package["identifier"], env!("CARGO_PKG_NAME"));
+    for version in [&server["version"], &package["version"]] {
+        assert_eq!(version, env!("CARGO_PKG_VERSION"));
+    }
+    // Whoever owns the place of the source owns the name.
+    let workspace = here("../../Cargo.toml");
+    let host = workspace.split("repository = \"https://").nth(1).unwrap();
+    let host = host.split('/').next().unwrap();
+    let owner: Vec<&str> = host.rsplit('.').collect();
+    let name = format!("{}/reprise", owner.join("."));
+    assert_eq!(server["name"], name.as_str());
+    // The registry looks for it where a reader sees it: crates.io drops what is hidden.
+    let line = format!("mcp-name: {name}");
+    assert!(here("README.md").lines().any(|shown| shown == line));
+    server["packages"][0]["version"] = json!("latest");
+    assert!(!valid("mcp-registry-2025-12-11.json", &server));
+}
+
 #[test]
 fn every_plugin_has_the_same_skill_and_a_short_page() {
     let skill = text("claude-code/skills/memory/SKILL.md");
@@ -112,7 +164,8 @@ fn every_plugin_has_the_same_skill_and_a_short_page() {
     assert_eq!(field("name: "), Some("memory"));
     let description = field("description: ").unwrap();
     assert!(description.len() < 1_024 && !description.contains(": "));
-    for program in ["codex", "cursor", "gemini"] {
+    assert_eq!(skill, reprise_server::SKILL);
+    for program in ["agent-plugins", "codex", "cursor", "gemini"] {
         assert_eq!(text(&format!("{program}/skills/memory/SKILL.md")), skill);
     }
     for program in ["claude-code", "codex", "cursor", "gemini", "opencode"] {
