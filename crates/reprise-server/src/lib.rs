@@ -8,6 +8,7 @@ mod daemon;
 mod global;
 mod hooks;
 mod http;
+mod issuer;
 mod mcp;
 mod page;
 mod place;
@@ -20,6 +21,7 @@ pub use daemon::{Daemon, DaemonError, DaemonOptions, Ended};
 
 pub use global::{GlobalService, GlobalServiceError, GlobalServiceOptions};
 pub use hooks::{HookProgram, Moment};
+pub use issuer::{Claims, Fetch, Issuer, IssuerSettings, TokenRefused};
 pub use mcp::{McpFace, SKILL};
 pub use place::{Place, PlaceError};
 pub use reprise_page::Setting;

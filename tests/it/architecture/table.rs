@@ -66,7 +66,11 @@ pub(super) const FENCES: &[(&str, &str, &str)] = &[
     ("git2", "workspace knowledge", ""),
     ("serde-saphyr", "reprise knowledge", ""),
     // Sunwell's lines are held against its schemas.
-    ("jsonschema regorus tar", "workspace", "knowledge server"),
+    (
+        "jsonschema regorus tar",
+        "workspace",
+        "knowledge server reprise",
+    ),
     ("ractor", "agent workspace sandbox", ""),
     (
         "tokio",
@@ -87,7 +91,7 @@ pub(super) const FENCES: &[(&str, &str, &str)] = &[
         "",
     ),
     (
-        "http-body-util hyper governor hyper-util rmcp",
+        "http-body-util hyper governor hyper-util jsonwebtoken ring rmcp",
         "server",
         "",
     ),

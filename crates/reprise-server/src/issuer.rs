@@ -1,0 +1,440 @@
+//! Tokens of somebody else's issuer: JWT (RFC 7519) checked by its published keys (RFC 7517).
+//!
+//! What a token says is believed only after its signature, issuer, audience and times. Who fetches
+//! is lent: nothing here reaches the network by itself. The faces of one user's daemon and of the
+//! service for teams both ask here.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use jsonwebtoken::crypto::{CryptoProvider, JwtVerifier, KeyUtils};
+use jsonwebtoken::errors::ErrorKind;
+use jsonwebtoken::jwk::{Jwk, PublicKeyUse};
+use jsonwebtoken::signature::{Error as SignatureError, Verifier};
+use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind, Validation};
+use reprise_types::{Clock, UserId};
+use ring::signature as crypto;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use tokio::sync::Mutex;
+
+/// Longest token that is looked at, in bytes.
+const TOKEN_BYTES_MAX: usize = 16 * 1024;
+/// How far two clocks may be apart.
+const LEEWAY: TimeDelta = TimeDelta::seconds(60);
+/// How long fetched keys are taken without asking again: a key that is withdrawn counts so long.
+const KEYS_FOR: TimeDelta = TimeDelta::hours(1);
+/// After a fetch nobody fetches again for so long, whatever key a token names.
+const FETCH_EVERY: TimeDelta = TimeDelta::seconds(30);
+/// Most keys of an issuer that are looked at.
+const KEYS_MAX: usize = 64;
+/// What signs: nothing with a shared secret, and `none` has no name here.
+const ALGORITHMS: [Algorithm; 3] = [Algorithm::RS256, Algorithm::ES256, Algorithm::EdDSA];
+/// Where an issuer describes itself (`OpenID` Connect Discovery, RFC 8414).
+const DESCRIBED: [&str; 2] = ["openid-configuration", "oauth-authorization-server"];
+
+/// Whose tokens are taken, and what is read in them.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IssuerSettings {
+    /// As it stands in `iss`, to the letter.
+    pub issuer: String,
+    /// What must stand in `aud`: the address under which clients know this server.
+    pub audience: String,
+    /// The claim that names the user.
+    #[serde(default = "sub")]
+    pub user_claim: String,
+    /// What a token must have been granted.
+    #[serde(default)]
+    pub scopes: Vec<String>,
+}
+
+fn sub() -> String {
+    "sub".to_owned()
+}
+
+/// Gets a document of an address; the error is a sentence.
+pub type Fetch = Arc<dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync>;
+
+/// What a token says that was found good.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claims(Map<String, Value>);
+
+impl Claims {
+    /// The text of a claim.
+    #[must_use]
+    pub fn text(&self, claim: &str) -> Option<&str> {
+        self.0.get(claim).and_then(Value::as_str)
+    }
+
+    /// The texts of a claim that is a list, or one text with blanks between.
+    #[must_use]
+    pub fn list(&self, claim: &str) -> Vec<&str> {
+        match self.0.get(claim) {
+            Some(Value::String(text)) => text.split_whitespace().collect(),
+            Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn instant(&self, claim: &'static str) -> Result<Option<DateTime<Utc>>, TokenRefused> {
+        let Some(value) = self.0.get(claim) else {
+            return Ok(None);
+        };
+        let seconds = value.as_i64().or_else(|| {
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "an `as` of floats saturates"
+            )]
+            value.as_f64().map(|seconds| seconds as i64)
+        });
+        let instant = seconds.and_then(|seconds| DateTime::from_timestamp(seconds, 0));
+        instant.map(Some).ok_or(TokenRefused::Claim { claim })
+    }
+}
+
+/// Why a token is not taken. None of these has a part of the token in it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TokenRefused {
+    #[error("the token is no JWT of at most {TOKEN_BYTES_MAX} bytes; sign in again")]
+    Form,
+    #[error("the token is not signed with RS256, ES256 or EdDSA; have its issuer use one of them")]
+    Algorithm,
+    #[error("no key of {issuer} fits the token's; sign in again")]
+    Key { issuer: String },
+    #[error("the token's signature is not {issuer}'s; sign in again")]
+    Signature { issuer: String },
+    #[error("the token is of another issuer than {issuer}; sign in there")]
+    Issuer { issuer: String },
+    #[error("the token is for another server than {audience}; have one made for that")]
+    Audience { audience: String },
+    #[error("the token has no usable `{claim}`; its issuer must put that in")]
+    Claim { claim: &'static str },
+    #[error(
+        "the token has no usable `{claim}` to name its user by; set `user_claim` to one that it has"
+    )]
+    User { claim: String },
+    #[error("the token was not granted `{scope}`; ask for that scope and sign in again")]
+    Scope { scope: String },
+    #[error(
+        "the token ended {seconds} seconds ago by this machine's clock ({now}); sign in again, and \
+         where it is new, set the clock that is wrong"
+    )]
+    Ended { seconds: i64, now: DateTime<Utc> },
+    #[error(
+        "the token begins in {seconds} seconds by this machine's clock ({now}); set the clock that \
+         is wrong, here or at its issuer"
+    )]
+    Early { seconds: i64, now: DateTime<Utc> },
+    #[error("the keys of {issuer} cannot be had ({why}); try again in a minute")]
+    Unreachable { issuer: String, why: String },
+}
+
+impl TokenRefused {
+    /// Whether it is no fault of the token's.
+    #[must_use]
+    pub const fn is_passing(&self) -> bool {
+        matches!(self, Self::Unreachable { .. })
+    }
+}
+
+/// The keys of an issuer, as they were last seen.
+#[derive(Default)]
+struct Keys {
+    known: Vec<Jwk>,
+    fetched: Option<DateTime<Utc>>,
+    tried: Option<DateTime<Utc>>,
+}
+
+/// One issuer whose tokens are taken. Cheap to clone.
+#[derive(Clone)]
+pub struct Issuer {
+    settings: Arc<IssuerSettings>,
+    fetch: Fetch,
+    clock: Arc<dyn Clock>,
+    keys: Arc<Mutex<Keys>>,
+}
+
+impl fmt::Debug for Issuer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Issuer").field(&self.settings).finish()
+    }
+}
+
+impl Issuer {
+    /// Nothing is fetched before the first token.
+    #[must_use]
+    pub fn new(settings: IssuerSettings, fetch: Fetch, clock: Arc<dyn Clock>) -> Self {
+        // The first one in a process stands; there is no other.
+        let _installed = CryptoProvider::install_default(&RING);
+        Self {
+            settings: Arc::new(settings),
+            fetch,
+            clock,
+            keys: Arc::default(),
+        }
+    }
+
+    #[must_use]
+    pub fn settings(&self) -> &IssuerSettings {
+        &self.settings
+    }
+
+    /// Whether a bearer token may be one of an issuer's at all: ours have no dots.
+    #[must_use]
+    pub fn is_jwt(token: &str) -> bool {
+        token.split('.').count() == 3
+    }
+
+    /// Whose token it is, once it was found good.
+    pub async fn user(&self, token: &str) -> Result<UserId, TokenRefused> {
+        let claims = self.claims(token).await?;
+        let claim = &self.settings.user_claim;
+        let user = claims.text(claim).map(UserId::from_str);
+        user.and_then(Result::ok).ok_or_else(|| TokenRefused::User {
+            claim: claim.clone(),
+        })
+    }
+
+    /// What a token says, once it was found good.
+    pub async fn claims(&self, token: &str) -> Result<Claims, TokenRefused> {
+        if token.len() > TOKEN_BYTES_MAX || !Self::is_jwt(token) {
+            return Err(TokenRefused::Form);
+        }
+        let header = jsonwebtoken::decode_header(token).map_err(|error| match error.kind() {
+            // An algorithm without a name, as `none`, does not even read.
+            ErrorKind::Json(_) | ErrorKind::InvalidAlgorithmName => TokenRefused::Algorithm,
+            _ => TokenRefused::Form,
+        })?;
+        if !ALGORITHMS.contains(&header.alg) {
+            return Err(TokenRefused::Algorithm);
+        }
+        // A header that must be understood and is not.
+        if header.crit.is_some() {
+            return Err(TokenRefused::Form);
+        }
+        let key = self.key(header.alg, header.kid.as_deref()).await?;
+        let mut validation = Validation::new(header.alg);
+        // The rest is checked below, with this clock and these sentences.
+        validation.validate_exp = false;
+        validation.validate_aud = false;
+        validation.required_spec_claims.clear();
+        let issuer = || self.settings.issuer.clone();
+        let decoded = jsonwebtoken::decode(token, &key, &validation);
+        let decoded = decoded.map_err(|error| match error.kind() {
+            ErrorKind::InvalidSignature => TokenRefused::Signature { issuer: issuer() },
+            _ => TokenRefused::Form,
+        })?;
+        let claims = Claims(decoded.claims);
+        self.check(&claims)?;
+        Ok(claims)
+    }
+
+    fn check(&self, claims: &Claims) -> Result<(), TokenRefused> {
+        let settings = &self.settings;
+        if claims.text("iss") != Some(&settings.issuer) {
+            let issuer = settings.issuer.clone();
+            return Err(TokenRefused::Issuer { issuer });
+        }
+        // One text or a list; an address has no blanks.
+        if !claims.list("aud").contains(&settings.audience.as_str()) {
+            let audience = settings.audience.clone();
+            return Err(TokenRefused::Audience { audience });
+        }
+        let now = self.clock.now();
+        let ends = claims.instant("exp")?;
+        let ends = ends.ok_or(TokenRefused::Claim { claim: "exp" })?;
+        if now - ends > LEEWAY {
+            let seconds = (now - ends).num_seconds();
+            return Err(TokenRefused::Ended { seconds, now });
+        }
+        for claim in ["nbf", "iat"] {
+            if let Some(begins) = claims.instant(claim)?
+                && begins - now > LEEWAY
+            {
+                let seconds = (begins - now).num_seconds();
+                return Err(TokenRefused::Early { seconds, now });
+            }
+        }
+        let granted = [claims.list("scope"), claims.list("scp")].concat();
+        match settings
+            .scopes
+            .iter()
+            .find(|scope| !granted.contains(&scope.as_str()))
+        {
+            Some(scope) => Err(TokenRefused::Scope {
+                scope: scope.clone(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// The key that a header names; where it is not known, or not any more, the issuer is asked.
+    async fn key(&self, alg: Algorithm, kid: Option<&str>) -> Result<DecodingKey, TokenRefused> {
+        let mut keys = self.keys.lock().await;
+        let now = self.clock.now();
+        // A clock that went back makes them old, too.
+        let within = |at: Option<DateTime<Utc>>, most: TimeDelta| {
+            at.is_some_and(|at| (TimeDelta::zero()..most).contains(&(now - at)))
+        };
+        let (is_old, may_ask) = (
+            !within(keys.fetched, KEYS_FOR),
+            !within(keys.tried, FETCH_EVERY),
+        );
+        let is_known = keys.find(alg, kid).is_some();
+        if (is_old || !is_known) && may_ask {
+            keys.tried = Some(now);
+            match self.fetched().await {
+                Ok(fetched) => {
+                    keys.known = fetched;
+                    keys.fetched = Some(now);
+                }
+                // What is known serves on; an issuer that is away for a minute locks nobody out.
+                Err(why) if !is_known => {
+                    let issuer = self.settings.issuer.clone();
+                    return Err(TokenRefused::Unreachable { issuer, why });
+                }
+                Err(why) => tracing::warn!(%why, "the issuer's keys were not renewed"),
+            }
+        }
+        let issuer = || self.settings.issuer.clone();
+        let key = keys.find(alg, kid).map(DecodingKey::from_jwk);
+        let key = key.ok_or_else(|| TokenRefused::Key { issuer: issuer() })?;
+        key.map_err(|_| TokenRefused::Key { issuer: issuer() })
+    }
+
+    /// The issuer's keys, by its own description of itself.
+    async fn fetched(&self) -> Result<Vec<Jwk>, String> {
+        let (fetch, issuer) = (Arc::clone(&self.fetch), self.settings.issuer.clone());
+        let fetched = tokio::task::spawn_blocking(move || keys_of(&fetch, &issuer));
+        fetched.await.map_err(|error| error.to_string())?
+    }
+}
+
+impl Keys {
+    fn find(&self, alg: Algorithm, kid: Option<&str>) -> Option<&Jwk> {
+        let mut fitting = self.known.iter().filter(|key| {
+            let common = &key.common;
+            let named = common.key_algorithm.map(|named| named.to_string());
+            named.is_none_or(|named| Algorithm::from_str(&named).is_ok_and(|named| named == alg))
+                && matches!(common.public_key_use, None | Some(PublicKeyUse::Signature))
+                && family_of(key) == Some(alg)
+        });
+        match kid {
+            Some(kid) => fitting.find(|key| key.common.key_id.as_deref() == Some(kid)),
+            // Without a name there must be no choice.
+            None => fitting.next().filter(|_| fitting.next().is_none()),
+        }
+    }
+}
+
+/// What a key of this kind signs with, of what is taken.
+fn family_of(key: &Jwk) -> Option<Algorithm> {
+    use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve};
+    match &key.algorithm {
+        AlgorithmParameters::RSA(_) => Some(Algorithm::RS256),
+        AlgorithmParameters::EllipticCurve(curve) => {
+            (curve.curve == EllipticCurve::P256).then_some(Algorithm::ES256)
+        }
+        AlgorithmParameters::OctetKeyPair(pair) => {
+            (pair.curve == EllipticCurve::Ed25519).then_some(Algorithm::EdDSA)
+        }
+        _ => None,
+    }
+}
+
+fn keys_of(fetch: &Fetch, issuer: &str) -> Result<Vec<Jwk>, String> {
+    #[derive(Deserialize)]
+    struct Described {
+        issuer: String,
+        jwks_uri: String,
+    }
+    #[derive(Deserialize)]
+    struct Set {
+        keys: Vec<Value>,
+    }
+    let mut why = String::new();
+    for name in DESCRIBED {
+        let described = match fetch(&described_at(issuer, name)) {
+            Ok(described) => described,
+            Err(error) => {
+                why = error;
+                continue;
+            }
+        };
+        let described: Described = serde_json::from_slice(&described)
+            .map_err(|_| "its description names no `issuer` and `jwks_uri`".to_owned())?;
+        if described.issuer != issuer {
+            return Err("its description is another issuer's".to_owned());
+        }
+        let set = fetch(&described.jwks_uri)?;
+        let set: Set = serde_json::from_slice(&set).map_err(|_| "its keys are no key set")?;
+        let keys = set.keys.into_iter().take(KEYS_MAX);
+        // A key of a kind that nobody knows yet is no reason to refuse the others.
+        return Ok(keys
+            .filter_map(|key| serde_json::from_value(key).ok())
+            .collect());
+    }
+    Err(why)
+}
+
+/// Where an issuer's description stands: after its path for `OpenID` Connect, before it for RFC 8414.
+fn described_at(issuer: &str, name: &str) -> String {
+    let issuer = issuer.trim_end_matches('/');
+    let (scheme, rest) = issuer.split_once("://").unwrap_or(("https", issuer));
+    match rest.split_once('/') {
+        Some((host, path)) if name == DESCRIBED[1] => {
+            format!("{scheme}://{host}/.well-known/{name}/{path}")
+        }
+        _ => format!("{issuer}/.well-known/{name}"),
+    }
+}
+
+/// The signatures by `ring`, which TLS brings already.
+static RING: CryptoProvider = CryptoProvider {
+    signer_factory: |_, _| {
+        let kind = ErrorKind::UnsupportedAlgorithm;
+        Err(jsonwebtoken::errors::new_error(kind))
+    },
+    verifier_factory: |algorithm, key| {
+        let (algorithm, key) = (*algorithm, key.clone());
+        Ok(Box::new(Ring { algorithm, key }))
+    },
+    key_utils: KeyUtils::new_unimplemented(),
+};
+
+struct Ring {
+    algorithm: Algorithm,
+    key: DecodingKey,
+}
+
+impl Verifier<Vec<u8>> for Ring {
+    fn verify(&self, message: &[u8], signature: &Vec<u8>) -> Result<(), SignatureError> {
+        let checked = match (self.algorithm, self.key.kind()) {
+            (Algorithm::RS256, DecodingKeyKind::RsaModulusExponent { n, e }) => {
+                let key = crypto::RsaPublicKeyComponents { n, e };
+                key.verify(&crypto::RSA_PKCS1_2048_8192_SHA256, message, signature)
+            }
+            (Algorithm::ES256, DecodingKeyKind::SecretOrDer(key)) => {
+                let key = crypto::UnparsedPublicKey::new(&crypto::ECDSA_P256_SHA256_FIXED, key);
+                key.verify(message, signature)
+            }
+            (Algorithm::EdDSA, DecodingKeyKind::SecretOrDer(key)) => {
+                crypto::UnparsedPublicKey::new(&crypto::ED25519, key).verify(message, signature)
+            }
+            _ => return Err(SignatureError::new()),
+        };
+        checked.map_err(|_| SignatureError::new())
+    }
+}
+
+impl JwtVerifier for Ring {
+    fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+}
+
+#[cfg(test)]
+mod tests;
