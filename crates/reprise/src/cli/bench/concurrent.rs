@@ -10,7 +10,7 @@ use reprise_types::{Clock, Embedder, Embedding, RecallId, RecallRequest, SystemC
 use serde_json::json;
 
 use super::corpus::{self, Dice};
-use super::figures::{percentile, say, sorted};
+use super::figures::{Times, say};
 use crate::cli::store::DIMENSIONS;
 use crate::cli::{Context, model};
 use crate::exit::Exit;
@@ -41,7 +41,7 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     }
     let mut embedder = factory.open()?;
     let (busy, written) = beside_a_writer(&mut engine, &mut *embedder, &snapshot, &questions)?;
-    let (quiet, busy) = (p99(quiet), p99(busy));
+    let (quiet, busy) = (Times::of(quiet).p99, Times::of(busy).p99);
     say(
         context,
         [
@@ -58,18 +58,14 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn p99(times: Vec<f64>) -> f64 {
-    percentile(&sorted(times), 0.99)
-}
-
 fn questions() -> Vec<(String, Vec<f32>)> {
     let mut dice = Dice(99);
     let mut question = || {
-        let topic = dice.roll() % 200;
-        let sentence = corpus::sentence(&mut dice, topic);
-        let text = sentence.split(',').next().unwrap_or_default().to_owned();
-        let vector = corpus::vector(&mut dice, topic, usize::from(DIMENSIONS));
-        (text, vector)
+        let (text, topic) = corpus::question(&mut dice);
+        (
+            text,
+            corpus::vector(&mut dice, topic, usize::from(DIMENSIONS)),
+        )
     };
     (0..200).map(|_| question()).collect()
 }

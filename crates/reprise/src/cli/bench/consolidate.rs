@@ -4,30 +4,26 @@
 //! Three sets: the one that the rules were written by, one that showed what they lacked, and one
 //! that was held back from both.
 
-mod labels;
 mod lines;
-mod tuned;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::sync::Arc;
 use std::time::Instant;
 
 use chrono::{DateTime, Utc};
-use reprise_engine::{Engine, EngineOptions, Snapshot};
+use reprise_engine::{Engine, Snapshot};
 use reprise_knowledge::{Plan, Planner, carry_out};
-use reprise_store::RealDisk;
 use reprise_types::{
     Clock, ExternalId, MemoryKind, MemorySource, NewRecord, RecallId, RecallRequest, RecordId,
     SystemClock,
 };
 use serde::Serialize;
 
-use labels::Labels;
+use lines::Labels;
 
+use super::corpus;
 use super::figures::say_all;
 use crate::cli::Context;
-use crate::cli::store::DIMENSIONS;
 use crate::exit::Exit;
 
 /// Records of one commit.
@@ -73,7 +69,7 @@ struct Figures {
 
 pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     let sets = [
-        ("tuned", tuned::corpus(records)),
+        ("tuned", lines::corpus(lines::TUNED, records)),
         ("second", lines::corpus(lines::SECOND, records)),
         ("held back", lines::corpus(lines::HELD_BACK, records)),
     ];
@@ -87,10 +83,7 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
 fn measured(set: &'static str, texts: &[String], labels: &Labels) -> anyhow::Result<Figures> {
     let folder = tempfile::tempdir()?;
     let now = SystemClock.now();
-    let mut options = EngineOptions::new(DIMENSIONS, 7, now);
-    options.create = true;
-    let path = folder.path().join("memory.rvf");
-    let (mut engine, _) = Engine::open(Arc::new(RealDisk), &path, &options)?;
+    let mut engine = corpus::empty(&folder.path().join("memory.rvf"), now)?;
     let early = texts.len().saturating_sub(NEW);
     keep(&mut engine, texts, 0..early, now)?;
     let mut planner = Planner::default();
@@ -234,7 +227,7 @@ mod tests {
     fn duplicates_are_merged_near_misses_are_not_and_contradictions_are_named() {
         // Of the last set, by which nothing was tuned, a little less is asked.
         let sets = [
-            (tuned::corpus(2_000), 0.95),
+            (lines::corpus(lines::TUNED, 2_000), 0.95),
             (lines::corpus(lines::SECOND, 2_000), 0.92),
             (lines::corpus(lines::HELD_BACK, 2_000), 0.88),
         ];

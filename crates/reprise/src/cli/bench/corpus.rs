@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
+use chrono::{DateTime, Utc};
 use reprise_embed::Variant;
 use reprise_engine::{Engine, EngineOptions};
 use reprise_store::{RealDisk, Verify};
@@ -15,35 +16,9 @@ use reprise_types::{
 use super::names::{Words, words};
 use crate::cli::store::DIMENSIONS;
 
-static ACTS: Words = LazyLock::new(|| {
-    words(
-        "\
-    fixed found tested deployed reviewed measured moved renamed split restored traced \
-    documented",
-    )
-});
-static THINGS: Words = LazyLock::new(|| {
-    words(
-        "\
-    the session manager|the invoice importer|the payment client|the search page|the nightly \
-    backup|the load balancer|the token refresh|the migration|the cache|the web socket|the \
-    release notes|the test harness|the event relay|the parser|the hotel table|the \
-    geocoder|the currency column|the login form|the job queue|the rate limiter|the image \
-    upload|the audit log|the feature flag|the changelog",
-    )
-});
-static ENDINGS: Words = LazyLock::new(|| {
-    words(
-        "\
-    because two requests wrote at the same moment|after the registry timed out twice|and all \
-    tests pass again|so that retries no longer charge twice|while the volume was almost \
-    full|and the customers noticed nothing|with a mutex per user|by adding a default before \
-    the constraint|because the idle timeout was sixty seconds|after a long afternoon of \
-    reading logs|and wrote down how to do it next time|with one idempotency key per \
-    purchase|although the first attempt had failed|in the order structure, dependencies, \
-    tests|which took the median from 41 ms to 12 ms|and asked for a second pair of eyes",
-    )
-});
+static ACTS: Words = LazyLock::new(|| words("acts"));
+static THINGS: Words = LazyLock::new(|| words("subjects"));
+static ENDINGS: Words = LazyLock::new(|| words("endings"));
 
 /// `SplitMix64`: the corpus of a seed is the same everywhere.
 pub(super) struct Dice(pub(super) u64);
@@ -85,6 +60,14 @@ pub(super) fn sentence(dice: &mut Dice, topic: u64) -> String {
     )
 }
 
+/// The first words of such a sentence, and their topic.
+pub(super) fn question(dice: &mut Dice) -> (String, u64) {
+    let topic = dice.roll() % 200;
+    let sentence = sentence(dice, topic);
+    let words = sentence.split(',').next().unwrap_or_default();
+    (words.to_owned(), topic)
+}
+
 /// A unit vector near its topic's centre: within a topic the cosine is about 0.6.
 pub(super) fn vector(dice: &mut Dice, topic: u64, dimensions: usize) -> Vec<f32> {
     let mut centre = Dice(topic.wrapping_mul(7919) + 1);
@@ -108,6 +91,13 @@ pub(super) fn record(dice: &mut Dice, number: usize, space: &EmbeddingSpace) -> 
     let vector = vector(dice, topic, usize::from(space.dimensions));
     record.embedding = Some(Embedding::new(space.clone(), vector));
     record
+}
+
+/// A new memory.
+pub(super) fn empty(path: &Path, now: DateTime<Utc>) -> anyhow::Result<Engine> {
+    let mut options = EngineOptions::new(DIMENSIONS, 7, now);
+    options.create = true;
+    Ok(Engine::open(Arc::new(RealDisk), path, &options)?.0)
 }
 
 /// A store of the synthetic corpus, written in groups.

@@ -14,7 +14,7 @@ use reprise_types::{Clock, SystemClock, UserId};
 use serde_json::{Value, json};
 
 use super::corpus::{self, Dice};
-use super::figures::{percentile, resident_bytes_of, say, sorted};
+use super::figures::{Times, resident_bytes_of, say};
 use crate::cli::runtime::Runtime;
 use crate::cli::{Context, model, runtime};
 use crate::exit::Exit;
@@ -39,12 +39,9 @@ impl Face {
         self.beyond.push(whole - engine_ms);
     }
 
-    fn settled(mut self) -> Self {
-        for times in [&mut self.whole, &mut self.beyond] {
-            times.drain(..WARM_UP.min(times.len()));
-            *times = sorted(std::mem::take(times));
-        }
-        self
+    /// Of the whole, and of what is beyond.
+    fn settled(self) -> [Times; 2] {
+        [self.whole, self.beyond].map(|times| Times::of(times.into_iter().skip(WARM_UP).collect()))
     }
 }
 
@@ -62,17 +59,15 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     let resident = bench.resident_bytes();
     bench.end()?;
     for (name, face) in faces {
-        let face = face.settled();
-        let [p50, p99] = [0.5, 0.99].map(|share| percentile(&face.whole, share));
-        let [beyond, beyond99] = [0.5, 0.99].map(|share| percentile(&face.beyond, share));
+        let [whole, beyond] = face.settled();
         say(
             context,
             [
                 ("face", json!(name)),
-                ("p50_ms", json!(p50)),
-                ("p99_ms", json!(p99)),
-                ("beyond_p50_ms", json!(beyond)),
-                ("beyond_p99_ms", json!(beyond99)),
+                ("p50_ms", json!(whole.p50)),
+                ("p99_ms", json!(whole.p99)),
+                ("beyond_p50_ms", json!(beyond.p50)),
+                ("beyond_p99_ms", json!(beyond.p99)),
             ],
         )?;
     }
@@ -86,12 +81,7 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
 /// Questions without an end, none twice.
 fn questions() -> impl Iterator<Item = String> {
     let mut dice = Dice(4_321);
-    (0_usize..).map(move |number| {
-        let topic = dice.roll() % 200;
-        let sentence = corpus::sentence(&mut dice, topic);
-        let text = sentence.split(',').next().unwrap_or_default();
-        format!("{text} ({number})")
-    })
+    (0_usize..).map(move |number| format!("{} ({number})", corpus::question(&mut dice).0))
 }
 
 /// The daemon and what is needed to ask it.

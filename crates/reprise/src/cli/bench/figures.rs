@@ -1,12 +1,11 @@
 //! What every bench takes from its times and its process, and how it says so.
 
-use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::cli::Context;
+use crate::cli::{Context, output};
 
 /// Says a row of figures: as a line of JSON, or for people each by its name.
 pub(super) fn say<const N: usize>(
@@ -23,12 +22,8 @@ pub(super) fn say_all(context: &Context, figures: &impl Serialize) -> anyhow::Re
 }
 
 fn line(context: &Context, row: impl IntoIterator<Item = (String, Value)>) -> anyhow::Result<()> {
-    let mut out = crate::printer::stdout();
-    if context.json {
-        writeln!(out, "{}", Value::Object(row.into_iter().collect()))?;
-        return Ok(());
-    }
-    let told = row.into_iter().filter_map(|(name, value)| {
+    let row: Vec<(String, Value)> = row.into_iter().collect();
+    let told = row.iter().filter_map(|(name, value)| {
         let name = name.replace('_', " ");
         Some(match value {
             Value::Array(_) | Value::Object(_) => return None,
@@ -41,14 +36,25 @@ fn line(context: &Context, row: impl IntoIterator<Item = (String, Value)>) -> an
     });
     let told: Vec<String> = told.collect();
     let is_long = told.iter().map(String::len).sum::<usize>() > 130;
-    writeln!(out, "{}", told.join(if is_long { "\n  " } else { ", " }))?;
-    Ok(())
+    let told = told.join(if is_long { "\n  " } else { ", " });
+    let row: Map<String, Value> = row.iter().cloned().collect();
+    output::line(context, &row, told).map(drop)
 }
 
-/// The times ascending, for [`percentile`].
-pub(super) fn sorted(mut times: Vec<f64>) -> Vec<f64> {
-    times.sort_by(f64::total_cmp);
-    times
+/// The middle, the best and the worst but one in a hundred of some times.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Times {
+    pub(super) p50: f64,
+    pub(super) best: f64,
+    pub(super) p99: f64,
+}
+
+impl Times {
+    pub(super) fn of(mut times: Vec<f64>) -> Self {
+        times.sort_by(f64::total_cmp);
+        let [p50, best, p99] = [0.5, 0.0, 0.99].map(|share| percentile(&times, share));
+        Self { p50, best, p99 }
+    }
 }
 
 /// Resident memory of this process, in bytes; 0 where the machine does not say.
@@ -65,7 +71,7 @@ pub(super) fn resident_bytes_of(status: &Path) -> u64 {
 }
 
 /// The value below which `share` (0..1) of the sorted values lie.
-pub(super) fn percentile(sorted: &[f64], share: f64) -> f64 {
+fn percentile(sorted: &[f64], share: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);
     sorted
         .get((share * last as f64).round() as usize)

@@ -16,7 +16,7 @@ use reprise_types::{Embedding, RecallId, RecallRequest, SystemClock, Unlearned};
 use serde_json::{Value, json};
 
 use super::corpus::{self, Dice};
-use super::figures::{percentile, say_all, sorted};
+use super::figures::{Times, say_all};
 use crate::args::BenchGlobalArguments;
 use crate::cli::global::{embedded, remote_at};
 use crate::cli::store::DIMENSIONS;
@@ -67,11 +67,7 @@ fn things(tenant: &str, count: usize, policy: AccessPolicy) -> Vec<Publication> 
 
 fn questions() -> Vec<String> {
     let mut dice = Dice(99);
-    let question = |_| {
-        let topic = dice.roll() % TOPICS;
-        let sentence = corpus::sentence(&mut dice, topic);
-        sentence.split(',').next().unwrap_or_default().to_owned()
-    };
+    let question = |_| corpus::question(&mut dice).0;
     (0..QUERIES).map(question).collect()
 }
 
@@ -125,13 +121,13 @@ async fn beside_own(context: &Context, records: usize, questions: &[String]) -> 
     say(
         context,
         "local recall",
-        &local,
+        local,
         json!({ "records": records }),
     )?;
-    let ratio = percentile(&global, 0.5) / percentile(&local, 0.5);
+    let ratio = global.p50 / local.p50;
     let more = json!({ "records": records, "ratio_to_local": ratio,
         "imported_a_second": records as f64 / import });
-    say(context, "embedded", &global, more)?;
+    say(context, "embedded", global, more)?;
 
     for (name, url) in away()? {
         let options = TierOptions {
@@ -149,9 +145,9 @@ async fn beside_own(context: &Context, records: usize, questions: &[String]) -> 
         // The first question waits for the deadline; no later one does.
         beside("warm up").await?;
         let (local, times) = side_by_side(questions, alone, beside).await?;
-        let added = |part| percentile(&times, part) - percentile(&local, part);
-        let more = json!({ "added_ms_p50": added(0.5), "added_ms_p99": added(0.99) });
-        say(context, name, &times, more)?;
+        let more = json!({ "added_ms_p50": times.p50 - local.p50,
+            "added_ms_p99": times.p99 - local.p99 });
+        say(context, name, times, more)?;
     }
     Ok(())
 }
@@ -211,12 +207,12 @@ async fn database(
         let more = json!({ "records": records, "sight": sight, "word_rows": arguments.word_rows,
             "thousandths": part,
             "recall_at_10": share(&truth, &found),
-            "exact_ms_p50": percentile(&compared, 0.5), "imported_a_second": import,
+            "exact_ms_p50": compared.p50, "imported_a_second": import,
             "index_built_seconds": built });
         say(
             context,
             &format!("PostgreSQL, tenant `{tenant}`"),
-            &times,
+            times,
             more,
         )?;
     }
@@ -268,9 +264,9 @@ async fn crossing(
         let (compared, _) =
             timed(questions, async |text| asked(&exact, &reader, text).await).await?;
         let (_, truth) = timed(questions, async |text| asked(&all, &reader, text).await).await?;
-        let more = json!({ "things": size, "exact_ms_p50": percentile(&compared, 0.5),
+        let more = json!({ "things": size, "exact_ms_p50": compared.p50,
             "recall_at_10": share(&truth, &found) });
-        say(context, &format!("index, shelf of {size}"), &walked, more)?;
+        say(context, &format!("index, shelf of {size}"), walked, more)?;
     }
     Ok(())
 }
@@ -306,12 +302,11 @@ async fn asked(
     Ok(hits.map(|hit| hit.record.id.to_string()).collect())
 }
 
-/// Each question once to warm up, then once timed: the times in milliseconds, ascending, and what
-/// was found.
+/// Each question once to warm up, then once timed: the times in milliseconds, and what was found.
 async fn timed(
     questions: &[String],
     ask: impl AsyncFn(&str) -> anyhow::Result<Vec<String>>,
-) -> anyhow::Result<(Vec<f64>, Vec<Vec<String>>)> {
+) -> anyhow::Result<(Times, Vec<Vec<String>>)> {
     let (mut times, mut found) = (Vec::new(), Vec::new());
     for text in questions.iter().take(QUERIES / 4) {
         ask(text).await?;
@@ -321,7 +316,7 @@ async fn timed(
         found.push(ask(text).await?);
         times.push(began.elapsed().as_secs_f64() * 1e3);
     }
-    Ok((sorted(times), found))
+    Ok((Times::of(times), found))
 }
 
 /// The same of two ways to ask, in turns: what else the machine does slows both.
@@ -329,7 +324,7 @@ async fn side_by_side(
     questions: &[String],
     one: impl AsyncFn(&str) -> anyhow::Result<Vec<String>>,
     other: impl AsyncFn(&str) -> anyhow::Result<Vec<String>>,
-) -> anyhow::Result<(Vec<f64>, Vec<f64>)> {
+) -> anyhow::Result<(Times, Times)> {
     let (mut first, mut second) = (Vec::new(), Vec::new());
     for (number, text) in questions.iter().cycle().take(QUERIES * 5 / 4).enumerate() {
         let began = Instant::now();
@@ -341,7 +336,7 @@ async fn side_by_side(
             second.push(between.elapsed().as_secs_f64() * 1e3);
         }
     }
-    Ok((sorted(first), sorted(second)))
+    Ok((Times::of(first), Times::of(second)))
 }
 
 /// Of what is true, the part that was found.
@@ -355,9 +350,8 @@ fn share(truth: &[Vec<String>], found: &[Vec<String>]) -> f64 {
     same as f64 / all.max(1) as f64
 }
 
-fn say(context: &Context, name: &str, times: &[f64], more: Value) -> anyhow::Result<()> {
-    let (p50, p99) = (percentile(times, 0.5), percentile(times, 0.99));
-    let mut row = json!({ "what": name, "ms_p50": p50, "ms_p99": p99 });
+fn say(context: &Context, name: &str, times: Times, more: Value) -> anyhow::Result<()> {
+    let mut row = json!({ "what": name, "ms_p50": times.p50, "ms_p99": times.p99 });
     if let (Value::Object(row), Value::Object(more)) = (&mut row, more) {
         row.extend(more);
     }

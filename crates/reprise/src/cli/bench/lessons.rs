@@ -12,7 +12,7 @@ use reprise_types::{
 use serde_json::json;
 
 use super::corpus::{self, Dice};
-use super::figures::{percentile, say, sorted};
+use super::figures::{Times, say};
 use crate::cli::Context;
 use crate::cli::store::DIMENSIONS;
 use crate::exit::Exit;
@@ -50,8 +50,7 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
         ("the same with a tag", tagged),
         ("walk of three links", walks),
     ] {
-        let times = sorted(times);
-        let (p50, p99) = (percentile(&times, 0.5), percentile(&times, 0.99));
+        let Times { p50, p99, .. } = Times::of(times);
         say(
             context,
             [
@@ -112,9 +111,7 @@ fn ask(snapshot: &Snapshot, dice: &mut Dice) -> anyhow::Result<[Vec<f64>; 2]> {
     let space = Variant::Int8.space();
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..QUESTIONS {
-        let topic = dice.roll() % 200;
-        let sentence = corpus::sentence(dice, topic);
-        let text = sentence.split(',').next().unwrap_or_default();
+        let (text, topic) = corpus::question(dice);
         let vector = corpus::vector(dice, topic, usize::from(DIMENSIONS));
         let tag = area(dice);
         for (times, tags) in times.iter_mut().zip([None, Some(vec![tag])]) {
@@ -124,7 +121,7 @@ fn ask(snapshot: &Snapshot, dice: &mut Dice) -> anyhow::Result<[Vec<f64>; 2]> {
                     tags: tags.clone(),
                     ..MemoryFilter::default()
                 },
-                ..RecallRequest::new(text)
+                ..RecallRequest::new(text.as_str())
             };
             let question = Some((&space, vector.as_slice()));
             let began = Instant::now();

@@ -7,7 +7,7 @@ use reprise_types::{ListRequest, MemoryFilter, MemoryKind, parse_timestamp};
 use serde_json::json;
 
 use super::corpus;
-use super::figures::{percentile, say, sorted};
+use super::figures::{Times, say};
 use crate::cli::Context;
 use crate::exit::Exit;
 
@@ -30,8 +30,7 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     ] {
         let (times, seen) = pages(&snapshot, filter, limit);
         anyhow::ensure!(seen == records, "the pages had {seen} of {records} records");
-        let times = sorted(times);
-        let (p50, p99) = (percentile(&times, 0.5), percentile(&times, 0.99));
+        let Times { p50, p99, .. } = Times::of(times);
         say(
             context,
             [

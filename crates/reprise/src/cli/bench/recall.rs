@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::corpus::{self, Dice};
-use super::figures::{percentile, say, say_all, sorted};
+use super::figures::{Times, say, say_all};
 use crate::cli::store::DIMENSIONS;
 use crate::cli::{Context, model};
 use crate::exit::Exit;
@@ -27,22 +27,6 @@ const OPENINGS: usize = 15;
 const SEARCH_ROUNDS: usize = 10;
 /// Records that enter the graph in one call.
 const GROWN_AT_ONCE: usize = 1_000;
-
-/// The middle, the best and the worst but one in a hundred of some times.
-#[derive(Debug, Serialize)]
-struct Times {
-    p50: f64,
-    best: f64,
-    p99: f64,
-}
-
-impl Times {
-    fn of(times: Vec<f64>) -> Self {
-        let times = sorted(times);
-        let [p50, best, p99] = [0.5, 0.0, 0.99].map(|share| percentile(&times, share));
-        Self { p50, best, p99 }
-    }
-}
 
 /// What one run measured, milliseconds.
 #[derive(Debug, Serialize)]
@@ -104,9 +88,7 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     let mut asked = Vec::with_capacity(QUERIES);
     let mut tier = SearchTier::None;
     for round in 0..QUERIES + 20 {
-        let topic = dice.roll() % 200;
-        let sentence = corpus::sentence(&mut dice, topic);
-        let text: String = sentence.split(',').next().unwrap_or_default().to_owned();
+        let (text, _) = corpus::question(&mut dice);
         let started = Instant::now();
         let vector = embedder.embed(&text)?;
         let embedded = started.elapsed().as_secs_f64() * 1e3;

@@ -12,7 +12,7 @@ use reprise_types::{
 use serde_json::json;
 
 use super::corpus::{self, Dice};
-use super::figures::{percentile, say};
+use super::figures::{Times, say};
 use crate::cli::{Context, model, runtime, serve};
 use crate::env::Places;
 use crate::exit::Exit;
@@ -84,7 +84,6 @@ impl Bench {
             stage.found += usize::from(answer.results.iter().any(|f| f.record.text == *text));
             stage.degraded += usize::from(!answer.degraded.is_empty());
         }
-        stage.took_ms.sort_by(f64::total_cmp);
         Ok(stage)
     }
 }
@@ -163,7 +162,7 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     )?;
     for stage in stages {
         let share = 100.0 * stage.found as f64 / stage.asked.max(1) as f64;
-        let [p50, p99] = [0.5, 0.99].map(|share| percentile(&stage.took_ms, share));
+        let Times { p50, p99, .. } = Times::of(stage.took_ms);
         say(
             context,
             [

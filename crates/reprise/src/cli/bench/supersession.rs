@@ -2,13 +2,11 @@
 //! pairs of facts with the real model, in one memory, asked for in other words.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use anyhow::Context as _;
 use chrono::{DateTime, TimeDelta, Utc};
-use reprise_engine::{Engine, EngineOptions, Snapshot};
+use reprise_engine::{Engine, Snapshot};
 use reprise_knowledge::{Planner, carry_out};
-use reprise_store::RealDisk;
 use reprise_types::{
     Clock, Embedder, Embedding, MemoryKind, MemorySource, NewRecord, RecallId, RecallRequest,
     RecordId, SystemClock, WriteOutcome,
@@ -16,9 +14,9 @@ use reprise_types::{
 use serde::Serialize;
 use serde_json::json;
 
+use super::corpus;
 use super::facts::{FACTS, Form, HELD_BACK_FACTS, MORE_FACTS, Said};
 use super::figures::say;
-use crate::cli::store::DIMENSIONS;
 use crate::cli::{Context, model};
 use crate::exit::Exit;
 
@@ -114,10 +112,7 @@ pub(super) fn run(context: &Context, pairs: usize) -> anyhow::Result<Exit> {
 fn measured(embedder: &mut dyn Embedder, manner: Manner, pairs: usize) -> anyhow::Result<Figures> {
     let folder = tempfile::tempdir()?;
     let before = SystemClock.now() - TimeDelta::days(60);
-    let mut options = EngineOptions::new(DIMENSIONS, 7, before);
-    options.create = true;
-    let path = folder.path().join("memory.rvf");
-    let (mut engine, _) = Engine::open(Arc::new(RealDisk), &path, &options)?;
+    let mut engine = corpus::empty(&folder.path().join("memory.rvf"), before)?;
     let (mut old, mut questions) = (Vec::new(), Vec::new());
     for pair in 0..pairs {
         let said = said(manner.facts(), pair, 0);

@@ -6,25 +6,22 @@
 //! tended, and compacted where that is due. A text that comes again is embedded once.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context as _;
 use chrono::{DateTime, TimeDelta, Utc};
-use reprise_engine::{Engine, EngineOptions};
+use reprise_engine::Engine;
 use reprise_knowledge::{Planner, carry_out};
-use reprise_store::RealDisk;
 use reprise_types::{
     Embedder, Embedding, MemoryKind, MemorySource, NewRecord, RecallId, RecallRequest, RecordId,
     Retention, WriteOutcome, parse_timestamp,
 };
 use serde::Serialize;
 
-use super::corpus::Dice;
+use super::corpus::{self, Dice};
 use super::facts::{EVENTS, FACTS, Form, Said};
 use super::figures::{resident_bytes, say_all};
 use super::names::thing;
-use crate::cli::store::DIMENSIONS;
 use crate::cli::{Context, model};
 use crate::exit::Exit;
 
@@ -128,10 +125,7 @@ fn simulated(
 ) -> anyhow::Result<Vec<Mark>> {
     let folder = tempfile::tempdir()?;
     let begin = parse_timestamp("2025-01-01T08:00:00Z")?;
-    let mut options = EngineOptions::new(DIMENSIONS, 7, begin);
-    options.create = true;
-    let path = folder.path().join("memory.rvf");
-    let (mut engine, _) = Engine::open(Arc::new(RealDisk), &path, &options)?;
+    let mut engine = corpus::empty(&folder.path().join("memory.rvf"), begin)?;
     let mut vectors = Vectors {
         embedder,
         seen: BTreeMap::new(),

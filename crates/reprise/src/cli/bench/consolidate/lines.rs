@@ -1,32 +1,29 @@
-//! The sets that the rules were not written by: other subjects, other sentences, pairs that stand
-//! far apart. The first of them showed what to change; the second is for judging.
+//! The sets: the one that the rules were written by, one that showed what to change, and one for
+//! judging. Pairs stand far apart.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use super::labels::Labels;
 use crate::cli::bench::names::{CITIES, GIVEN, Words, one, person, thing, words};
 
+/// What two records are to each other, by how they were made.
+#[derive(Debug, Default)]
+pub(super) struct Labels {
+    pub(super) same: BTreeSet<(usize, usize)>,
+    pub(super) contrary: BTreeSet<(usize, usize)>,
+    /// What a pair turns on, where that is told.
+    pub(super) kinds: BTreeMap<(usize, usize), String>,
+}
+
 /// Kind, what the pair turns on, one text, the other.
+pub(super) const TUNED: &str = include_str!("tuned.txt");
 pub(super) const SECOND: &str = include_str!("second.txt");
 pub(super) const HELD_BACK: &str = include_str!("held_back.txt");
 /// Of twenty pairs, so many are of each kind.
 const MIX: [(&str, usize); 4] = [("same", 4), ("apart", 5), ("contrary", 2), ("alone", 9)];
 
-static DATES: Words = LazyLock::new(|| {
-    words(
-        "\
-    3 March|14 April|9 May|21 June|30 July|2 August|17 September|11 October|25 November|8 \
-    December|19 January|6 February",
-    )
-});
-static FILES: Words = LazyLock::new(|| {
-    words(
-        "\
-    settings.toml limits.yaml routes.json main.py server.ts worker.go parse.rs schema.sql \
-    deploy.sh layout.css mailer.rb queue.ex",
-    )
-});
+static DATES: Words = LazyLock::new(|| words("dates"));
+static FILES: Words = LazyLock::new(|| words("files"));
 
 /// The texts in the order in which they are kept, and what they are to each other.
 pub(super) fn corpus(set: &str, records: usize) -> (Vec<String>, Labels) {
