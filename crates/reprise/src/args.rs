@@ -5,20 +5,11 @@
     reason = "these comments are help texts, shown as they are written"
 )]
 
-mod ask;
-mod backup;
-mod branch;
-mod consolidate;
-mod demo;
 mod faces;
+mod files;
 mod global;
 mod help;
-mod import;
-mod ingest;
-mod learn;
-mod lesson;
-mod list;
-mod rebuild;
+mod records;
 mod workspace;
 
 use std::num::NonZeroU16;
@@ -28,19 +19,17 @@ use chrono::{DateTime, Utc};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use reprise_eval::{Format, Protocol};
+use reprise_operations::NoArguments;
 use reprise_operations::operations::{audit, forgetting, how, lessons, links, recall, tending};
 use reprise_types::{Calendar, Clock, SystemClock, TimeError, UserId};
 
-pub(crate) use ask::{Ask, WhoseArguments};
-pub(crate) use backup::{
-    BackupArguments, ExportArguments, ExportFormat, KeyArguments, RestoreArguments, SealArguments,
-};
-pub(crate) use branch::{BranchCommand, BranchTarget};
-pub(crate) use consolidate::{ReviewArguments, TendArguments, TendCommand};
-pub(crate) use demo::{DemoArguments, DemoCommand, WeekArguments, WorkspaceDemoArguments};
 pub(crate) use faces::{
     CallArguments, ConnectArguments, ConnectScope, HookArguments, HostProgram, McpArguments,
     OpenArguments, ServeArguments, ServeCommand, TokenCommand,
+};
+pub(crate) use files::{
+    BackupArguments, BranchCommand, BranchTarget, DemoArguments, DemoCommand, ExportArguments,
+    ExportFormat, KeptDemo, KeyArguments, RebuildArguments, RestoreArguments, SealArguments,
 };
 pub(crate) use global::{
     GlobalBranchCommand, GlobalCommand, GlobalImportArguments, GlobalServeArguments,
@@ -50,17 +39,12 @@ pub(crate) use global::{
 pub(crate) use help::{
     command, for_user, meant, only_kept, others, sentence_of_learn, slip_of_learn,
 };
-pub(crate) use import::ImportArguments;
-pub(crate) use ingest::{IngestArguments, IngestForm, IngestInput};
-pub(crate) use learn::{
-    ExplainArguments, LearnCommand, LearningCommand, OutcomeArguments, PlotArguments,
-    ResetArguments,
+pub(crate) use records::{
+    Ask, ExplainArguments, GraphCommand, ImportArguments, IngestArguments, IngestForm, IngestInput,
+    LearnArguments, LearnCommand, LearningCommand, ListArguments, OutcomeArguments, PlotArguments,
+    ResetArguments, ReviewArguments, ShowArguments, SourcesArguments, TagsArguments, TendArguments,
+    TendCommand, WhoseArguments,
 };
-pub(crate) use lesson::{
-    GraphCommand, LearnArguments, ShowArguments, SourcesArguments, TagsArguments,
-};
-pub(crate) use list::ListArguments;
-pub(crate) use rebuild::RebuildArguments;
 pub(crate) use workspace::{
     AgentCommand, AuditArguments, DriverRule, LookCommand, WorkspaceArguments, WorkspaceCommand,
     WriteArguments,
@@ -194,7 +178,7 @@ pub(crate) enum Command {
     /// Take back what `consolidate` or `review` put away
     Undo(Ask<tending::UndoArguments>),
     /// Say how memory is: duplicates, contradictions, stale, secrets, and what was done to it
-    Audit(Ask<audit::AuditArguments>),
+    Audit(Ask<NoArguments>),
     /// Tell what consolidation did, the latest first
     Diary(Ask<audit::DiaryArguments>),
     /// Serve MCP on stdin and stdout, in front of the daemon

@@ -1,9 +1,11 @@
-//! The arguments of `reprise backup`, `restore` and `export`.
+//! What may be typed about files: copies, branches, projections, and the folder of a demo.
 
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
-use clap::{Args, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand, ValueEnum};
+use reprise_knowledge::ProjectionKind;
 use reprise_types::UserId;
 
 /// For whom a file is encrypted.
@@ -102,4 +104,92 @@ pub(crate) struct ExportArguments {
     pub(crate) as_of: Option<DateTime<Utc>>,
     #[command(flatten)]
     pub(crate) seal: SealArguments,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BranchCommand {
+    /// Make a memory of its own that begins with the user's; use it as `--user USER+NAME`
+    Fork {
+        #[command(flatten)]
+        target: BranchTarget,
+        /// Begin with what was known at this instant
+        #[arg(long, value_name = "TIME", value_parser = super::until)]
+        as_of: Option<DateTime<Utc>>,
+    },
+    /// List a user's branches
+    List {
+        /// Whose memory
+        #[arg(long, env = crate::env::USER, default_value = "default")]
+        user: UserId,
+    },
+    /// Show what only one of the two has
+    Diff(BranchTarget),
+    /// Bring what only the branch has into the user's memory; twice is once
+    Merge(BranchTarget),
+    /// Delete a branch and everything in it
+    Drop(BranchTarget),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BranchTarget {
+    /// The branch
+    pub(crate) name: String,
+    /// Whose memory
+    #[arg(long, env = crate::env::USER, default_value = "default")]
+    pub(crate) user: UserId,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RebuildArguments {
+    /// Which of them [default: those that are configured or there; all where none is]
+    #[arg(value_name = "KIND", value_parser = kinds())]
+    pub(crate) kind: Vec<ProjectionKind>,
+    /// Whose memory
+    #[arg(long, env = crate::env::USER, default_value = "default")]
+    pub(crate) user: UserId,
+    /// Where one of them goes [default: as configured, or beside the memory]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) to: Option<PathBuf>,
+    /// Only records of this project
+    #[arg(long, value_name = "NAME", requires = "to")]
+    pub(crate) project: Option<String>,
+    /// Take over files that another program wrote: import them first
+    #[arg(long)]
+    pub(crate) adopt: bool,
+}
+
+fn kinds() -> impl TypedValueParser<Value = ProjectionKind> {
+    let names = ProjectionKind::ALL.iter().map(|kind| kind.name());
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<ProjectionKind>())
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct DemoArguments {
+    #[command(subcommand)]
+    pub(crate) what: Option<DemoCommand>,
+    /// The request that memory is asked about
+    #[arg(default_value = "fix the bug in the auth module")]
+    pub(crate) request: String,
+    /// Keep the store in this directory instead of a temporary one
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+    /// Replay the days before the break, then wait to be killed (the demo starts itself so)
+    #[arg(long, hide = true)]
+    pub(crate) first_days: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DemoCommand {
+    /// Work through three weeks with a host that remembers: what each week learns helps the next
+    Week(KeptDemo),
+    /// Go through ADR-008's checklist: agents and a person in one governed workspace
+    Workspace(KeptDemo),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KeptDemo {
+    /// Keep what it makes in this directory instead of a temporary one
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
 }
