@@ -420,6 +420,9 @@ fn most(name: &str, what: &str, count: usize, limit: &Value) -> Result<(), Strin
 }
 
 fn range(name: &str, schema: &Value, number: f64) -> Result<(), String> {
+    if is_of(&schema["type"], "integer") && number.fract() != 0.0 {
+        return Err(format!("`{name}` is {number}; send a whole number"));
+    }
     let bound = |word: &str| schema.get(word).and_then(Value::as_f64);
     let (least, most) = (bound("minimum"), bound("maximum"));
     if least.is_some_and(|least| number < least) || most.is_some_and(|most| number > most) {

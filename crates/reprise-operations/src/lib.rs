@@ -29,7 +29,7 @@ pub use memories::{
 };
 pub use problem::{Problem, ProblemBody, ProblemKind};
 pub use wire::{
-    Answer, ExportLine, Fate, Filter, Hit, IngestLine, LessonCard, OutcomeLine, OutcomeReport,
-    PageAsked, QueryLine, RecordRedaction, WriteReport, external_id_of, fresh_run_id, from_json,
-    hinted, is_sensitive, line_of, read_line, record_of_value,
+    Answer, ExportLine, Fate, Filter, Hit, IngestLine, LessonCard, NoArguments, OutcomeLine,
+    OutcomeReport, PageAsked, QueryLine, RecordRedaction, WriteReport, external_id_of,
+    fresh_run_id, from_json, hinted, is_sensitive, line_of, read_line, record_of_value,
 };

@@ -10,12 +10,15 @@ mod record;
 mod redacted;
 mod told;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 pub use answer::{Answer, Hit, QueryLine};
 pub use fields::from_json;
 pub use fields::hinted;
 pub(crate) use fields::{embedding_of, meant};
 pub use filter::{Filter, PageAsked};
-pub(crate) use filter::{Part, time, whole};
+pub(crate) use filter::{Part, time};
 pub use lesson::LessonCard;
 pub use outcome::{OutcomeLine, OutcomeReport, fresh_run_id};
 pub use record::{
@@ -25,3 +28,8 @@ pub use record::{
 pub(crate) use record::{instant, read_value};
 pub use redacted::RecordRedaction;
 pub(crate) use told::Told;
+
+/// None.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct NoArguments {}

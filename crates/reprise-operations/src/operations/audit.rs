@@ -16,12 +16,7 @@ use serde_with::skip_serializing_none;
 use crate::catalogue::{Operation, Profile, Spec};
 use crate::memories::{Doubted, Memory, Merged, Names, counted};
 use crate::problem::Problem;
-use crate::wire::{instant, whole};
-
-/// None.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
-#[serde(deny_unknown_fields)]
-pub struct AuditArguments {}
+use crate::wire::{NoArguments, instant};
 
 /// A memory as an auditor sees it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -77,10 +72,10 @@ impl Operation for Audit {
         "Duplicates, contradictions, stale facts, secrets, growth, and a score over time.",
     )
     .tool("audit", Profile::Full);
-    type Arguments = AuditArguments;
+    type Arguments = NoArguments;
     type Answer = Audited;
 
-    async fn run(memory: &Memory, AuditArguments {}: AuditArguments) -> Result<Audited, Problem> {
+    async fn run(memory: &Memory, _: NoArguments) -> Result<Audited, Problem> {
         let mut audited = memory
             .planned(|snapshot, plan| audited(snapshot, &plan))
             .await?;
@@ -178,7 +173,6 @@ fn growth(memory: &Snapshot) -> BTreeMap<String, usize> {
 #[serde(deny_unknown_fields)]
 pub struct DiaryArguments {
     /// Actions at most; 50 by default.
-    #[serde(default, deserialize_with = "whole")]
     #[arg(long)]
     pub limit: Option<usize>,
 }
@@ -288,11 +282,6 @@ impl Operation for Diary {
 
 const QUARTER_MICROS: i64 = 15 * 60 * 1_000_000;
 
-/// None.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct GrowthArguments {}
-
 /// The days on which something was kept that is still live.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Growing {
@@ -315,10 +304,10 @@ pub struct Growth;
 
 impl Operation for Growth {
     const SPEC: Spec = Spec::reads("growth", "How many records there were, day by day.");
-    type Arguments = GrowthArguments;
+    type Arguments = NoArguments;
     type Answer = Growing;
 
-    async fn run(memory: &Memory, GrowthArguments {}: GrowthArguments) -> Result<Growing, Problem> {
+    async fn run(memory: &Memory, _: NoArguments) -> Result<Growing, Problem> {
         let calendar = memory.calendar();
         let grown = memory.read(move |memory| {
             let mut kept: BTreeMap<NaiveDate, u64> = BTreeMap::new();

@@ -17,7 +17,7 @@ use super::recall;
 use crate::catalogue::{Operation, Profile, Spec};
 use crate::memories::{Memory, counted};
 use crate::problem::Problem;
-use crate::wire::{Filter, whole};
+use crate::wire::Filter;
 use found::{Found, Place};
 
 /// A question.
@@ -29,7 +29,7 @@ pub struct Arguments {
     #[serde(alias = "text")]
     pub query: String,
     /// Most results; 5 by default.
-    #[serde(default, alias = "top_k", deserialize_with = "whole")]
+    #[serde(alias = "top_k")]
     pub limit: Option<usize>,
     /// Which records may answer.
     #[serde(flatten)]
@@ -51,7 +51,7 @@ pub struct Arguments {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub full: bool,
     /// Of the answer.
-    #[serde(default, alias = "budget", deserialize_with = "whole")]
+    #[serde(alias = "budget")]
     pub max_tokens: Option<usize>,
 }
 

@@ -14,11 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalogue::{Operation, Profile, Spec, get, post};
 use crate::memories::{Memory, Projection};
 use crate::problem::Problem;
-
-/// None.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct StatsArguments {}
+use crate::wire::NoArguments;
 
 #[derive(Debug)]
 pub struct Stats;
@@ -27,13 +23,10 @@ impl Operation for Stats {
     const SPEC: Spec = Spec::reads("stats", "The memory in numbers.")
         .at(&[get("/v1/users/{user}/stats")])
         .tool("stats", Profile::Full);
-    type Arguments = StatsArguments;
+    type Arguments = NoArguments;
     type Answer = EngineStats;
 
-    async fn run(
-        memory: &Memory,
-        StatsArguments {}: StatsArguments,
-    ) -> Result<EngineStats, Problem> {
+    async fn run(memory: &Memory, _: NoArguments) -> Result<EngineStats, Problem> {
         memory.with_engine(|engine| engine.stats()).await
     }
 
@@ -62,10 +55,10 @@ pub struct HostStats;
 impl Operation for HostStats {
     const SPEC: Spec = Spec::reads("host_stats", "ChoirOS: the memory in numbers.")
         .at(&[get("/api/memory/stats")]);
-    type Arguments = StatsArguments;
+    type Arguments = NoArguments;
     type Answer = Numbers;
 
-    async fn run(memory: &Memory, arguments: StatsArguments) -> Result<Numbers, Problem> {
+    async fn run(memory: &Memory, arguments: NoArguments) -> Result<Numbers, Problem> {
         let stats = Stats::run(memory, arguments).await?;
         Ok(Numbers {
             total_vectors: stats.live - stats.unembedded.min(stats.live),
@@ -98,10 +91,10 @@ pub struct HostConfig;
 impl Operation for HostConfig {
     const SPEC: Spec =
         Spec::reads("host_config", "ChoirOS: what is in force.").at(&[get("/api/memory/config")]);
-    type Arguments = StatsArguments;
+    type Arguments = NoArguments;
     type Answer = InForce;
 
-    async fn run(_: &Memory, StatsArguments {}: StatsArguments) -> Result<InForce, Problem> {
+    async fn run(_: &Memory, _: NoArguments) -> Result<InForce, Problem> {
         Ok(InForce {
             enabled: true,
             ingest_enabled: true,
@@ -111,11 +104,6 @@ impl Operation for HostConfig {
         })
     }
 }
-
-/// None.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CompactArguments {}
 
 /// What a compaction did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -138,13 +126,10 @@ impl Operation for Compact {
         post("/v1/users/{user}/compact"),
         post("/api/memory/compact"),
     ]);
-    type Arguments = CompactArguments;
+    type Arguments = NoArguments;
     type Answer = Compacted;
 
-    async fn run(
-        memory: &Memory,
-        CompactArguments {}: CompactArguments,
-    ) -> Result<Compacted, Problem> {
+    async fn run(memory: &Memory, _: NoArguments) -> Result<Compacted, Problem> {
         // Who asks for it wants no more of what had its time.
         let now = memory.now();
         memory
@@ -162,11 +147,6 @@ impl Operation for Compact {
 
 /// Batches of 32 texts that one request embeds: a second or two.
 const BATCHES: usize = 4;
-
-/// None.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ReembedArguments {}
 
 /// How far it has come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -193,13 +173,10 @@ impl Operation for Reembed {
         "reembed",
         "Make some of the vectors that wait for the model in use; ask again while it goes on.",
     );
-    type Arguments = ReembedArguments;
+    type Arguments = NoArguments;
     type Answer = Reembedded;
 
-    async fn run(
-        memory: &Memory,
-        ReembedArguments {}: ReembedArguments,
-    ) -> Result<Reembedded, Problem> {
+    async fn run(memory: &Memory, _: NoArguments) -> Result<Reembedded, Problem> {
         let mut goes_on = true;
         for _ in 0..BATCHES {
             goes_on = goes_on && memory.embed_waiting().await?;
@@ -226,11 +203,6 @@ impl Operation for Reembed {
     }
 }
 
-/// None.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CheckpointArguments {}
-
 /// It is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Checkpointed {
@@ -250,13 +222,10 @@ impl Operation for Checkpoint {
         post("/v1/users/{user}/checkpoint"),
         post("/api/memory/snapshot"),
     ]);
-    type Arguments = CheckpointArguments;
+    type Arguments = NoArguments;
     type Answer = Checkpointed;
 
-    async fn run(
-        memory: &Memory,
-        CheckpointArguments {}: CheckpointArguments,
-    ) -> Result<Checkpointed, Problem> {
+    async fn run(memory: &Memory, _: NoArguments) -> Result<Checkpointed, Problem> {
         memory.with_engine(Engine::checkpoint).await??;
         Ok(Checkpointed { checkpointed: true })
     }
@@ -324,10 +293,8 @@ impl Operation for Merge {
     type Arguments = MergeArguments;
     type Answer = MergeReport;
 
-    async fn run(
-        memory: &Memory,
-        MergeArguments { branch }: MergeArguments,
-    ) -> Result<MergeReport, Problem> {
+    async fn run(memory: &Memory, asked: MergeArguments) -> Result<MergeReport, Problem> {
+        let MergeArguments { branch } = asked;
         let user = memory.user();
         memory.refuse_missing()?;
         let stream = fork_stream(user);

@@ -11,7 +11,6 @@ use serde_with::skip_serializing_none;
 use crate::catalogue::{Operation, Spec};
 use crate::memories::Memory;
 use crate::problem::Problem;
-use crate::wire::whole;
 
 /// How far; the defaults are the original's.
 #[skip_serializing_none]
@@ -25,16 +24,12 @@ pub struct Arguments {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
     /// Sessions with fewer frames are left alone; 50 by default.
-    #[serde(default, deserialize_with = "whole")]
     pub threshold_frames: Option<usize>,
     /// The newest frames, which stay; 10 by default.
-    #[serde(default, deserialize_with = "whole")]
     pub recent_count: Option<usize>,
     /// Those before them, of which what matters stays; 20 by default.
-    #[serde(default, deserialize_with = "whole")]
     pub medium_count: Option<usize>,
     /// Of one summary; 500 by default.
-    #[serde(default, deserialize_with = "whole")]
     pub max_summary_tokens: Option<usize>,
     /// Errors may go, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

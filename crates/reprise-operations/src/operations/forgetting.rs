@@ -18,6 +18,7 @@ use crate::memories::{
     Memory, Names, Receipts, Standing, counted, missing, resolve, span, span_records,
 };
 use crate::problem::Problem;
+use crate::wire::NoArguments;
 
 /// Records of a dry run that are shown with their texts.
 const SHOWN_MAX: usize = 100;
@@ -320,10 +321,8 @@ impl Operation for Unforget {
     type Answer = Kept;
 
     /// Its external ids stay spent: whatever brought it must not bring it twice.
-    async fn run(
-        memory: &Memory,
-        UnforgetArguments { record }: UnforgetArguments,
-    ) -> Result<Kept, Problem> {
+    async fn run(memory: &Memory, asked: UnforgetArguments) -> Result<Kept, Problem> {
+        let UnforgetArguments { record } = asked;
         let mut new = record.into_new();
         new.external_ids.clear();
         new.supersedes = None;
@@ -349,11 +348,6 @@ mod tests {
     }
 }
 
-/// None.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ReleaseArguments {}
-
 /// It is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Released {
@@ -371,13 +365,10 @@ impl Operation for Release {
     )
     .at(&[post("/v1/users/{user}/release")])
     .for_machine();
-    type Arguments = ReleaseArguments;
+    type Arguments = NoArguments;
     type Answer = Released;
 
-    async fn run(
-        memory: &Memory,
-        ReleaseArguments {}: ReleaseArguments,
-    ) -> Result<Released, Problem> {
+    async fn run(memory: &Memory, _: NoArguments) -> Result<Released, Problem> {
         memory.release().await?;
         Ok(Released { released: true })
     }

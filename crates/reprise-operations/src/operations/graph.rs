@@ -13,7 +13,6 @@ use serde_with::skip_serializing_none;
 use crate::catalogue::{Operation, Profile, Spec};
 use crate::memories::{Memory, title_of};
 use crate::problem::Problem;
-use crate::wire::whole;
 
 /// The two ends.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -118,11 +117,9 @@ pub struct ClusterArguments {
     /// A record's id; without it all clusters are shown.
     pub id: Option<String>,
     /// Links to walk from it; 2 by default.
-    #[serde(default, deserialize_with = "whole")]
     #[arg(long)]
     pub depth: Option<usize>,
     /// Most records around one, or most clusters; 20 by default.
-    #[serde(default, deserialize_with = "whole")]
     #[arg(long)]
     pub limit: Option<usize>,
 }
@@ -287,7 +284,6 @@ pub struct BridgesArguments {
     #[arg(value_name = "TAG")]
     pub to: Option<String>,
     /// Most results; 10 by default.
-    #[serde(default, deserialize_with = "whole")]
     #[arg(long)]
     pub limit: Option<usize>,
 }

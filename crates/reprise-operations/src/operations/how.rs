@@ -14,7 +14,7 @@ use serde_with::skip_serializing_none;
 use crate::catalogue::{Operation, Profile, Spec};
 use crate::memories::{Memory, counted, title_of};
 use crate::problem::Problem;
-use crate::wire::{instant, whole};
+use crate::wire::instant;
 
 /// Runs that are looked at for the best of them.
 const CANDIDATES: usize = 32;
@@ -34,7 +34,6 @@ pub struct Arguments {
     /// The task.
     pub query: String,
     /// Runs at most; 3 by default.
-    #[serde(default, deserialize_with = "whole")]
     #[arg(long)]
     pub limit: Option<usize>,
 }

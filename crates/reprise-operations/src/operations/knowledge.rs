@@ -17,7 +17,6 @@ use crate::catalogue::{Operation, Spec};
 use crate::memories::{Memory, learnings_of, store_counts};
 use crate::operations::care::fork_stream;
 use crate::problem::Problem;
-use crate::wire::whole;
 
 /// Results of a search where the caller does not say.
 const LIMIT_DEFAULT: usize = 10;
@@ -80,7 +79,6 @@ pub struct Arguments {
     #[schemars(range(min = 0.0, max = 1.0))]
     pub min_confidence: Option<f64>,
     /// Most results; of `search` 10 by default.
-    #[serde(default, deserialize_with = "whole")]
     pub limit: Option<usize>,
     /// Of `stats`: the session that it is asked for in.
     pub session: Option<String>,

@@ -13,7 +13,7 @@ use serde_with::skip_serializing_none;
 use crate::catalogue::{Operation, Profile, Spec, post};
 use crate::memories::{Memory, title_of};
 use crate::problem::Problem;
-use crate::wire::{OutcomeLine, OutcomeReport, whole};
+use crate::wire::{NoArguments, OutcomeLine, OutcomeReport};
 
 #[derive(Debug)]
 pub struct Outcome;
@@ -73,10 +73,8 @@ impl Operation for Learning {
     type Arguments = LearningArguments;
     type Answer = Governed;
 
-    async fn run(
-        memory: &Memory,
-        LearningArguments { action }: LearningArguments,
-    ) -> Result<Governed, Problem> {
+    async fn run(memory: &Memory, asked: LearningArguments) -> Result<Governed, Problem> {
+        let LearningArguments { action } = asked;
         let now = memory.now();
         let done = memory.with_engine(move |engine| match action {
             LearningAction::On => engine.switch_learning(true, now),
@@ -90,11 +88,6 @@ impl Operation for Learning {
 
 /// Patterns of a report.
 const PATTERNS_MAX: usize = 10;
-
-/// None.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LearningReportArguments {}
 
 /// What was learned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -155,13 +148,10 @@ impl Operation for LearningReport {
         "learning_report",
         "What was learned from runs, and how far it is believed.",
     );
-    type Arguments = LearningReportArguments;
+    type Arguments = NoArguments;
     type Answer = Report;
 
-    async fn run(
-        memory: &Memory,
-        LearningReportArguments {}: LearningReportArguments,
-    ) -> Result<Report, Problem> {
+    async fn run(memory: &Memory, _: NoArguments) -> Result<Report, Problem> {
         let read = memory.with_engine(|engine| {
             let status = engine.learning().status();
             let learner = engine.learning().learner();
@@ -220,7 +210,6 @@ pub struct RunsArguments {
     /// Only those that used this record, or an earlier version of it.
     pub record: Option<String>,
     /// Most runs; 20 by default, 1000 at most.
-    #[serde(default, deserialize_with = "whole")]
     pub limit: Option<usize>,
 }
 

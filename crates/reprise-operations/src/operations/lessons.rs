@@ -421,10 +421,7 @@ impl Operation for ExtractLearnings {
     type Arguments = ExtractLearningsArguments;
     type Answer = Extracted;
 
-    async fn run(
-        memory: &Memory,
-        arguments: ExtractLearningsArguments,
-    ) -> Result<Extracted, Problem> {
+    async fn run(memory: &Memory, arguments: Self::Arguments) -> Result<Self::Answer, Problem> {
         let mut found = memory
             .extract(&arguments.session, arguments.dry_run)
             .await?;

@@ -12,7 +12,6 @@ use serde_with::skip_serializing_none;
 use crate::catalogue::{Operation, Profile, Spec, post};
 use crate::memories::{Memory, current, missing, title_of};
 use crate::problem::Problem;
-use crate::wire::whole;
 
 /// The relation of a link where the caller does not say.
 const RELATION_DEFAULT: &str = "related_to";
@@ -236,12 +235,10 @@ pub struct RelatedArguments {
     #[serde(alias = "lesson_id")]
     pub id: String,
     /// Links to walk; 2 by default, 5 at most.
-    #[serde(default, deserialize_with = "whole")]
     #[schemars(extend("x-rare" = true))]
     #[arg(long)]
     pub depth: Option<usize>,
     /// Most results; 20 by default.
-    #[serde(default, deserialize_with = "whole")]
     #[schemars(extend("x-rare" = true))]
     #[arg(long)]
     pub limit: Option<usize>,

@@ -17,7 +17,7 @@ use crate::catalogue::{Operation, Profile, Spec, get};
 use crate::excerpt::short;
 use crate::memories::Memory;
 use crate::problem::Problem;
-use crate::wire::{ExportLine, Filter, Told, whole};
+use crate::wire::{ExportLine, Filter, Told};
 
 /// What is to be listed.
 #[skip_serializing_none]
@@ -29,7 +29,6 @@ pub struct Arguments {
     #[command(flatten)]
     pub filter: Filter,
     /// Records of the page; 50 by default, 1000 at most.
-    #[serde(default, deserialize_with = "whole")]
     #[schemars(range(min = 1, max = PAGE_MAX))]
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,

@@ -18,7 +18,7 @@ use crate::asks;
 use crate::catalogue::{Operation, Spec};
 use crate::memories::{Memory, current};
 use crate::problem::Problem;
-use crate::wire::{Fate, Part, time, whole};
+use crate::wire::{Fate, Part, time};
 
 /// The relation of an observation to those that it belongs with.
 const RELATION: &str = "related_to";
@@ -192,7 +192,6 @@ pub struct ObservationsArguments {
     /// What belongs with this one, whichever of the two says so.
     pub related_to: Option<String>,
     /// Type times confidence is at least this, 0..10.
-    #[serde(default, deserialize_with = "whole")]
     pub min_importance: Option<usize>,
     /// Only this session.
     #[serde(alias = "session_id")]
@@ -204,14 +203,11 @@ pub struct ObservationsArguments {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub match_all_tags: bool,
     /// Most observations; 50 by default, 1000 at most.
-    #[serde(default, deserialize_with = "whole")]
     #[schemars(range(max = 1_000))]
     pub limit: Option<usize>,
     /// How many to pass over: those of the pages before.
-    #[serde(default, deserialize_with = "whole")]
     pub offset: Option<usize>,
     /// Most tokens of them together.
-    #[serde(default, deserialize_with = "whole")]
     pub max_tokens: Option<usize>,
 }
 

@@ -16,7 +16,7 @@ use crate::asks;
 use crate::catalogue::{Operation, Spec, get, post};
 use crate::memories::Memory;
 use crate::problem::Problem;
-use crate::wire::{Answer, Filter, LessonCard, embedding_of, instant, time, whole};
+use crate::wire::{Answer, Filter, LessonCard, embedding_of, instant, time};
 
 /// A question.
 #[skip_serializing_none]
@@ -29,7 +29,7 @@ pub struct RecallArguments {
     #[arg(skip)]
     pub query: String,
     /// Most results; 5 by default.
-    #[serde(default, alias = "top_k", deserialize_with = "whole")]
+    #[serde(alias = "top_k")]
     #[arg(long, alias = "top-k")]
     pub limit: Option<usize>,
     /// Which records may answer.
@@ -43,7 +43,7 @@ pub struct RecallArguments {
     #[arg(long)]
     pub scope: Option<RecallScope>,
     /// Answer with one text for a prompt, at most this many tokens long.
-    #[serde(default, alias = "budget", deserialize_with = "whole")]
+    #[serde(alias = "budget")]
     #[arg(
         long,
         alias = "budget",
@@ -217,7 +217,7 @@ pub struct SearchArguments {
     #[serde(rename = "q", alias = "query", alias = "text")]
     pub query: String,
     /// Most results; 5 by default.
-    #[serde(rename = "k", default, alias = "limit", deserialize_with = "whole")]
+    #[serde(rename = "k", alias = "limit")]
     pub limit: Option<usize>,
 }
 

@@ -14,11 +14,10 @@ use crate::asks;
 use crate::bounds::ALONE;
 use crate::catalogue::{Operation, Profile, Spec, get, patch, post};
 use crate::memories::{MAY_CHANGE, Memory, Standing, own_title, title_of};
-use crate::operations::care;
 use crate::operations::care::Stats;
 use crate::problem::{Problem, ProblemKind};
 use crate::wire::{
-    ExportLine, Fate, IngestLine, Told, WriteReport, instant, record_of_value, time,
+    ExportLine, Fate, IngestLine, NoArguments, Told, WriteReport, instant, record_of_value, time,
 };
 
 /// Records of one request.
@@ -421,10 +420,8 @@ impl Operation for Resource {
     type Arguments = ResourceArguments;
     type Answer = Document;
 
-    async fn run(
-        memory: &Memory,
-        ResourceArguments { uri }: ResourceArguments,
-    ) -> Result<Document, Problem> {
+    async fn run(memory: &Memory, asked: ResourceArguments) -> Result<Document, Problem> {
+        let ResourceArguments { uri } = asked;
         let unknown = || {
             let uri: String = uri.chars().take(128).collect();
             Problem::not_found(format!("there is no resource `{uri}`; list them first"))
@@ -433,7 +430,7 @@ impl Operation for Resource {
         let value = match path.split_once('/') {
             None if path == "recent" => memory.read(recent).await?,
             None if path == "tags" => json!(memory.tags().await?),
-            None if path == "stats" => json!(Stats::run(memory, care::StatsArguments {}).await?),
+            None if path == "stats" => json!(Stats::run(memory, NoArguments {}).await?),
             Some(("records", name)) if !name.is_empty() => {
                 json!(ExportLine::new(&memory.record(name).await?))
             }

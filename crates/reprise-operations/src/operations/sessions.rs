@@ -13,7 +13,7 @@ use crate::catalogue::{Operation, Spec, get, post};
 use crate::hook::{HookAnswer, HookEvent, HookReport};
 use crate::memories::{Memory, Prompt, Replayed, prompts, replay};
 use crate::problem::{Problem, ProblemKind};
-use crate::wire::{PageAsked, Part, whole};
+use crate::wire::{PageAsked, Part};
 
 /// Records of one run, or of one session where the source names no run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -113,10 +113,8 @@ impl Operation for Episode {
     type Arguments = EpisodeArguments;
     type Answer = EpisodeRecords;
 
-    async fn run(
-        memory: &Memory,
-        EpisodeArguments { id }: EpisodeArguments,
-    ) -> Result<EpisodeRecords, Problem> {
+    async fn run(memory: &Memory, asked: EpisodeArguments) -> Result<EpisodeRecords, Problem> {
+        let EpisodeArguments { id } = asked;
         let wanted = id.clone();
         let read = memory.read(move |memory| {
             let records = memory.records().filter_map(Result::ok);
@@ -146,7 +144,6 @@ pub struct PromptsArguments {
     /// Only this session's.
     pub session: Option<String>,
     /// Most prompts; 20 by default, 200 at most.
-    #[serde(default, deserialize_with = "whole")]
     pub limit: Option<usize>,
     /// Go on after this one.
     pub cursor: Option<Cursor>,
@@ -202,10 +199,8 @@ impl Operation for Replay {
     type Arguments = ReplayArguments;
     type Answer = Replayed;
 
-    async fn run(
-        memory: &Memory,
-        ReplayArguments { id }: ReplayArguments,
-    ) -> Result<Replayed, Problem> {
+    async fn run(memory: &Memory, asked: ReplayArguments) -> Result<Replayed, Problem> {
+        let ReplayArguments { id } = asked;
         let record = memory.record(&id).await?;
         memory.read(move |snapshot| replay(snapshot, &record)).await
     }

@@ -13,10 +13,9 @@ use serde_with::skip_serializing_none;
 use crate::asks;
 use crate::catalogue::{Operation, Profile, Spec, delete, get, post};
 use crate::memories::{Memory, ReceiptLine, Wanted};
-use crate::operations::care::StatsArguments;
 use crate::operations::records::ShowArguments;
 use crate::problem::Problem;
-use crate::wire::{PageAsked, Part};
+use crate::wire::{NoArguments, PageAsked, Part};
 
 /// What is to be published, and how. Of what was published before, what is not said stays as it is
 /// in the version that stands.
@@ -194,10 +193,8 @@ impl Operation for PublishBranch {
     type Arguments = PublishBranchArguments;
     type Answer = PublishDone;
 
-    async fn run(
-        memory: &Memory,
-        PublishBranchArguments { branch }: PublishBranchArguments,
-    ) -> Result<PublishDone, Problem> {
+    async fn run(memory: &Memory, asked: PublishBranchArguments) -> Result<PublishDone, Problem> {
+        let PublishBranchArguments { branch } = asked;
         let (published, receipt) = memory.merge(&branch).await?;
         Ok(PublishDone { published, receipt })
     }
@@ -299,10 +296,7 @@ impl Operation for PublishedThing {
     /// Without its vector.
     type Answer = GlobalRecord;
 
-    async fn run(
-        memory: &Memory,
-        arguments: PublishedThingArguments,
-    ) -> Result<GlobalRecord, Problem> {
+    async fn run(memory: &Memory, arguments: Self::Arguments) -> Result<Self::Answer, Problem> {
         memory
             .published_thing(arguments.id, arguments.version)
             .await
@@ -342,10 +336,8 @@ impl Operation for Unpublish {
     type Arguments = UnpublishArguments;
     type Answer = TakenBack;
 
-    async fn run(
-        memory: &Memory,
-        UnpublishArguments { id }: UnpublishArguments,
-    ) -> Result<TakenBack, Problem> {
+    async fn run(memory: &Memory, asked: UnpublishArguments) -> Result<TakenBack, Problem> {
+        let UnpublishArguments { id } = asked;
         let (done, receipt) = memory.unpublish(&id).await?;
         Ok(TakenBack {
             unpublished: done.id,
@@ -410,10 +402,10 @@ impl Operation for ReceiptsOf {
         "What was published, taken back and used of others, as the user's own log says.",
     )
     .at(&[get("/v1/users/{user}/receipts")]);
-    type Arguments = StatsArguments;
+    type Arguments = NoArguments;
     type Answer = Receipts;
 
-    async fn run(memory: &Memory, StatsArguments {}: StatsArguments) -> Result<Receipts, Problem> {
+    async fn run(memory: &Memory, _: NoArguments) -> Result<Receipts, Problem> {
         let lines = memory.receipts().await?.into_iter();
         let receipts = lines.map(|(receipt, line)| ReceiptRow { receipt, line });
         Ok(Receipts {

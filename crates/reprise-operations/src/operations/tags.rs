@@ -71,10 +71,8 @@ impl Operation for Tags {
     type Arguments = TagsArguments;
     type Answer = Tagged;
 
-    async fn run(
-        memory: &Memory,
-        TagsArguments { review }: TagsArguments,
-    ) -> Result<Tagged, Problem> {
+    async fn run(memory: &Memory, asked: TagsArguments) -> Result<Tagged, Problem> {
+        let TagsArguments { review } = asked;
         let look = move |tags: &[(String, usize)]| {
             let alike = review.then(|| alike_pairs(tags));
             (tags.to_vec(), alike)
@@ -158,10 +156,8 @@ impl Operation for MergeTags {
     type Arguments = MergeTagsArguments;
     type Answer = MergedTags;
 
-    async fn run(
-        memory: &Memory,
-        MergeTagsArguments { from, into }: MergeTagsArguments,
-    ) -> Result<MergedTags, Problem> {
+    async fn run(memory: &Memory, asked: MergeTagsArguments) -> Result<MergedTags, Problem> {
+        let MergeTagsArguments { from, into } = asked;
         let now = memory.now();
         let tags = [from.clone(), into.clone()];
         refuse_receipts(&tags)?;
@@ -239,10 +235,8 @@ impl Operation for EvidenceKinds {
     type Arguments = EvidenceArguments;
     type Answer = Tables;
 
-    async fn run(
-        memory: &Memory,
-        EvidenceArguments { review }: EvidenceArguments,
-    ) -> Result<Tables, Problem> {
+    async fn run(memory: &Memory, asked: EvidenceArguments) -> Result<Tables, Problem> {
+        let EvidenceArguments { review } = asked;
         let levels = ConfidenceLevel::ALL.iter().map(|level| Level {
             name: level.name().to_owned(),
             ordinal: level.number(),

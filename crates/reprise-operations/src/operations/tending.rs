@@ -67,10 +67,7 @@ impl Operation for Consolidate {
         Self::SPEC.effect
     }
 
-    async fn run(
-        memory: &Memory,
-        arguments: ConsolidateArguments,
-    ) -> Result<Consolidated, Problem> {
+    async fn run(memory: &Memory, arguments: Self::Arguments) -> Result<Self::Answer, Problem> {
         let dry_run = arguments.dry_run;
         let (plan, mut done) = memory
             .planned(move |snapshot, plan| {
@@ -352,10 +349,8 @@ impl Operation for Undo {
     type Arguments = UndoArguments;
     type Answer = TakenBack;
 
-    async fn run(
-        memory: &Memory,
-        UndoArguments { action }: UndoArguments,
-    ) -> Result<TakenBack, Problem> {
+    async fn run(memory: &Memory, asked: UndoArguments) -> Result<TakenBack, Problem> {
+        let UndoArguments { action } = asked;
         let now = memory.now();
         let work = move |engine: &mut Engine| -> Result<_, Problem> {
             // A record may be named as its own system names it.

@@ -163,11 +163,9 @@ where
 #[serde(deny_unknown_fields)]
 pub struct PageAsked {
     /// Most of it; 50 by default, 1000 at most.
-    #[serde(default, deserialize_with = "whole")]
     #[schemars(range(max = 1_000))]
     pub limit: Option<usize>,
     /// How many of the newest to pass over.
-    #[serde(default, deserialize_with = "whole")]
     pub offset: Option<usize>,
 }
 
@@ -194,17 +192,4 @@ impl Part {
         let part = all.into_iter().skip(self.offset).take(self.limit);
         (part.collect(), next)
     }
-}
-
-/// A number without a fraction; 5 and 5.0 are the same to JSON Schema, and to those who write it.
-pub(crate) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
-    let Some(number) = Option::<serde_json::Number>::deserialize(deserializer)? else {
-        return Ok(None);
-    };
-    let text = match number.as_f64() {
-        Some(float) if number.is_f64() && float.fract() == 0.0 => format!("{float:.0}"),
-        _ => number.to_string(),
-    };
-    let read = text.parse().map(Some);
-    read.map_err(|_| D::Error::custom(format!("`{number}` is not a whole number from 0 on")))
 }

@@ -6,9 +6,9 @@ use axum::extract::State;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
-use reprise_operations::Operation;
-use reprise_operations::operations::audit::{Audit, AuditArguments, Audited};
-use reprise_operations::operations::care::{Stats, StatsArguments};
+use reprise_operations::operations::audit::{Audit, Audited};
+use reprise_operations::operations::care::Stats;
+use reprise_operations::{NoArguments, Operation};
 use reprise_types::Calendar;
 
 use crate::chart::{self, Line};
@@ -25,7 +25,7 @@ const NAMED: usize = 20;
 pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -> Answer<Markup> {
     let (memory, user) = (page.memory(&visit), &visit.user);
     let (stats, backups, tokens) = tokio::join!(
-        Stats::run(&memory, StatsArguments {}),
+        Stats::run(&memory, NoArguments {}),
         page.host().backups(user),
         page.host().tokens(user)
     );
@@ -169,7 +169,7 @@ pub(crate) async fn revoke_token(State(page): State<Page>, posted: Posted) -> An
 
 /// How well memory stands, and how well it stood.
 pub(crate) async fn audit(State(page): State<Page>, visit: Visit) -> Answer<Markup> {
-    let audited = page.ask_if::<Audit>(&visit, AuditArguments {}).await?;
+    let audited = page.ask_if::<Audit>(&visit, NoArguments {}).await?;
     let body = match &audited {
         None => html! { div class="empty" { h2 { "Nothing is remembered yet" } } },
         Some(audited) => html! {

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use reprise_operations::operations::records::{Get, GetArguments, History, HistoryArguments};
 use reprise_operations::operations::{care, forgetting, lessons};
-use reprise_operations::{Lesson, taken_out};
+use reprise_operations::{Lesson, NoArguments, taken_out};
 use reprise_types::limits::TEXT_BYTES_MAX;
 use reprise_types::{Link, MemoryRecord, RecordId, Retention, Visibility};
 use serde_json::{Value, json};
@@ -342,9 +342,7 @@ pub(crate) async fn forgotten(
 /// Compacts the file; from then on nothing forgotten can be taken back.
 pub(crate) async fn erase(State(page): State<Page>, posted: Posted) -> Answer<Markup> {
     let visit = &posted.visit;
-    let done = page
-        .ask::<care::Compact>(visit, care::CompactArguments {})
-        .await?;
+    let done = page.ask::<care::Compact>(visit, NoArguments {}).await?;
     page.door().undo(visit, Undo::drop_forgotten);
     let (before, after) = (
         words::size(done.bytes_before),

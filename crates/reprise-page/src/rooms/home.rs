@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use maud::{Markup, html};
 use reprise_engine::EngineStats;
 use reprise_operations::operations::{care, learning, list, sessions, tending, workspace};
-use reprise_operations::{Memory, Operation, Prompt};
+use reprise_operations::{Memory, NoArguments, Operation, Prompt};
 use reprise_types::{Calendar, ListRequest, MemoryFilter, MemoryRecord, RecordType};
 
 use super::learning as learned;
@@ -64,10 +64,10 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -
         ..sessions::PromptsArguments::default()
     };
     let (stats, records, prompts, report) = tokio::join!(
-        care::Stats::run(&memory, care::StatsArguments {}),
+        care::Stats::run(&memory, NoArguments {}),
         list::records(&memory, latest),
         sessions::Prompts::run(&memory, asked),
-        learning::LearningReport::run(&memory, learning::LearningReportArguments {}),
+        learning::LearningReport::run(&memory, NoArguments {}),
     );
     let Some(stats) = found(stats.map_err(Into::into))? else {
         return Ok(Room::new(Place::Home, "", "Home").shows(&visit, &empty()));

@@ -4,11 +4,11 @@ use axum::extract::State;
 use axum::response::Redirect;
 use chrono::TimeDelta;
 use maud::{Markup, html};
-use reprise_operations::Operation;
 use reprise_operations::operations::learning::{
-    Learning, LearningAction, LearningArguments, LearningReport, LearningReportArguments, Report,
-    Run, Runs, RunsArguments, RunsFound,
+    Learning, LearningAction, LearningArguments, LearningReport, Report, Run, Runs, RunsArguments,
+    RunsFound,
 };
+use reprise_operations::{NoArguments, Operation};
 use reprise_types::limits::LEARNING_RUNS_MIN;
 use reprise_types::{Calendar, RecordId};
 
@@ -35,7 +35,7 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -
         limit: Some(LOOKED),
     };
     let (report, runs) = tokio::join!(
-        LearningReport::run(&memory, LearningReportArguments {}),
+        LearningReport::run(&memory, NoArguments {}),
         Runs::run(&memory, asked)
     );
     let (report, runs) = (

@@ -4,14 +4,13 @@
 use axum::extract::State;
 use axum::response::Redirect;
 use maud::{Markup, html};
-use reprise_operations::operations::care::StatsArguments;
 use reprise_operations::operations::records::ShowArguments;
 use reprise_operations::operations::shared::{
     Leaving, Publish, PublishArguments, PublishPreview, PublishPreviewArguments, PublishedList,
     PublishedRow, PublishedThing, PublishedThingArguments, ReceiptRow, ReceiptsOf, Unpublish,
     UnpublishArguments,
 };
-use reprise_operations::{PageAsked, operations::records::Show};
+use reprise_operations::{NoArguments, PageAsked, operations::records::Show};
 use reprise_types::limits::PAGE_MAX;
 use reprise_types::{Calendar, RecordId};
 use serde_json::{Value, json};
@@ -170,7 +169,7 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -
     };
     let (published, receipts) = tokio::join!(
         page.ask_if::<PublishedList>(&visit, whole),
-        page.ask_if::<ReceiptsOf>(&visit, StatsArguments {})
+        page.ask_if::<ReceiptsOf>(&visit, NoArguments {})
     );
     let published = published?
         .map(|listed| listed.published)
