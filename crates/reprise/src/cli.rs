@@ -5,10 +5,7 @@ mod bench;
 mod branch;
 mod call;
 mod check;
-mod compact;
-mod completions;
 mod connect;
-mod consolidate;
 mod context;
 mod copies;
 mod daemon;
@@ -26,32 +23,26 @@ pub(crate) mod host;
 mod import;
 mod ingest;
 mod input;
-mod inspect;
 mod keep;
 mod learn;
 mod lesson;
 mod list;
-mod man;
 mod mcp;
 pub(crate) mod model;
 mod models;
-mod open;
 mod outcome;
+mod output;
 mod project;
 mod rebuild;
 mod recall;
-mod reembed;
 mod reranker;
 mod runtime;
-mod said;
 mod sealed;
 mod serve;
 mod session;
-mod sources;
 mod stats;
 mod status;
 pub(crate) mod store;
-mod token;
 mod whole;
 mod workspace;
 
@@ -102,7 +93,7 @@ fn carry_out(context: &Context, command: Command) -> anyhow::Result<Exit> {
         Command::Connect(arguments) if arguments.undo => connect::undo(context, &arguments),
         Command::Connect(arguments) => connect::run(context, &arguments),
         Command::Disconnect(arguments) => connect::undo(context, &arguments),
-        Command::Open(arguments) => open::run(context, &arguments),
+        Command::Open(arguments) => status::open(context, &arguments),
         Command::Doctor(arguments) => doctor::run(context, &arguments),
         Command::Learn(arguments) => match &arguments.command {
             Some(command) => learn::run(context, command),
@@ -111,13 +102,13 @@ fn carry_out(context: &Context, command: Command) -> anyhow::Result<Exit> {
         Command::Import(arguments) => import::run(context, &arguments),
         Command::Edit(asked) => lesson::edit(context, asked),
         Command::Forget(arguments) => forget::run(context, &arguments),
-        Command::Link(asked) => said::ask::<links::Link>(context, asked),
+        Command::Link(asked) => output::ask::<links::Link>(context, asked),
         Command::Recall(arguments) => recall::run(context, &arguments),
-        Command::How(asked) => said::ask::<how::How>(context, asked),
+        Command::How(asked) => output::ask::<how::How>(context, asked),
         Command::List(arguments) => list::run(context, &arguments),
         Command::Show(arguments) => lesson::show(context, arguments),
         Command::Tags(arguments) => lesson::tags(context, &arguments),
-        Command::Tend(arguments) => consolidate::run(context, arguments),
+        Command::Tend(arguments) => lesson::tend(context, arguments),
         Command::Learning(LearningCommand::Learned(command)) => learn::run(context, &command),
         Command::Learning(LearningCommand::Outcome(arguments)) | Command::Outcome(arguments) => {
             outcome::run(context, &arguments)
@@ -147,41 +138,41 @@ fn carry_out(context: &Context, command: Command) -> anyhow::Result<Exit> {
             None => serve::run(context, &arguments),
             Some(ServeCommand::Status) => status::run(context),
             Some(ServeCommand::Stop) => status::stop(context),
-            Some(ServeCommand::Token(command)) => token::run(context, command),
+            Some(ServeCommand::Token(command)) => status::token(context, command),
         },
         Command::Status => status::run(context),
         Command::Stop => status::stop(context),
-        Command::Token(command) => token::run(context, &command),
+        Command::Token(command) => status::token(context, &command),
         Command::Ingest(arguments) => ingest::run(context, &arguments),
-        Command::Related(asked) => said::ask::<links::Related>(context, asked),
+        Command::Related(asked) => output::ask::<links::Related>(context, asked),
         Command::Delete(asked) => lesson::delete(context, asked),
-        Command::Sources(arguments) => sources::run(context, &arguments),
-        Command::Graph(GraphCommand::Path(asked)) => said::ask::<graph::Path>(context, asked),
+        Command::Sources(arguments) => lesson::sources(context, arguments),
+        Command::Graph(GraphCommand::Path(asked)) => output::ask::<graph::Path>(context, asked),
         Command::Graph(GraphCommand::Clusters(asked)) => {
-            said::ask::<graph::ClusterOf>(context, asked)
+            output::ask::<graph::ClusterOf>(context, asked)
         }
         Command::Graph(GraphCommand::Bridges(asked)) => {
-            said::ask::<graph::BridgesOf>(context, asked)
+            output::ask::<graph::BridgesOf>(context, asked)
         }
-        Command::Consolidate(asked) => said::ask::<Consolidate>(context, asked),
-        Command::Review(arguments) => consolidate::review(context, arguments),
-        Command::Undo(asked) => said::ask::<tending::Undo>(context, asked),
-        Command::Audit(asked) => said::ask::<audit::Audit>(context, asked),
-        Command::Diary(asked) => said::ask::<audit::Diary>(context, asked),
+        Command::Consolidate(asked) => output::ask::<Consolidate>(context, asked),
+        Command::Review(arguments) => lesson::review(context, arguments),
+        Command::Undo(asked) => output::ask::<tending::Undo>(context, asked),
+        Command::Audit(asked) => output::ask::<audit::Audit>(context, asked),
+        Command::Diary(asked) => output::ask::<audit::Diary>(context, asked),
         Command::Mcp(arguments) => mcp::run(context, &arguments),
         Command::Call(arguments) => call::run(context, &arguments),
         Command::Hook(arguments) => Ok(hook::run(context, &arguments)),
         Command::Rebuild(arguments) => rebuild::run(context, &arguments),
         Command::Check(arguments) => check::run(context, &arguments),
-        Command::Compact(arguments) => compact::run(context, &arguments),
-        Command::Reembed(arguments) => reembed::run(context, &arguments),
-        Command::Inspect(arguments) => inspect::run(context, &arguments),
+        Command::Compact(arguments) => check::compact(context, &arguments),
+        Command::Reembed(arguments) => check::reembed(context, &arguments),
+        Command::Inspect(arguments) => check::inspect(context, &arguments),
         Command::Events(command) => events::run(context, &command),
         Command::Models(command) => models::run(context, &command),
         Command::Eval(arguments) => eval::run(context, &arguments),
         Command::Bench(command) => bench::run(context, &command),
-        Command::Man { folder } => man::run(&folder),
-        Command::Completions { shell } => completions::run(shell),
+        Command::Man { folder } => help::man(&folder),
+        Command::Completions { shell } => help::completions(shell),
         Command::Help { all, command } => help::run(all, &command),
     }
 }

@@ -1,7 +1,7 @@
 //! `reprise backup` and `restore`: a memory is one file, so a backup is a copy of it, taken while
 //! it is in use and proven before anybody relies on it.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
@@ -14,7 +14,7 @@ use serde_json::json;
 use super::copies::{self, Form};
 use super::store::{self, Access};
 use super::whole::{self, private, sync_folder};
-use super::{Context, said};
+use super::{Context, output};
 use crate::args::{BackupArguments, RestoreArguments, SealArguments};
 use crate::exit::Exit;
 use crate::terminal;
@@ -189,10 +189,10 @@ fn say(context: &Context, user: &UserId, made: &Proven, to: &Path) -> anyhow::Re
     let row = json!({ "user": user, "records": records, "bytes": bytes, "file": path });
     let (size, records) = (terminal::bytes(*bytes), counted(records, "record"));
     let line = format!("{user}: {records}, {size}, every hash verified: {path}");
-    match said::say(context, &row, line) {
+    match output::line(context, &row, line) {
         // The copy is made, whether anybody reads of it or not.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        told => Ok(told?),
+        Err(error) if !terminal::is_broken_pipe(&error) => Err(error),
+        _ => Ok(()),
     }
 }
 
@@ -238,11 +238,8 @@ pub(super) fn restore(context: &Context, arguments: &RestoreArguments) -> anyhow
     };
     let row = json!({ "user": user, "records": records, "aside": aside });
     let records = counted(records, "record");
-    said::say(
-        context,
-        &row,
-        format!("{user}: {records}, every hash verified"),
-    )?;
+    let line = format!("{user}: {records}, every hash verified");
+    output::line(context, &row, line)?;
     if let Some(aside) = aside {
         super::note(&format!("what was there before is {}", aside.display()));
     }

@@ -4,16 +4,15 @@
 use std::io::Write;
 
 use anyhow::{Context as _, bail};
-use reprise_engine::{BranchDiff, Engine, Snapshot};
+use reprise_engine::{BranchDiff, Engine, EngineStats, Snapshot};
+use reprise_operations::counted;
 use reprise_operations::operations::care::{self, Merge};
-use reprise_operations::{Operation, counted};
 use reprise_store::Verify;
 use reprise_types::{RecordId, UserId};
 use serde_json::json;
 
-use super::session::Session;
 use super::store::{self, Access};
-use super::{Context, said};
+use super::{Context, output};
 use crate::args::{BranchCommand, BranchTarget};
 use crate::exit::Exit;
 use crate::terminal;
@@ -82,8 +81,7 @@ fn fork(
         counted(records, "record")
     );
     let made = json!({ "branch": branch, "records": records, "copy_on_write": cloned });
-    said::say(context, &made, line)?;
-    Ok(Exit::Success)
+    output::line(context, &made, line)
 }
 
 /// The names behind `USER+` of the memories that are there, in order.
@@ -118,23 +116,19 @@ pub(super) fn all_of(context: &Context, user: &UserId) -> anyhow::Result<Vec<Use
 }
 
 fn list(context: &Context, user: &UserId) -> anyhow::Result<Exit> {
-    let mut out = crate::printer::stdout();
+    let mut branches = Vec::new();
     for name in names(context, user)? {
         let user = user.clone();
         let target = BranchTarget { name, user };
-        let Ok(engine) = open_branch(context, &target, Access::Read) else {
-            continue;
-        };
-        let (name, stats) = (&target.name, engine.stats());
-        if context.json {
-            let row = json!({ "name": name, "records": stats.live, "bytes": stats.file_bytes });
-            writeln!(out, "{row}")?;
-        } else {
-            let size = stats.file_bytes as f64 / 1e6;
-            writeln!(out, "{name:<24} {:>8} records {size:>9.1} MB", stats.live)?;
+        if let Ok(engine) = open_branch(context, &target, Access::Read) {
+            branches.push((target.name, engine.stats()));
         }
     }
-    Ok(Exit::Success)
+    let row = |(name, stats): &(String, EngineStats)| json!({ "name": name, "records": stats.live, "bytes": stats.file_bytes });
+    output::rows(context, branches, row, |(name, stats)| {
+        let size = stats.file_bytes as f64 / 1e6;
+        format!("{name:<24} {:>8} records {size:>9.1} MB", stats.live)
+    })
 }
 
 fn diff(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
@@ -147,22 +141,13 @@ fn diff(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
         gone,
         retagged,
     } = parent.diff(&branch);
-    let mut out = crate::printer::stdout();
-    if context.json {
-        let row = json!({ "added": added, "missing": missing, "gone": gone,
-            "retagged": retagged });
-        writeln!(out, "{row}")?;
-        return Ok(Exit::Success);
-    }
-    for (what, ids, memory) in [
-        ("only in the branch", added, &branch),
-        ("only in the parent", missing, &parent),
-        ("forgotten or replaced in the branch", gone, &parent),
-        ("with other tags in the branch", retagged, &branch),
-    ] {
-        print(&mut out, what, &ids, memory)?;
-    }
-    Ok(Exit::Success)
+    let row = json!({ "added": added, "missing": missing, "gone": gone, "retagged": retagged });
+    output::print(context, &row, |out| {
+        print(out, "only in the branch", &added, &branch)?;
+        print(out, "only in the parent", &missing, &parent)?;
+        print(out, "forgotten or replaced in the branch", &gone, &parent)?;
+        print(out, "with other tags in the branch", &retagged, &branch)
+    })
 }
 
 fn print(
@@ -186,35 +171,24 @@ fn print(
 fn merge(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
     open_branch(context, target, Access::Read)?;
     let branch = branch_of(target)?;
-    let session = Session::open(context, &target.user, Merge::SPEC.effect)?;
-    let merged = session.call::<Merge>(care::MergeArguments { branch });
-    session.close();
-    let merged = merged?;
+    let merged = output::call::<Merge>(context, &target.user, care::MergeArguments { branch })?;
     let (added, known) = (counted(merged.added, "record"), merged.known);
     let retagged = merged.retagged;
     let line = format!("{added} added, {known} known already, {retagged} with more tags");
-    said::say(context, &merged, line)?;
+    output::line(context, &merged, line)?;
     for refused in &merged.rejected {
         super::note(&format!(
             "record {} was refused: {}",
             refused.id, refused.why
         ));
     }
-    Ok(if merged.rejected.is_empty() {
-        Exit::Success
-    } else {
-        Exit::Refused
-    })
+    Ok(output::exit(merged.rejected.is_empty()))
 }
 
 fn remove(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
     drop(open_branch(context, target, Access::Read)?);
     store::remove(context, &branch_of(target)?)?;
     let name = &target.name;
-    said::say(
-        context,
-        &json!({ "dropped": name }),
-        format!("{name} is gone"),
-    )?;
-    Ok(Exit::Success)
+    let line = format!("{name} is gone");
+    output::line(context, &json!({ "dropped": name }), line)
 }

@@ -1,17 +1,21 @@
-//! `reprise check`: every hash of the file, every record, and the index against the log.
+//! `reprise check`, `compact`, `reembed` and `inspect`: the file of a memory looked at and rewritten.
 
 use std::io::Write;
 
+use indicatif::{ProgressBar, ProgressStyle};
 use reprise_engine::{CheckReport, Engine, Finding};
 use reprise_knowledge::compare_stock;
-use reprise_store::Verify;
+use reprise_operations::operations::care::{Compact, Reembed, Reembedded};
+use reprise_operations::{NoArguments, Operation, counted};
+use reprise_store::{RealDisk, SegmentInfo, Verify};
 use serde_json::json;
 
-use super::Context;
-use super::rebuild;
+use super::session::Session;
 use super::store::{self, Access};
-use crate::args::CheckArguments;
+use super::{Context, output, rebuild};
+use crate::args::{CheckArguments, InspectArguments, WhoseArguments};
 use crate::exit::Exit;
+use crate::terminal;
 
 pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Result<Exit> {
     // Only a repair needs the lock.
@@ -46,25 +50,18 @@ pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Resu
         seen
     });
     let sound = findings.is_empty();
-    let mut out = crate::printer::stdout();
-    if context.json {
-        let report = json!({
-            "sound": sound,
-            "records": report.records_read,
-            "torn_bytes": recovery.torn_bytes,
-            "findings": findings,
-            "repaired": arguments.repair,
-            "stock_vectors": seen,
-        });
-        writeln!(out, "{report}")?;
-    } else {
-        writeln!(
-            out,
-            "{} records read, every hash verified",
-            report.records_read
-        )?;
-        if recovery.torn_bytes > 0 {
-            let torn = recovery.torn_bytes;
+    let row = json!({
+        "sound": sound,
+        "records": report.records_read,
+        "torn_bytes": recovery.torn_bytes,
+        "findings": findings,
+        "repaired": arguments.repair,
+        "stock_vectors": seen,
+    });
+    output::print(context, &row, |out| {
+        let (records, torn) = (report.records_read, recovery.torn_bytes);
+        writeln!(out, "{records} records read, every hash verified")?;
+        if torn > 0 {
             writeln!(
                 out,
                 "the last {torn} bytes are no whole commit: they are not counted"
@@ -76,9 +73,9 @@ pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Resu
         for finding in &findings {
             writeln!(out, "  {finding}")?;
         }
-        writeln!(out, "{}", verdict(arguments, sound, left))?;
-    }
-    Ok(if sound { Exit::Success } else { Exit::Refused })
+        Ok(writeln!(out, "{}", verdict(arguments, sound, left))?)
+    })?;
+    Ok(output::exit(sound))
 }
 
 fn told(finding: &Finding) -> String {
@@ -144,4 +141,80 @@ fn stock(
         &context.places.file_of(&arguments.user),
         &own,
     ))
+}
+
+/// A new file without what was forgotten, taken into use by a rename.
+pub(super) fn compact(context: &Context, whose: &WhoseArguments) -> anyhow::Result<Exit> {
+    let report = output::call::<Compact>(context, &whose.user, NoArguments {})?;
+    let line = format!(
+        "{} kept, {} of what was forgotten removed: {} became {}",
+        counted(report.records, "record"),
+        counted(report.forgotten, "version"),
+        terminal::bytes(report.bytes_before),
+        terminal::bytes(report.bytes_after)
+    );
+    output::line(context, &report, line)
+}
+
+/// The vectors that wait for the model in use, made now, with progress.
+pub(super) fn reembed(context: &Context, whose: &WhoseArguments) -> anyhow::Result<Exit> {
+    let session = Session::open(context, &whose.user, Reembed::SPEC.effect)?;
+    let done = embedded(&session);
+    session.close();
+    let done = done?;
+    output::print(context, &done, |out| {
+        let space = done.space.as_deref().unwrap_or("no space yet");
+        let (user, embedded, waiting) = (&whose.user, done.embedded, done.waiting);
+        writeln!(
+            out,
+            "{user}: {embedded} records have a vector of {space}, {waiting} wait for one"
+        )?;
+        for other in &done.other_spaces {
+            writeln!(out, "  {} have theirs in {}", other.records, other.space)?;
+        }
+        Ok(())
+    })?;
+    let is_done = done.waiting == 0 && done.other_spaces.is_empty();
+    if !is_done {
+        super::note("some have no vector yet; `reprise doctor` says whether the model is there");
+    }
+    Ok(output::exit(is_done))
+}
+
+/// Asks until nothing is left or nothing more is made.
+fn embedded(session: &Session) -> anyhow::Result<Reembedded> {
+    let bar = ProgressBar::no_length();
+    bar.set_style(ProgressStyle::with_template(
+        "{bar:40} {pos} of {len} records, {eta} left",
+    )?);
+    let done = loop {
+        let done = session.call::<Reembed>(NoArguments {})?;
+        bar.set_length(u64::from(done.embedded + done.waiting));
+        bar.set_position(u64::from(done.embedded));
+        if !done.goes_on {
+            break done;
+        }
+    };
+    bar.finish_and_clear();
+    Ok(done)
+}
+
+/// The segments of a file, for people who want to see the bytes.
+pub(super) fn inspect(context: &Context, arguments: &InspectArguments) -> anyhow::Result<Exit> {
+    let path = match (&arguments.user, &arguments.file) {
+        (Some(user), _) => context.places.file_of(user),
+        (None, Some(file)) => std::path::absolute(file)?,
+        (None, None) => anyhow::bail!("name a user or a file"),
+    };
+    let segments = reprise_store::inspect(&RealDisk, &path)?;
+    let row = |one: &&SegmentInfo| {
+        json!({ "offset": one.offset, "type": one.name, "bytes": one.bytes, "holds": one.holds,
+            "hash_ok": one.whole })
+    };
+    output::rows(context, &segments, row, |one| {
+        let mark = if one.whole { "" } else { "  DAMAGED" };
+        let (offset, bytes, name, holds) = (one.offset, one.bytes, one.name, &one.holds);
+        format!("{offset:>12} {bytes:>12} B  {name:<12} {holds}{mark}")
+    })?;
+    Ok(output::exit(segments.iter().all(|segment| segment.whole)))
 }

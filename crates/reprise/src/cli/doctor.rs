@@ -13,7 +13,7 @@ use reprise_types::{Clock, SystemClock, UserId};
 use serde_json::{Value, json};
 
 use super::store::{self, Access};
-use super::{Context, check, compact, endpoint, model, rebuild, reembed};
+use super::{Context, check, endpoint, model, output, rebuild};
 use crate::args::{CheckArguments, DoctorArguments};
 use crate::exit::Exit;
 use crate::{roots, terminal};
@@ -29,6 +29,12 @@ struct Finding {
     good: bool,
     what: &'static str,
     says: String,
+}
+
+impl Finding {
+    fn new(good: bool, what: &'static str, says: String) -> Self {
+        Self { good, what, says }
+    }
 }
 
 /// Looks at everything, or mends what its flags name of one memory.
@@ -47,10 +53,10 @@ pub(super) fn run(context: &Context, arguments: &DoctorArguments) -> anyhow::Res
         )?;
     }
     if arguments.compact {
-        compact::run(context, &arguments.whose)?;
+        check::compact(context, &arguments.whose)?;
     }
     if arguments.reembed {
-        reembed::run(context, &arguments.whose)?;
+        check::reembed(context, &arguments.whose)?;
     }
     if arguments.repair || arguments.compact || arguments.reembed {
         return Ok(worst);
@@ -66,41 +72,24 @@ fn look(context: &Context) -> anyhow::Result<Exit> {
     findings.extend(stores(context));
     findings.extend(places(context));
     let healthy = findings.iter().all(|finding| finding.good);
-    let mut out = crate::printer::stdout();
-    if context.json {
-        let list: Vec<Value> = findings
-            .iter()
-            .map(|f| json!({ "good": f.good, "what": f.what, "says": f.says }))
-            .collect();
-        writeln!(out, "{}", json!({ "healthy": healthy, "findings": list }))?;
-    } else {
-        for finding in &findings {
-            let mark = if finding.good { "ok " } else { "!! " };
-            writeln!(
-                out,
-                "{} {:<8} {}",
-                terminal::title(mark),
-                finding.what,
-                finding.says
-            )?;
+    let row = |one: &Finding| json!({ "good": one.good, "what": one.what, "says": one.says });
+    let list: Vec<Value> = findings.iter().map(row).collect();
+    let row = json!({ "healthy": healthy, "findings": list });
+    output::print(context, &row, |out| {
+        for Finding { good, what, says } in &findings {
+            let mark = terminal::title(if *good { "ok " } else { "!! " });
+            writeln!(out, "{mark} {what:<8} {says}")?;
         }
-    }
-    Ok(if healthy {
-        Exit::Success
-    } else {
-        Exit::Refused
-    })
+        Ok(())
+    })?;
+    Ok(output::exit(healthy))
 }
 
 /// Where knowledge stands besides the data directory.
 fn places(context: &Context) -> Vec<Finding> {
     let home = crate::env::home().unwrap_or_default();
     let roots = roots::registry(&context.config, &home).into_iter();
-    let found = roots.map(|root| Finding {
-        good: root.good,
-        what: "root",
-        says: root.says,
-    });
+    let found = roots.map(|root| Finding::new(root.good, "root", root.says));
     found.collect()
 }
 
@@ -114,11 +103,7 @@ fn directory(context: &Context) -> Finding {
                 format!("{error}; pass --data-dir, or make it writable"),
             ),
         };
-    Finding {
-        good,
-        what: "data",
-        says,
-    }
+    Finding::new(good, "data", says)
 }
 
 fn model_files(context: &Context) -> Option<Finding> {
@@ -137,21 +122,14 @@ fn model_files(context: &Context) -> Option<Finding> {
         (true, true) => format!("installed in {}", context.places.models.display()),
         (false, true) => "not installed yet; run `reprise models pull`".to_owned(),
     };
-    Some(Finding {
-        good: installed && damaged.is_empty(),
-        what: "model",
-        says,
-    })
+    let good = installed && damaged.is_empty();
+    Some(Finding::new(good, "model", says))
 }
 
 fn engine(context: &Context) -> Finding {
     if context.no_model {
         let says = "left alone (--no-model): words and time answer".to_owned();
-        return Finding {
-            good: true,
-            what: "engine",
-            says,
-        };
+        return Finding::new(true, "engine", says);
     }
     if let Some(named) = context.config.endpoint() {
         let known = named.and_then(|named| Ok((endpoint::known(context, &named)?, named)));
@@ -170,11 +148,7 @@ fn engine(context: &Context) -> Finding {
                 )
             },
         );
-        return Finding {
-            good,
-            what: "engine",
-            says,
-        };
+        return Finding::new(good, "engine", says);
     }
     let opened = context.model().map_or_else(
         || Err(model::unknown(context)),
@@ -199,17 +173,9 @@ fn engine(context: &Context) -> Finding {
                 ),
             };
             let space = format!("{}/{}", report.space.model, report.space.version);
-            Finding {
-                good: true,
-                what: "engine",
-                says: format!("{says}; {space}"),
-            }
+            Finding::new(true, "engine", format!("{says}; {space}"))
         }
-        Err(error) => Finding {
-            good: false,
-            what: "engine",
-            says: error,
-        },
+        Err(error) => Finding::new(false, "engine", error),
     }
 }
 
@@ -220,11 +186,7 @@ fn reranker(context: &Context) -> Option<Finding> {
     let says = judged
         .err()
         .unwrap_or_else(|| format!("{} judges the first results of a recall", folder.display()));
-    Some(Finding {
-        good,
-        what: "reranker",
-        says,
-    })
+    Some(Finding::new(good, "reranker", says))
 }
 
 fn stores(context: &Context) -> Vec<Finding> {
@@ -240,11 +202,7 @@ fn stores(context: &Context) -> Vec<Finding> {
     users.sort();
     if users.is_empty() {
         let says = "no user has a memory yet: records 0, last ingest never".to_owned();
-        findings.push(Finding {
-            good: true,
-            what: "stores",
-            says,
-        });
+        findings.push(Finding::new(true, "stores", says));
     }
     for user in users {
         let finding = match store::open(context, &user, Access::Read, Verify::Everything) {
@@ -256,11 +214,8 @@ fn stores(context: &Context) -> Vec<Finding> {
                 let whole = report.recovery.is_whole();
                 findings.extend(oddities(&user, &engine));
                 let proposal = stats.proposal.filter(|_| context.config.proposes_models());
-                findings.extend(proposal.map(|says| Finding {
-                    good: true,
-                    what: "language",
-                    says: format!("{user}: {says}"),
-                }));
+                let proposal = proposal.map(|says| format!("{user}: {says}"));
+                findings.extend(proposal.map(|says| Finding::new(true, "language", says)));
                 findings.extend(projections(context, &user, &engine));
                 let open = open_to_others(&context.places.file_of(&user));
                 let advice = match (whole, &open) {
@@ -275,17 +230,9 @@ fn stores(context: &Context) -> Vec<Finding> {
                     "{user}: {} records, {} waiting for the model, last ingest {last}{advice}",
                     stats.live, stats.unembedded
                 );
-                Finding {
-                    good: whole && open.is_none(),
-                    what: "store",
-                    says,
-                }
+                Finding::new(whole && open.is_none(), "store", says)
             }
-            Err(error) => Finding {
-                good: false,
-                what: "store",
-                says: format!("{user}: {error:#}"),
-            },
+            Err(error) => Finding::new(false, "store", format!("{user}: {error:#}")),
         };
         findings.push(finding);
     }
@@ -295,13 +242,7 @@ fn stores(context: &Context) -> Vec<Finding> {
 /// What is right in the file and may still surprise.
 fn oddities(user: &UserId, engine: &Engine) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut say = |what, says| {
-        findings.push(Finding {
-            good: false,
-            what,
-            says,
-        });
-    };
+    let mut say = |what, says| findings.push(Finding::new(false, what, says));
     let stats = engine.stats();
     if stats.foreign_vectors > 0 {
         let (foreign, own) = (stats.foreign_vectors, stats.space.unwrap_or_default());
@@ -344,12 +285,10 @@ fn projections(context: &Context, user: &UserId, engine: &Engine) -> Vec<Finding
             says.push(format!("and {more} more; run `reprise check`"));
         }
     }
-    let findings = says.into_iter().map(|says| Finding {
-        good: false,
-        what: "files",
-        says: format!("{user}: {says}"),
-    });
-    findings.collect()
+    let findings = says.into_iter().map(|says| format!("{user}: {says}"));
+    findings
+        .map(|says| Finding::new(false, "files", says))
+        .collect()
 }
 
 /// The first file of a memory's folder that other users of the machine can read: it, and every

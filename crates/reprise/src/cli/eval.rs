@@ -15,7 +15,7 @@ use reprise_store::{RealDisk, Verify};
 use reprise_types::{EmbedError, NewRecord, Zone};
 
 use super::store::{self, Access};
-use super::{Context, model};
+use super::{Context, model, output};
 use crate::args::{EvalArguments, EvalTarget};
 use crate::exit::Exit;
 
@@ -252,12 +252,5 @@ fn show(
     report: &impl serde::Serialize,
     print: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> anyhow::Result<Exit> {
-    let mut out = crate::printer::stdout();
-    if context.json {
-        serde_json::to_writer(&mut out, report)?;
-        writeln!(out)?;
-    } else {
-        print(&mut out)?;
-    }
-    Ok(Exit::Success)
+    output::print(context, report, |out| Ok(print(out)?))
 }

@@ -7,8 +7,8 @@ use reprise_sandbox::ReplayCounts;
 use serde_json::json;
 
 use super::host::Host;
-use super::runtime;
-use super::{Context, model};
+use super::output::{self, Out};
+use super::{Context, model, runtime};
 use crate::args::EventsCommand;
 use crate::exit::Exit;
 use crate::terminal;
@@ -26,32 +26,23 @@ pub(super) fn run(context: &Context, command: &EventsCommand) -> anyhow::Result<
     for bad in &counts.bad_lines {
         super::note(&format!("line {} was passed over: {}", bad.number, bad.why));
     }
-    print(context, &counts, &progress)?;
-    Ok(if counts.bad == 0 {
-        Exit::Success
-    } else {
-        Exit::Refused
-    })
+    let report = json!({
+        "lines": counts.lines,
+        "events": counts.inserted,
+        "repeated_events": counts.duplicates,
+        "bad_lines": counts.bad,
+        "records_inserted": progress.inserted,
+        "records_duplicate": progress.duplicates,
+        "records_rejected": progress.rejected,
+        "records_truncated": progress.truncated,
+        "unembedded": progress.unembedded,
+        "topics": progress.topics,
+    });
+    output::print(context, &report, |out| table(out, &counts, &progress))?;
+    Ok(output::exit(counts.bad == 0))
 }
 
-fn print(context: &Context, counts: &ReplayCounts, progress: &RelayProgress) -> anyhow::Result<()> {
-    let mut out = crate::printer::stdout();
-    if context.json {
-        let report = json!({
-            "lines": counts.lines,
-            "events": counts.inserted,
-            "repeated_events": counts.duplicates,
-            "bad_lines": counts.bad,
-            "records_inserted": progress.inserted,
-            "records_duplicate": progress.duplicates,
-            "records_rejected": progress.rejected,
-            "records_truncated": progress.truncated,
-            "unembedded": progress.unembedded,
-            "topics": progress.topics,
-        });
-        writeln!(out, "{report}")?;
-        return Ok(());
-    }
+fn table(out: &mut Out, counts: &ReplayCounts, progress: &RelayProgress) -> anyhow::Result<()> {
     writeln!(
         out,
         "{} lines: {} events, {} of them known already, {} unreadable",

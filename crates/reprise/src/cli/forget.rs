@@ -11,10 +11,11 @@ use std::path::Path;
 use reprise_operations::operations::care::{self, Compact, Rebuild};
 use reprise_operations::operations::forgetting::{self, Forget, Forgotten};
 use reprise_operations::operations::shared::{ReceiptRow, ReceiptsOf};
-use reprise_operations::{Effect, Operation, counted};
+use reprise_operations::{Effect, NoArguments, Operation, counted};
 use reprise_types::{RecordId, UserId};
 use serde_json::{Value, json};
 
+use super::output::{self, Out};
 use super::session::Session;
 use super::{Context, copies, global, project, rebuild, store};
 use crate::args::ForgetArguments;
@@ -48,7 +49,7 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
     if arguments.verify {
         pinned.extend(store::open_log(&file));
         // They may be among what is forgotten.
-        match session.call::<ReceiptsOf>(care::StatsArguments {}) {
+        match session.call::<ReceiptsOf>(NoArguments {}) {
             Ok(kept) => receipts = Some(kept.receipts),
             Err(error) => super::note(&format!("warning: {error}")),
         }
@@ -59,7 +60,7 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
     let mut proof = None;
     if arguments.verify {
         pinned.push(store::open_log(&file)?);
-        session.call::<Compact>(care::CompactArguments {})?;
+        session.call::<Compact>(NoArguments {})?;
         // What other programs read is written anew before it is looked into.
         for projection in rebuild::written(context, &arguments.whose.user) {
             let refused = session.call::<Rebuild>(care::RebuildArguments {
@@ -84,9 +85,12 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
     } else {
         session.close();
     }
-    say(context, arguments, &done, proof.as_ref())?;
-    let done = !forgotten.is_empty() && proof.is_none_or(|proof| proof.traces.found == 0);
-    Ok(if done { Exit::Success } else { Exit::Refused })
+    let row = row(&done, proof.as_ref());
+    output::print(context, &row, |out| {
+        say(out, context, arguments, &done, proof.as_ref())
+    })?;
+    let all = !forgotten.is_empty() && proof.is_none_or(|proof| proof.traces.found == 0);
+    Ok(output::exit(all))
 }
 
 /// Says what would be forgotten.
@@ -96,34 +100,26 @@ fn preview(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exi
     let would = session.call::<Forget>(body);
     session.close();
     let would = would?;
-    let mut out = crate::printer::stdout();
-    if context.json {
-        serde_json::to_writer(&mut out, &would)?;
-        writeln!(out)?;
-        return Ok(Exit::Success);
-    }
-    writeln!(out, "{}", Forget::text(&would))?;
-    for (id, text) in would.forgotten.iter().zip(&would.texts) {
-        writeln!(out, "{id}  {}", terminal::one_line(text, 70))?;
-    }
-    let more = would.forgotten.len() - would.texts.len();
-    if more > 0 {
-        writeln!(out, "and {more} more")?;
-    }
-    Ok(Exit::Success)
+    output::print(context, &would, |out| {
+        writeln!(out, "{}", Forget::text(&would))?;
+        for (id, text) in would.forgotten.iter().zip(&would.texts) {
+            writeln!(out, "{id}  {}", terminal::one_line(text, 70))?;
+        }
+        let more = would.forgotten.len() - would.texts.len();
+        if more > 0 {
+            writeln!(out, "and {more} more")?;
+        }
+        Ok(())
+    })
 }
 
 fn say(
+    out: &mut Out,
     context: &Context,
     arguments: &ForgetArguments,
     done: &Forgotten,
     proof: Option<&Proof>,
 ) -> anyhow::Result<()> {
-    let mut out = crate::printer::stdout();
-    if context.json {
-        writeln!(out, "{}", row(done, proof))?;
-        return Ok(());
-    }
     writeln!(out, "{}", Forget::text(done))?;
     if done.forgotten.is_empty() {
         return Ok(());
@@ -132,7 +128,7 @@ fn say(
         writeln!(out, "their bytes stay on the disk until `reprise compact`")?;
         for (copy, _) in erasure::known_copies(context, &arguments.whose.user) {
             if erasure::is_away(&copy) {
-                say_away(context, &copy, &mut out)?;
+                say_away(context, &copy, out)?;
                 continue;
             }
             let copy = copy.display();
@@ -154,7 +150,7 @@ fn say(
         writeln!(out, "{id} says one of them too: forget it by its id")?;
     }
     match &proof.drafts {
-        Some(drafts) => drafts.say(&arguments.whose.user, &mut out)?,
+        Some(drafts) => drafts.say(&arguments.whose.user, out)?,
         None => writeln!(
             out,
             "what stands of them on branches could not be looked up"
@@ -167,7 +163,7 @@ fn say(
     } in &proof.copies
     {
         if erasure::is_away(file) {
-            say_away(context, file, &mut out)?;
+            say_away(context, file, out)?;
             continue;
         }
         let (file, remedy) = (file.display(), kind.remedy());

@@ -3,7 +3,6 @@
 
 mod audit;
 mod branch;
-mod done;
 mod import;
 mod remote;
 mod serve;
@@ -18,8 +17,8 @@ use reprise_operations::operations::shared::{
 use reprise_operations::{Effect, counted};
 use serde_json::{Value, json};
 
-use super::Context;
 use super::session::Session;
+use super::{Context, output};
 use crate::args::{
     GlobalCommand, PublishArguments, RateArguments, UnpublishArguments, WhoseArguments,
 };
@@ -27,7 +26,7 @@ use crate::exit::Exit;
 use crate::terminal;
 
 pub(super) use branch::open as branches;
-use done::{listed, print};
+use branch::{listed, print};
 pub(super) use store::{before, embedded, folder, remote_at, sharing};
 
 pub(super) fn run(context: &Context, command: &GlobalCommand) -> anyhow::Result<Exit> {
@@ -40,13 +39,8 @@ pub(super) fn run(context: &Context, command: &GlobalCommand) -> anyhow::Result<
         GlobalCommand::Snapshot { name, user } => {
             let (global, caller) = store::open(context, user)?;
             let at = store::wait(global.snapshot(&caller, name))??;
-            let mut out = crate::printer::stdout();
-            if context.json {
-                writeln!(out, "{}", json!({ "snapshot": name, "at": at }))?;
-            } else {
-                writeln!(out, "{name} is the store as of {at}")?;
-            }
-            Ok(Exit::Success)
+            let line = format!("{name} is the store as of {at}");
+            output::line(context, &json!({ "snapshot": name, "at": at }), line)
         }
     }
 }
@@ -54,13 +48,9 @@ pub(super) fn run(context: &Context, command: &GlobalCommand) -> anyhow::Result<
 pub(super) fn publish(context: &Context, arguments: &PublishArguments) -> anyhow::Result<Exit> {
     let user = &arguments.user;
     let what = arguments.asked.clone();
-    let session = Session::open(context, user, Effect::Reads)?;
-    let shown = session.call::<PublishPreview>(what.clone());
-    session.close();
-    let shown = shown?.leaving;
+    let shown = output::call::<PublishPreview>(context, user, what.clone())?.leaving;
     if arguments.dry_run {
-        show(context, &shown)?;
-        return Ok(Exit::Success);
+        return show(context, &shown);
     }
     if !arguments.yes {
         show_to_person(&shown)?;
@@ -72,37 +62,23 @@ pub(super) fn publish(context: &Context, arguments: &PublishArguments) -> anyhow
         }
     }
     let agreed = shown.iter().map(|one| one.sha256.clone()).collect();
-    let session = Session::open(context, user, Effect::Adds)?;
-    let done = session.call::<Publish>(shared::PublishArguments {
+    let asked = shared::PublishArguments {
         what,
         agreed,
         branch: arguments.branch.clone(),
-    });
-    session.close();
+    };
+    let done = output::call::<Publish>(context, user, asked)?;
     let titles: Vec<&str> = shown.iter().map(|one| one.title.as_str()).collect();
-    print(context, &titles, &done?)?;
-    Ok(Exit::Success)
+    print(context, &titles, &done)
 }
 
-fn show(context: &Context, shown: &[Leaving]) -> anyhow::Result<()> {
-    let mut out = crate::printer::stdout();
-    for one in shown {
-        if context.json {
-            let leaves: Value = serde_json::from_str(&one.exact)?;
-            let line = json!({
-                "record": one.record,
-                "leaves": leaves,
-                "exact": one.exact,
-                "bytes": one.bytes,
-                "sha256": one.sha256,
-                "redacted": one.redacted,
-            });
-            writeln!(out, "{line}")?;
-        } else {
-            writeln!(out, "{}", one.exact)?;
-        }
-    }
-    Ok(())
+fn show(context: &Context, shown: &[Leaving]) -> anyhow::Result<Exit> {
+    let row = |one: &&Leaving| {
+        let leaves = serde_json::from_str::<Value>(&one.exact).unwrap_or_default();
+        json!({ "record": one.record, "leaves": leaves, "exact": one.exact, "bytes": one.bytes,
+            "sha256": one.sha256, "redacted": one.redacted })
+    };
+    output::rows(context, shown, row, |one| one.exact.clone())
 }
 
 fn show_to_person(shown: &[Leaving]) -> anyhow::Result<()> {
@@ -121,16 +97,10 @@ fn show_to_person(shown: &[Leaving]) -> anyhow::Result<()> {
 }
 
 pub(super) fn unpublish(context: &Context, arguments: &UnpublishArguments) -> anyhow::Result<Exit> {
-    let session = Session::open(context, &arguments.user, Effect::Destroys)?;
-    let done = session.call::<Unpublish>(shared::UnpublishArguments {
-        id: arguments.id.clone(),
-    });
-    session.close();
-    let done = done?;
-    let mut out = crate::printer::stdout();
-    if context.json {
-        writeln!(out, "{}", serde_json::to_string(&done)?)?;
-    } else {
+    let id = arguments.id.clone();
+    let taken = shared::UnpublishArguments { id };
+    let done = output::call::<Unpublish>(context, &arguments.user, taken)?;
+    output::print(context, &done, |out| {
         let versions = counted(done.versions, "version");
         let id = done.unpublished;
         writeln!(out, "{id} is in no answer any more: {versions} taken back")?;
@@ -143,12 +113,9 @@ pub(super) fn unpublish(context: &Context, arguments: &UnpublishArguments) -> an
         if let Some(receipt) = done.receipt {
             writeln!(out, "receipt {receipt}")?;
         }
-    }
-    Ok(if done.verified {
-        Exit::Success
-    } else {
-        Exit::Refused
-    })
+        Ok(())
+    })?;
+    Ok(output::exit(done.verified))
 }
 
 pub(super) fn rate(context: &Context, arguments: &RateArguments) -> anyhow::Result<Exit> {
@@ -160,13 +127,8 @@ pub(super) fn rate(context: &Context, arguments: &RateArguments) -> anyhow::Resu
     });
     session.close();
     let done = done?;
-    let mut out = crate::printer::stdout();
-    if context.json {
-        writeln!(out, "{}", serde_json::to_string(&done)?)?;
-    } else {
-        writeln!(out, "{} is given {} of 1 by you", done.id, done.rating)?;
-    }
-    Ok(Exit::Success)
+    let line = format!("{} is given {} of 1 by you", done.id, done.rating);
+    output::line(context, &done, line)
 }
 
 pub(super) fn published(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit> {
@@ -174,25 +136,19 @@ pub(super) fn published(context: &Context, arguments: &WhoseArguments) -> anyhow
     let listed = listed(&session);
     session.close();
     let listed = listed?;
-    let mut out = crate::printer::stdout();
-    if context.json {
-        writeln!(out, "{}", serde_json::to_string(&listed)?)?;
-        return Ok(Exit::Success);
-    }
-    if listed.published.is_empty() {
-        super::note("nothing is published; `reprise publish ID` does that");
-    }
-    for row in &listed.published {
-        writeln!(
-            out,
-            "{}  version {}, {}, for {} readers, used {} times  {}",
-            row.id,
-            row.version,
-            row.content_type.name(),
-            row.policy.name(),
-            row.quality.usage_count,
-            terminal::one_line(&row.title, 60),
-        )?;
-    }
-    Ok(Exit::Success)
+    output::print(context, &listed, |out| {
+        if listed.published.is_empty() {
+            super::note("nothing is published; `reprise publish ID` does that");
+        }
+        for row in &listed.published {
+            let (id, version, used) = (row.id, row.version, row.quality.usage_count);
+            let (what, policy) = (row.content_type.name(), row.policy.name());
+            let title = terminal::one_line(&row.title, 60);
+            writeln!(
+                out,
+                "{id}  version {version}, {what}, for {policy} readers, used {used} times  {title}"
+            )?;
+        }
+        Ok(())
+    })
 }

@@ -1,10 +1,13 @@
-//! `reprise help`: a command explained, or every one listed.
+//! `reprise help`, `man` and `completions`: the commands explained, to people and to shells.
 
 use std::io::Write;
+use std::path::Path;
 
 use crate::args;
 use crate::exit::Exit;
+use crate::printer;
 
+/// A command explained, or every one listed.
 pub(super) fn run(all: bool, names: &[String]) -> anyhow::Result<Exit> {
     let mut command = args::command();
     let mut asked = &mut command;
@@ -18,6 +21,21 @@ pub(super) fn run(all: bool, names: &[String]) -> anyhow::Result<Exit> {
     if all && names.is_empty() {
         text.push_str(&args::others(&command));
     }
-    write!(crate::printer::stdout(), "{text}")?;
+    write!(printer::stdout(), "{text}")?;
+    Ok(Exit::Success)
+}
+
+/// The manual, a page for each command.
+pub(super) fn man(folder: &Path) -> anyhow::Result<Exit> {
+    fs_err::create_dir_all(folder)?;
+    clap_mangen::generate_to(args::command(), folder)?;
+    Ok(Exit::Success)
+}
+
+/// A script for the user's shell.
+pub(super) fn completions(shell: clap_complete::Shell) -> anyhow::Result<Exit> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut args::command(), "reprise", &mut script);
+    printer::stdout_of_bytes().write_all(&script)?;
     Ok(Exit::Success)
 }

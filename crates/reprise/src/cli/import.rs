@@ -24,7 +24,7 @@ use reprise_types::{ExternalId, NewRecord, Zone};
 
 use super::keep::{GROUP, Keeper, Kept, Manner, PATIENCE};
 use super::store::{self, Access};
-use super::{Context, copies, note};
+use super::{Context, copies, note, output};
 use crate::args::ImportArguments;
 use crate::exit::Exit;
 use crate::lines::Lines;
@@ -363,11 +363,7 @@ impl Arrivals<'_> {
 }
 
 fn say(context: &Context, arguments: &ImportArguments, report: &Report) -> anyhow::Result<Exit> {
-    let mut out = crate::printer::stdout();
-    if context.json {
-        serde_json::to_writer(&mut out, report)?;
-        writeln!(out)?;
-    } else {
+    output::print(context, report, |out| {
         let Report {
             kind,
             inserted,
@@ -392,10 +388,8 @@ fn say(context: &Context, arguments: &ImportArguments, report: &Report) -> anyho
             writeln!(out, "{}", history.says())?;
         }
         if let Some(backup) = &report.backup {
-            note(&format!(
-                "copies of what moved in are in {}",
-                backup.display()
-            ));
+            let backup = backup.display();
+            note(&format!("copies of what moved in are in {backup}"));
         }
         for TakenOut { place, redaction } in report.redacted.iter().take(SAID_MAX) {
             let Redaction { field, rule, line } = redaction;
@@ -406,16 +400,11 @@ fn say(context: &Context, arguments: &ImportArguments, report: &Report) -> anyho
         for line in report.lines.iter().take(SAID_MAX) {
             note(&format!("{}: {}", line.r#where, line.why));
         }
-        if report.lines.len() > SAID_MAX {
-            note(&format!(
-                "and {} more; --json lists them",
-                report.lines.len() - SAID_MAX
-            ));
+        let more = report.lines.len().saturating_sub(SAID_MAX);
+        if more > 0 {
+            note(&format!("and {more} more; --json lists them"));
         }
-    }
-    Ok(if report.rejected == 0 {
-        Exit::Success
-    } else {
-        Exit::Refused
-    })
+        Ok(())
+    })?;
+    Ok(output::exit(report.rejected == 0))
 }

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::session::Session;
 use super::store::{self, Access};
-use super::{Context, model, said, whole};
+use super::{Context, model, output, whole};
 use crate::args::{ExplainArguments, LearnCommand, PlotArguments, ResetArguments, WhoseArguments};
 use crate::exit::Exit;
 use crate::terminal;
@@ -40,51 +40,44 @@ fn status(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit>
     let status = learning.status();
     let patterns = learning.learner().patterns();
     let sona = engine.compare_sona(&engine.sona_file())?;
-    let mut out = crate::printer::stdout();
-    if context.json {
-        let sona = format!("{sona:?}").to_lowercase();
-        let all = json!({ "status": status, "patterns": patterns, "sona_json": sona });
-        writeln!(out, "{all}")?;
-        return Ok(Exit::Success);
-    }
-    let state = if status.on { "on" } else { "off" };
-    writeln!(out, "{}", terminal::title(format!("learning is {state}")))?;
-    writeln!(
-        out,
-        "runs        {} ended, {} under way",
-        status.runs, status.open_runs
-    )?;
-    writeln!(out, "records     {} used by some run", status.records)?;
-    writeln!(out, "cap         {:.3}", status.cap)?;
-    for (name, gate, t) in [
-        ("evidence", status.evidence_gate, status.evidence_t),
-        ("adapter", status.adapter_gate, status.adapter_t),
-    ] {
+    let sona = format!("{sona:?}").to_lowercase();
+    let all = json!({ "status": status, "patterns": patterns, "sona_json": sona });
+    output::print(context, &all, |out| {
+        let state = if status.on { "on" } else { "off" };
+        writeln!(out, "{}", terminal::title(format!("learning is {state}")))?;
         writeln!(
             out,
-            "{name:<11} gate {gate:.2}, t {t:.1} (opens from 1.8 to 2.2)"
+            "runs        {} ended, {} under way",
+            status.runs, status.open_runs
         )?;
-    }
-    writeln!(
-        out,
-        "adapter     fitted on {} runs",
-        status.consolidated_runs
-    )?;
-    for pattern in patterns.iter().take(5) {
-        let (runs, quality) = (pattern.runs, pattern.quality);
-        let example = &pattern.example_run;
+        writeln!(out, "records     {} used by some run", status.records)?;
+        writeln!(out, "cap         {:.3}", status.cap)?;
+        for (name, gate, t) in [
+            ("evidence", status.evidence_gate, status.evidence_t),
+            ("adapter", status.adapter_gate, status.adapter_t),
+        ] {
+            writeln!(
+                out,
+                "{name:<11} gate {gate:.2}, t {t:.1} (opens from 1.8 to 2.2)"
+            )?;
+        }
         writeln!(
             out,
-            "pattern     {runs} runs of quality {quality:.2}, such as `{example}`"
+            "adapter     fitted on {} runs",
+            status.consolidated_runs
         )?;
-        steps(&mut out, &engine, pattern)?;
-    }
-    writeln!(
-        out,
-        "{}",
-        terminal::faint(format!("digest {}", status.digest))
-    )?;
-    Ok(Exit::Success)
+        for pattern in patterns.iter().take(5) {
+            let (runs, quality) = (pattern.runs, pattern.quality);
+            let example = &pattern.example_run;
+            writeln!(
+                out,
+                "pattern     {runs} runs of quality {quality:.2}, such as `{example}`"
+            )?;
+            steps(out, &engine, pattern)?;
+        }
+        let digest = terminal::faint(format!("digest {}", status.digest));
+        Ok(writeln!(out, "{digest}")?)
+    })
 }
 
 /// The reasoning chain of a pattern, with what came of each step.
@@ -109,46 +102,44 @@ fn explain(context: &Context, arguments: &ExplainArguments) -> anyhow::Result<Ex
     let for_user = context.of_user(&arguments.whose.user);
     let query = question(&for_user, &engine, &arguments.question)?;
     let why = engine.explain_learning(&query, record);
-    let mut out = crate::printer::stdout();
-    if context.json {
-        writeln!(out, "{}", serde_json::to_string(&why)?)?;
-        return Ok(Exit::Success);
-    }
-    writeln!(
-        out,
-        "{} of at most {:.3}",
-        terminal::title(format!("moved by {:+.3}", why.adjustment)),
-        why.cap
-    )?;
-    for (name, value, gate, part) in [
-        (
-            "evidence",
-            why.evidence,
-            why.evidence_gate,
-            why.evidence_part,
-        ),
-        ("adapter", why.adapter, why.adapter_gate, why.adapter_part),
-    ] {
+    let pattern = engine.learning().learner().pattern_of(&query);
+    output::print(context, &why, |out| {
         writeln!(
             out,
-            "{name:<9} expects {value:+.3}, gate {gate:.2}: {part:+.3}"
+            "{} of at most {:.3}",
+            terminal::title(format!("moved by {:+.3}", why.adjustment)),
+            why.cap
         )?;
-    }
-    if why.runs.is_empty() {
-        writeln!(out, "no run with a question like this has used it")?;
-    }
-    for run in why.runs.iter().take(10) {
-        writeln!(
-            out,
-            "  quality {:.2} (expected {:.2}), question {:.2} alike, weight {:.2}: {}",
-            run.quality, run.expected, run.similarity, run.weight, run.run_id
-        )?;
-    }
-    if let Some(pattern) = engine.learning().learner().pattern_of(&query) {
-        writeln!(out, "runs like this, {} of them, went by", pattern.runs)?;
-        steps(&mut out, &engine, &pattern)?;
-    }
-    Ok(Exit::Success)
+        for (name, value, gate, part) in [
+            (
+                "evidence",
+                why.evidence,
+                why.evidence_gate,
+                why.evidence_part,
+            ),
+            ("adapter", why.adapter, why.adapter_gate, why.adapter_part),
+        ] {
+            writeln!(
+                out,
+                "{name:<9} expects {value:+.3}, gate {gate:.2}: {part:+.3}"
+            )?;
+        }
+        if why.runs.is_empty() {
+            writeln!(out, "no run with a question like this has used it")?;
+        }
+        for run in why.runs.iter().take(10) {
+            writeln!(
+                out,
+                "  quality {:.2} (expected {:.2}), question {:.2} alike, weight {:.2}: {}",
+                run.quality, run.expected, run.similarity, run.weight, run.run_id
+            )?;
+        }
+        if let Some(pattern) = pattern {
+            writeln!(out, "runs like this, {} of them, went by", pattern.runs)?;
+            steps(out, &engine, &pattern)?;
+        }
+        Ok(())
+    })
 }
 
 /// The vector of a remembered recall's question, or of the words themselves.
@@ -174,27 +165,17 @@ fn replay(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit>
     let sona = engine.refresh_sona()?;
     engine.close()?;
     let same = before == status.digest;
-    let mut out = crate::printer::stdout();
-    if context.json {
-        let (digest, runs) = (&status.digest, status.runs);
-        let report =
-            json!({ "same": same, "digest": digest, "runs": runs, "sona_json": sona.sentence() });
-        writeln!(out, "{report}")?;
+    let (digest, runs, sona) = (&status.digest, status.runs, sona.sentence());
+    let report = json!({ "same": same, "digest": digest, "runs": runs, "sona_json": sona });
+    let verdict = if same {
+        "the same state"
     } else {
-        let verdict = if same {
-            "the same state"
-        } else {
-            "another state, now in force"
-        };
-        writeln!(out, "{} runs replayed: {verdict}", status.runs)?;
-        writeln!(out, "{}", sona.sentence())?;
-        writeln!(
-            out,
-            "{}",
-            terminal::faint(format!("digest {}", status.digest))
-        )?;
-    }
-    Ok(if same { Exit::Success } else { Exit::Refused })
+        "another state, now in force"
+    };
+    let digest = terminal::faint(format!("digest {digest}"));
+    let lines = format!("{runs} runs replayed: {verdict}\n{sona}\n{digest}");
+    output::line(context, &report, lines)?;
+    Ok(output::exit(same))
 }
 
 fn reset(context: &Context, arguments: &ResetArguments) -> anyhow::Result<Exit> {
@@ -224,8 +205,7 @@ fn govern(
     session.close();
     govern?;
     settled?;
-    said::say(context, &json!({ "done": done }), done)?;
-    Ok(Exit::Success)
+    output::line(context, &json!({ "done": done }), done)
 }
 
 fn draw(context: &Context, arguments: &PlotArguments) -> anyhow::Result<Exit> {

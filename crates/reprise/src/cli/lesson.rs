@@ -1,17 +1,23 @@
-//! `reprise learn`, `show`, `edit`, `delete`, `tags`: what is asked of an operation in other words
-//! than its own.
+//! `reprise learn`, `show`, `edit`, `delete`, `tags`, `sources`, `tend`: what is asked of an
+//! operation in other words than its own.
+
+mod evidence;
 
 use std::io::{IsTerminal as _, Read};
 use std::path::Path;
 
 use anyhow::{bail, ensure};
 use reprise_operations::Lesson;
-use reprise_operations::operations::{forgetting, graph, lessons, records, tags};
+use reprise_operations::operations::tending::{self, Consolidate, Review, Undo};
+use reprise_operations::operations::{audit, forgetting, graph, lessons, records, tags};
 
 use super::context::agreed;
-use super::said::{self, run};
-use super::{Context, input, sources};
-use crate::args::{self, Ask, LearnArguments, ShowArguments, TagsArguments};
+use super::output::{ask, run};
+use super::{Context, input};
+use crate::args::{
+    self, Ask, LearnArguments, ReviewArguments, ShowArguments, SourcesArguments, TagsArguments,
+    TendArguments, TendCommand,
+};
 use crate::exit::Exit;
 
 /// Most bytes of a lesson that are read; a record keeps fewer, and says so.
@@ -27,7 +33,7 @@ pub(super) fn learn(context: &Context, arguments: &LearnArguments) -> anyhow::Re
         );
     }
     let lesson = typed(arguments.lesson())?;
-    let lesson = sources::asked(context, &arguments.whose, lesson)?;
+    let lesson = evidence::asked(context, &arguments.whose, lesson)?;
     run::<lessons::Learn>(context, &arguments.whose, lesson)
 }
 
@@ -62,26 +68,26 @@ pub(super) fn show(context: &Context, arguments: ShowArguments) -> anyhow::Resul
 
 pub(super) fn edit(
     context: &Context,
-    mut ask: Ask<lessons::UpdateArguments>,
+    mut asked: Ask<lessons::UpdateArguments>,
 ) -> anyhow::Result<Exit> {
-    ask.asked.lesson = typed(ask.asked.lesson)?;
-    said::ask::<lessons::Update>(context, ask)
+    asked.asked.lesson = typed(asked.asked.lesson)?;
+    ask::<lessons::Update>(context, asked)
 }
 
 pub(super) fn delete(
     context: &Context,
-    mut ask: Ask<forgetting::DeleteArguments>,
+    mut asked: Ask<forgetting::DeleteArguments>,
 ) -> anyhow::Result<Exit> {
-    let reason = &mut ask.asked.reason;
+    let reason = &mut asked.asked.reason;
     reason.get_or_insert_with(|| "asked for on the command line".to_owned());
     if std::io::stdin().is_terminal() && !context.json {
-        let id = ask.asked.id.clone();
+        let id = asked.asked.id.clone();
         let question = format!("`{id}` and its earlier versions are forgotten; nothing undoes it.");
         if !agreed(&question, "nobody is there to be asked")? {
             anyhow::bail!("`{id}` is kept");
         }
     }
-    said::ask::<forgetting::Delete>(context, ask)
+    ask::<forgetting::Delete>(context, asked)
 }
 
 pub(super) fn tags(context: &Context, arguments: &TagsArguments) -> anyhow::Result<Exit> {
@@ -92,4 +98,41 @@ pub(super) fn tags(context: &Context, arguments: &TagsArguments) -> anyhow::Resu
     }
     let review = arguments.review;
     run::<tags::Tags>(context, whose, tags::TagsArguments { review })
+}
+
+pub(super) fn sources(context: &Context, arguments: SourcesArguments) -> anyhow::Result<Exit> {
+    let whose = &arguments.whose;
+    if let Some([from, into]) = arguments.merge.as_deref() {
+        let (from, into) = (from.clone(), into.clone());
+        let what = tags::MergeEvidenceArguments { from, into };
+        return run::<tags::MergeEvidence>(context, whose, what);
+    }
+    if let Some(name) = arguments.add {
+        let what = tags::DefineEvidenceArguments {
+            name,
+            description: arguments.description,
+            typical_confidence: arguments.typical_confidence,
+        };
+        return run::<tags::DefineEvidence>(context, whose, what);
+    }
+    let review = arguments.review;
+    run::<tags::EvidenceKinds>(context, whose, tags::EvidenceArguments { review })
+}
+
+pub(super) fn tend(context: &Context, arguments: TendArguments) -> anyhow::Result<Exit> {
+    match arguments.command {
+        None => ask::<Consolidate>(context, arguments.now),
+        Some(TendCommand::Review(arguments)) => review(context, arguments),
+        Some(TendCommand::Undo(asked)) => ask::<Undo>(context, asked),
+        Some(TendCommand::Audit(asked)) => ask::<audit::Audit>(context, asked),
+        Some(TendCommand::Log(asked)) => ask::<audit::Diary>(context, asked),
+    }
+}
+
+pub(super) fn review(context: &Context, arguments: ReviewArguments) -> anyhow::Result<Exit> {
+    let asked = tending::ReviewArguments {
+        pair: arguments.pair.try_into().ok(),
+        answer: arguments.answer,
+    };
+    run::<Review>(context, &arguments.whose, asked)
 }

@@ -4,12 +4,12 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context as _;
-use reprise_embed::{AddSource, FileState, PullRequest, PullSource, Variant};
+use reprise_embed::{AddSource, AddedModel, FileState, PullRequest, PullSource, Variant};
 use reprise_files::Folder;
 use reprise_types::UserId;
 use serde_json::json;
 
-use super::{Context, endpoint, model};
+use super::{Context, endpoint, model, output};
 use crate::args::ModelsCommand;
 use crate::config::ModelName;
 use crate::exit::Exit;
@@ -51,12 +51,7 @@ pub(super) fn run(context: &Context, command: &ModelsCommand) -> anyhow::Result<
             let source = source(model, name.as_deref(), *width, from.as_deref())?;
             let added =
                 model::shown(|progress| model::models(context).add(&source, form, progress))?;
-            if context.json {
-                let mut out = crate::printer::stdout();
-                writeln!(out, "{}", serde_json::to_string(&added)?)?;
-            } else {
-                list(context)?;
-            }
+            output::print(context, &added, |_| list(context).map(drop))?;
             let name = added.name;
             super::note(&format!("`reprise models use {name}` puts it to use"));
             Ok(Exit::Success)
@@ -82,69 +77,50 @@ pub(super) fn run(context: &Context, command: &ModelsCommand) -> anyhow::Result<
             if store.installed().is_some() || store.added().is_empty() {
                 store.verify()?;
             }
-            let mut out = crate::printer::stdout();
-            if context.json {
-                writeln!(out, "{}", json!({ "verified": true }))?;
-            } else {
-                writeln!(
-                    out,
-                    "every file has its pinned hash, and the model embeds as it should"
-                )?;
-            }
-            Ok(Exit::Success)
+            let line = "every file has its pinned hash, and the model embeds as it should";
+            output::line(context, &json!({ "verified": true }), line)
         }
     }
 }
 
 fn list(context: &Context) -> anyhow::Result<Exit> {
     let store = model::models(context);
-    let mut out = crate::printer::stdout();
     if !context.json {
-        writeln!(out, "{}", terminal::title(store.dir().display()))?;
+        let dir = terminal::title(store.dir().display());
+        writeln!(crate::printer::stdout(), "{dir}")?;
     }
-    for file in store.list() {
-        if context.json {
-            serde_json::to_writer(&mut out, &file)?;
-            writeln!(out)?;
-        } else {
+    output::rows(
+        context,
+        store.list(),
+        |file| json!(file),
+        |file| {
             let state = match file.state {
                 FileState::Installed => "installed",
                 FileState::Missing => "missing",
                 FileState::Damaged => "damaged: run `reprise models pull`",
             };
             let size = terminal::bytes(file.size_bytes);
-            writeln!(
-                out,
-                "  {:<34} {:<10} {size:>9}  {state}",
-                file.name, file.role
-            )?;
-        }
-    }
+            format!("  {:<34} {:<10} {size:>9}  {state}", file.name, file.role)
+        },
+    )?;
     let in_use = context.space();
-    for model in store.added() {
-        let is_used = in_use.as_ref() == Some(&model.space());
-        if context.json {
-            let card = serde_json::to_value(&model)?;
-            let mut line = json!({ "role": "model", "in_use": is_used });
-            if let (Some(line), serde_json::Value::Object(card)) = (line.as_object_mut(), card) {
-                line.extend(card);
-            }
-            writeln!(out, "{line}")?;
-        } else {
-            let size = terminal::bytes(model.size_bytes());
-            let license = model.license.as_deref().unwrap_or("licence unknown");
-            let used = if is_used { ", in use" } else { "" };
-            writeln!(
-                out,
-                "  {:<34} {:<10} {size:>9}  {} wide, {license}{used}; from {}",
-                model.name,
-                model.version.split('-').next().unwrap_or_default(),
-                model.dimensions,
-                model.origin
-            )?;
-        }
-    }
-    Ok(Exit::Success)
+    let is_used = |model: &AddedModel| in_use.as_ref() == Some(&model.space());
+    let row = |model: &AddedModel| {
+        let mut card = json!(model);
+        card["role"] = json!("model");
+        card["in_use"] = json!(is_used(model));
+        card
+    };
+    output::rows(context, store.added(), row, |model| {
+        let size = terminal::bytes(model.size_bytes());
+        let license = model.license.as_deref().unwrap_or("licence unknown");
+        let used = if is_used(model) { ", in use" } else { "" };
+        let version = model.version.split('-').next().unwrap_or_default();
+        format!(
+            "  {:<34} {version:<10} {size:>9}  {} wide, {license}{used}; from {}",
+            model.name, model.dimensions, model.origin
+        )
+    })
 }
 
 fn is_endpoint(name: &str) -> bool {
@@ -155,13 +131,9 @@ fn is_endpoint(name: &str) -> bool {
 fn add_endpoint(context: &Context, setting: &str) -> anyhow::Result<Exit> {
     let named = context.config.named(setting).map_err(anyhow::Error::msg)?;
     let card = endpoint::probe(context, &named).map_err(anyhow::Error::msg)?;
-    let mut out = crate::printer::stdout();
-    if context.json {
-        writeln!(out, "{}", serde_json::to_string(&card)?)?;
-    } else {
-        let (model, width) = (&card.model, card.dimensions);
-        writeln!(out, "`{model}` answers at {}, {width} wide", card.url)?;
-    }
+    let (model, width) = (&card.model, card.dimensions);
+    let line = format!("`{model}` answers at {}, {width} wide", card.url);
+    output::line(context, &card, line)?;
     super::note(&format!(
         "`reprise models use {setting}` puts it to use; what is kept and asked is then sent there"
     ));
@@ -232,18 +204,11 @@ fn choose(context: &Context, name: &str, user: Option<&UserId>) -> anyhow::Resul
         None => memory["model"] = toml_edit::value(name),
     }
     folder.replace(file, document.to_string().as_bytes())?;
-    let mut out = crate::printer::stdout();
-    if context.json {
-        let chosen = json!({ "model": name, "user": user, "config": path });
-        writeln!(out, "{chosen}")?;
-    } else {
-        let path = path.display();
-        let whose = user.map_or_else(String::new, |user| format!(" of {user}"));
-        writeln!(
-            out,
-            "`{name}` makes the vectors{whose} from now on, says {path}"
-        )?;
-    }
+    let chosen = json!({ "model": name, "user": user, "config": path });
+    let whose = user.map_or_else(String::new, |user| format!(" of {user}"));
+    let path = path.display();
+    let line = format!("`{name}` makes the vectors{whose} from now on, says {path}");
+    output::line(context, &chosen, line)?;
     super::note("a running daemon keeps its model until `reprise stop`");
     Ok(Exit::Success)
 }

@@ -1,7 +1,7 @@
 //! `reprise outcome`: how runs went, a JSONL line each. Each accepted line is on disk when it is
 //! counted; a refused one changes nothing.
 
-use std::io::{BufReader, Write};
+use std::io::BufReader;
 
 use reprise_operations::operations::learning::Outcome;
 use reprise_operations::{
@@ -9,7 +9,7 @@ use reprise_operations::{
 };
 
 use super::session::Session;
-use super::{Context, input, store};
+use super::{Context, input, output, store};
 use crate::args::OutcomeArguments;
 use crate::exit::Exit;
 use crate::lines::Lines;
@@ -48,30 +48,14 @@ pub(super) fn run(context: &Context, arguments: &OutcomeArguments) -> anyhow::Re
     }
     session.settle()?;
     session.close();
-    print(context, &total)
+    let (known, refused) = (total.known, total.refused);
+    let learned = counted(total.learned, "run");
+    let line = format!("{learned} learned from, {known} known already, {refused} refused");
+    output::for_pipes(context, &total, line)?;
+    Ok(output::exit(refused == 0))
 }
 
 /// Whether the line is at fault, and not memory.
 fn is_of_line(problem: &Problem) -> bool {
     matches!(problem.kind, ProblemKind::Invalid | ProblemKind::NotFound)
-}
-
-/// A program that reads a pipe gets the JSON whether it asks for it or not.
-fn print(context: &Context, report: &OutcomeReport) -> anyhow::Result<Exit> {
-    let mut out = crate::printer::stdout();
-    if context.json || !crate::printer::is_read_by_a_person() {
-        writeln!(out, "{}", serde_json::to_string(report)?)?;
-    } else {
-        let learned = counted(report.learned, "run");
-        let (known, refused) = (report.known, report.refused);
-        writeln!(
-            out,
-            "{learned} learned from, {known} known already, {refused} refused"
-        )?;
-    }
-    Ok(if report.refused == 0 {
-        Exit::Success
-    } else {
-        Exit::Refused
-    })
 }

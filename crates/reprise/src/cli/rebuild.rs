@@ -8,12 +8,11 @@ use anyhow::bail;
 use reprise_engine::Snapshot;
 use reprise_knowledge::ProjectionKind;
 use reprise_operations::operations::care::{self, Wanted};
-use reprise_operations::{Effect, Projection, differences};
+use reprise_operations::{Projection, differences};
 use reprise_types::UserId;
 
-use super::Context;
 use super::copies::{self, Form};
-use super::session::Session;
+use super::{Context, output};
 use crate::args::RebuildArguments;
 use crate::exit::Exit;
 
@@ -43,19 +42,13 @@ pub(super) fn run(context: &Context, arguments: &RebuildArguments) -> anyhow::Re
     };
     copies::note_projections(context, &chosen);
     let wanted = chosen.into_iter().map(of).collect();
-    let session = Session::open(context, user, Effect::Reads)?;
-    let done = session.call::<care::Rebuild>(care::RebuildArguments {
+    let wanted = care::RebuildArguments {
         projections: wanted,
         adopt: arguments.adopt,
         compare: false,
-    });
-    session.close();
-    let done = done?;
-    let mut out = crate::printer::stdout();
-    if context.json {
-        serde_json::to_writer(&mut out, &done)?;
-        writeln!(out)?;
-    } else {
+    };
+    let done = output::call::<care::Rebuild>(context, user, wanted)?;
+    output::print(context, &done, |out| {
         for one in &done.projections {
             let (kind, path) = (&one.kind, one.path.display());
             writeln!(
@@ -64,14 +57,12 @@ pub(super) fn run(context: &Context, arguments: &RebuildArguments) -> anyhow::Re
                 one.written, one.unchanged, one.removed
             )?;
             if let Some(backup) = &one.backup {
-                super::note(&format!(
-                    "what stood there before is in {}",
-                    backup.display()
-                ));
+                let backup = backup.display();
+                super::note(&format!("what stood there before is in {backup}"));
             }
         }
-    }
-    Ok(Exit::Success)
+        Ok(())
+    })
 }
 
 pub(super) fn of(projection: Projection) -> Wanted {

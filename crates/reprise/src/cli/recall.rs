@@ -7,11 +7,11 @@ use std::path::Path;
 
 use reprise_operations::operations::recall::{self, Recalled};
 use reprise_operations::{Bounds, Effect, QueryLine};
-use reprise_types::{Clock, ContextBlock, Embedding, RecallRequest, RecallScope, SystemClock};
+use reprise_types::{Clock, Embedding, RecallRequest, RecallScope, SystemClock};
 use serde_json::json;
 
 use super::session::Session;
-use super::{Context, input, project, store};
+use super::{Context, input, output, project, store};
 use crate::args::RecallArguments;
 use crate::exit::Exit;
 use crate::lines::Lines;
@@ -41,11 +41,7 @@ pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Res
             return Ok(Exit::Failed);
         }
     }
-    Ok(if found.refused == 0 {
-        Exit::Success
-    } else {
-        Exit::Refused
-    })
+    Ok(output::exit(found.refused == 0))
 }
 
 /// What came of the questions.
@@ -65,42 +61,31 @@ fn answered(
     if let Some(file) = &arguments.queries {
         return batch(asker, file);
     }
-    match asker.ask(&arguments.text.join(" "), None)? {
-        Recalled::Context(block) => print_block(context, &block),
-        Recalled::Answer(answer) => {
-            let mut out = crate::printer::stdout();
-            if context.json {
-                serde_json::to_writer(&mut out, &answer)?;
-                writeln!(out)?;
-            } else {
-                let detail = if arguments.why {
-                    Detail::Signals
-                } else {
-                    Detail::Reason
-                };
-                print(&mut out, &answer, SystemClock.now(), Page::stdout(), detail)?;
+    let detail = if arguments.why {
+        Detail::Signals
+    } else {
+        Detail::Reason
+    };
+    let found = asker.ask(&arguments.text.join(" "), None)?;
+    output::print(context, &found, |out| {
+        match &found {
+            Recalled::Context(block) if block.text.is_empty() => {}
+            Recalled::Context(block) => writeln!(out, "{}", block.text)?,
+            Recalled::Answer(answer) => {
+                print(out, answer, SystemClock.now(), Page::stdout(), detail)?;
                 let (elapsed, considered) = (answer.elapsed_ms, answer.considered);
                 let cost = format!("{elapsed:.1} ms, {considered} considered");
                 writeln!(out, "{}", terminal::faint(cost))?;
             }
-            Ok(Found {
-                anything: !answer.results.is_empty(),
-                refused: 0,
-            })
         }
-    }
-}
-
-fn print_block(context: &Context, block: &ContextBlock) -> anyhow::Result<Found> {
-    let mut out = crate::printer::stdout();
-    if context.json {
-        serde_json::to_writer(&mut out, &block)?;
-        writeln!(out)?;
-    } else if !block.text.is_empty() {
-        writeln!(out, "{}", block.text)?;
-    }
+        Ok(())
+    })?;
+    let anything = match &found {
+        Recalled::Context(block) => !block.text.is_empty(),
+        Recalled::Answer(answer) => !answer.results.is_empty(),
+    };
     Ok(Found {
-        anything: !block.text.is_empty(),
+        anything,
         refused: 0,
     })
 }

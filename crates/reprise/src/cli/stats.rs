@@ -3,26 +3,28 @@
 use std::io::Write;
 
 use reprise_engine::EngineStats;
-use reprise_operations::Effect;
-use reprise_operations::operations::care;
+use reprise_operations::NoArguments;
+use reprise_operations::operations::care::Stats;
 
 use super::Context;
-use super::session::Session;
+use super::output::{self, Out};
 use crate::args::{WhoseArguments, calendar};
 use crate::exit::Exit;
 use crate::terminal;
 
 pub(super) fn run(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit> {
-    let session = Session::open(context, &arguments.user, Effect::Reads)?;
-    let stats = session.call::<care::Stats>(care::StatsArguments {});
-    session.close();
-    let stats = stats?;
-    let mut out = crate::printer::stdout();
-    if context.json {
-        serde_json::to_writer(&mut out, &stats)?;
-        writeln!(out)?;
-        return Ok(Exit::Success);
-    }
+    let stats = output::call::<Stats>(context, &arguments.user, NoArguments {})?;
+    output::print(context, &stats, |out| {
+        table(out, context, arguments, &stats)
+    })
+}
+
+fn table(
+    out: &mut Out,
+    context: &Context,
+    arguments: &WhoseArguments,
+    stats: &EngineStats,
+) -> anyhow::Result<()> {
     let last = stats.last_ingest.map_or("never".to_owned(), |at| {
         format!(
             "{} ({})",
@@ -80,13 +82,13 @@ pub(super) fn run(context: &Context, arguments: &WhoseArguments) -> anyhow::Resu
         stats.commits,
         terminal::bytes(stats.reclaimable_bytes)
     )?;
-    writeln!(out, "  compaction    {}", compaction(&stats))?;
+    writeln!(out, "  compaction    {}", compaction(stats))?;
     writeln!(
         out,
         "  index         {} in memory",
         terminal::bytes(stats.index_bytes as u64)
     )?;
-    Ok(Exit::Success)
+    Ok(())
 }
 
 /// How far the file was rewritten, how much of it is dead, and what follows.

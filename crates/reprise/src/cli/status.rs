@@ -1,28 +1,27 @@
-//! `reprise status` and `reprise stop`: the daemon seen from outside.
+//! `reprise status`, `stop`, `token` and `open`: the daemon seen from outside, and who may come in.
 
 use std::io::Write;
+use std::process::{Command, Stdio};
 
-use reprise_server::Call;
-use serde_json::{Value, json};
+use reprise_server::{Call, Scope, TokenEntry, TokenFile};
+use reprise_types::{Clock, SystemClock};
+use serde_json::{Map, Value, json};
 
-use super::Context;
-use super::daemon::Daemon;
+use super::daemon::{self, Daemon};
 use super::endpoint::Named;
+use super::{Context, note, output, runtime};
+use crate::args::{OpenArguments, TokenCommand, calendar};
 use crate::exit::Exit;
 use crate::terminal;
 
 pub(super) fn run(context: &Context) -> anyhow::Result<Exit> {
-    let mut out = crate::printer::stdout();
     let Some(daemon) = Daemon::seen(context)? else {
         let data = context.places.data.display();
-        if context.json {
-            writeln!(out, "{}", json!({ "running": false }))?;
-        } else {
-            writeln!(out, "no daemon serves {data}")?;
-        }
+        let line = format!("no daemon serves {data}");
+        output::line(context, &json!({ "running": false }), line)?;
         return Ok(Exit::Refused);
     };
-    let mut status: Value = daemon.ask(&Call::get("/v1/status"))?;
+    let mut status: Map<String, Value> = daemon.ask(&Call::get("/v1/status"))?;
     let endpoints: Vec<String> = context
         .config
         .endpoints()
@@ -30,14 +29,13 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Exit> {
         .filter(Named::leaves)
         .map(|named| named.url)
         .collect();
-    if context.json {
-        if let Value::Object(status) = &mut status {
-            status.insert("running".to_owned(), Value::Bool(true));
-            status.insert("texts_leave_for".to_owned(), json!(endpoints));
-        }
-        writeln!(out, "{status}")?;
-        return Ok(Exit::Success);
-    }
+    status.insert("running".to_owned(), Value::Bool(true));
+    status.insert("texts_leave_for".to_owned(), json!(endpoints));
+    let status = Value::Object(status);
+    output::print(context, &status, |out| Ok(table(out, &status, &endpoints)?))
+}
+
+fn table(out: &mut output::Out, status: &Value, endpoints: &[String]) -> std::io::Result<()> {
     let text = |name: &str| match &status[name] {
         Value::String(text) => text.clone(),
         Value::Null => "none".to_owned(),
@@ -67,17 +65,17 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Exit> {
         .into_iter()
         .flatten()
     {
-        super::note(&format!("warning: {}", why.as_str().unwrap_or_default()));
+        note(&format!("warning: {}", why.as_str().unwrap_or_default()));
     }
     if text("version") != env!("CARGO_PKG_VERSION") {
-        super::note("it is of another version: run `reprise serve --replace`");
+        note("it is of another version: run `reprise serve --replace`");
     }
-    Ok(Exit::Success)
+    Ok(())
 }
 
 pub(super) fn stop(context: &Context) -> anyhow::Result<Exit> {
     let Some(daemon) = Daemon::seen(context)? else {
-        super::note(&format!(
+        note(&format!(
             "no daemon serves {}",
             context.places.data.display()
         ));
@@ -85,4 +83,80 @@ pub(super) fn stop(context: &Context) -> anyhow::Result<Exit> {
     };
     daemon.end()?;
     Ok(Exit::Success)
+}
+
+/// Tokens for HTTP: made, listed, replaced, withdrawn.
+pub(super) fn token(context: &Context, command: &TokenCommand) -> anyhow::Result<Exit> {
+    let place = context.places.meeting();
+    place.prepare()?;
+    let tokens = TokenFile::new(place.tokens());
+    let now = SystemClock.now();
+    let (token, keep) = match command {
+        TokenCommand::Add { name, user } => {
+            let scope = user.clone().map_or(Scope::All, Scope::User);
+            let keep = "keep it: only its hash is stored";
+            (tokens.add(name, scope, now)?, keep)
+        }
+        TokenCommand::Rotate { name } => {
+            let keep = "keep it: only its hash is stored; the old one opens nothing any more";
+            (tokens.rotate(name, now)?, keep)
+        }
+        TokenCommand::Revoke { name } => {
+            tokens.revoke(name)?;
+            return Ok(Exit::Success);
+        }
+        TokenCommand::List => {
+            let opens = |token: &TokenEntry| match &token.scope {
+                Scope::All => "every memory".to_owned(),
+                Scope::User(user) => format!("the memory of {user}"),
+            };
+            let row = |token: &TokenEntry| json!({ "name": token.name, "opens": opens(token), "created": token.created });
+            return output::rows(context, tokens.list()?, row, |token| {
+                let (opens, age) = (opens(token), calendar().ago(token.created));
+                format!("{:<20} opens {opens}, made {age}", token.name)
+            });
+        }
+    };
+    output::line(context, &json!({ "token": token }), &token)?;
+    note(keep);
+    Ok(Exit::Success)
+}
+
+/// What opens an address on the systems there are, the first that works.
+const OPENERS: [&str; 3] = ["xdg-open", "open", "wslview"];
+
+/// The page of the daemon, started on demand, in this machine's browser.
+pub(super) fn open(context: &Context, arguments: &OpenArguments) -> anyhow::Result<Exit> {
+    let client = daemon::client(context)?;
+    let wanted = json!({
+        "user": arguments.whose.user,
+        "read_only": arguments.read_only,
+        "operator": arguments.all_users,
+    });
+    let asked = Call::post("/v1/page", &wanted);
+    let opened: Value = runtime::asking()?.block_on(client.ask(&asked))?;
+    let url = opened["url"].as_str().unwrap_or_default();
+    let seconds = &opened["seconds"];
+    output::print(context, &opened, |out| {
+        let opens = |opener: &&str| {
+            let mut command = Command::new(opener);
+            command.arg(url).stdin(Stdio::null());
+            let quiet = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+            quiet.is_ok_and(|status| status.success())
+        };
+        if !arguments.print && OPENERS.iter().any(opens) {
+            note("the page opens in your browser");
+            return Ok(());
+        }
+        writeln!(out, "{url}")?;
+        note(&if arguments.print {
+            format!("it lets one browser in, within {seconds} s")
+        } else {
+            format!(
+                "no browser could be started here: open this address on this machine within \
+                 {seconds} s"
+            )
+        });
+        Ok(())
+    })
 }

@@ -17,8 +17,8 @@ use reprise_workspace::{
 };
 use serde_json::json;
 
-use super::Context;
 use super::store::{self, Access};
+use super::{Context, output};
 use crate::args::{AgentCommand, DriverRule, WorkspaceArguments, WorkspaceCommand, WriteArguments};
 use crate::exit::Exit;
 use crate::terminal;
@@ -38,10 +38,8 @@ fn refused(context: &Context, error: anyhow::Error) -> anyhow::Result<Exit> {
     else {
         return Err(error);
     };
-    if context.json {
-        let row = json!({ "refused": error.to_string(), "rule": rule });
-        writeln!(crate::printer::stdout(), "{row}")?;
-    }
+    let row = json!({ "refused": error.to_string(), "rule": rule });
+    output::print(context, &row, |_| Ok(()))?;
     super::note(&terminal::failure(&error));
     Ok(Exit::Refused)
 }
@@ -148,46 +146,35 @@ fn make(dir: &Path) -> anyhow::Result<(Workspace, Made)> {
 fn start(context: &Context, dir: &Path, title: Option<&str>) -> anyhow::Result<Exit> {
     let (workspace, made) = make(dir)?;
     let started = workspace.start(title)?;
-    let mut out = crate::printer::stdout();
-    if context.json {
-        let row = json!({ "root": made.root, "branch": made.branch, "prds": started.prds,
-            "receipt": started.receipt, "next": started.next });
-        writeln!(out, "{row}")?;
-        return Ok(Exit::Success);
-    }
-    let root = terminal::title(made.root.display());
-    writeln!(out, "{root} is a workspace, shared on {}", made.branch)?;
-    writeln!(out, "  {}", counted(started.prds.len(), "PRD"))?;
-    for prd in &started.prds {
-        writeln!(out, "    {prd}")?;
-    }
-    writeln!(out, "go on with")?;
-    for line in &started.next {
-        writeln!(out, "    {line}")?;
-    }
-    Ok(Exit::Success)
+    let row = json!({ "root": made.root, "branch": made.branch, "prds": started.prds,
+        "receipt": started.receipt, "next": started.next });
+    output::print(context, &row, |out| {
+        let root = terminal::title(made.root.display());
+        writeln!(out, "{root} is a workspace, shared on {}", made.branch)?;
+        writeln!(out, "  {}", counted(started.prds.len(), "PRD"))?;
+        for prd in &started.prds {
+            writeln!(out, "    {prd}")?;
+        }
+        writeln!(out, "go on with")?;
+        for line in &started.next {
+            writeln!(out, "    {line}")?;
+        }
+        Ok(())
+    })
 }
 
 fn init(context: &Context, dir: &Path) -> anyhow::Result<Exit> {
     let (_, made) = make(dir)?;
-    let mut out = crate::printer::stdout();
-    if context.json {
-        let receipt = made.receipt.as_ref();
-        let row = json!({ "root": made.root, "branch": made.branch,
-            "tx": receipt.map(|receipt| &receipt.tx),
-            "commit": receipt.and_then(|receipt| receipt.commit.as_ref()) });
-        writeln!(out, "{row}")?;
-    } else if made.receipt.is_some() {
-        writeln!(
-            out,
-            "{} is a workspace, shared on {}",
-            made.root.display(),
-            made.branch
-        )?;
-    } else {
-        writeln!(out, "{} was a workspace already", made.root.display())?;
-    }
-    Ok(Exit::Success)
+    let receipt = made.receipt.as_ref();
+    let row = json!({ "root": made.root, "branch": made.branch,
+        "tx": receipt.map(|receipt| &receipt.tx),
+        "commit": receipt.and_then(|receipt| receipt.commit.as_ref()) });
+    let root = made.root.display();
+    let line = match receipt {
+        Some(_) => format!("{root} is a workspace, shared on {}", made.branch),
+        None => format!("{root} was a workspace already"),
+    };
+    output::line(context, &row, line)
 }
 
 /// The files that a write names, read. One that is too large is not.
@@ -247,10 +234,7 @@ fn read_file(dir: &Path, file: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 fn done(context: &Context, receipt: &Receipt) -> anyhow::Result<Exit> {
-    let mut out = crate::printer::stdout();
-    if context.json {
-        writeln!(out, "{}", json!(receipt))?;
-    } else {
+    output::print(context, &json!(receipt), |out| {
         match (&receipt.commit, &receipt.event) {
             (_, None) => writeln!(out, "nothing changed")?,
             (commit, Some(event)) => {
@@ -268,8 +252,8 @@ fn done(context: &Context, receipt: &Receipt) -> anyhow::Result<Exit> {
             rules => format!(" under {rules}"),
         };
         let line = format!("transaction {}{under}", receipt.tx);
-        writeln!(out, "{}", terminal::faint(line))?;
-    }
+        Ok(writeln!(out, "{}", terminal::faint(line))?)
+    })?;
     if let Some(why) = &receipt.snapshot_failed {
         super::note(&format!("no snapshot was taken at this point: {why}"));
     }
@@ -341,19 +325,14 @@ fn agent(context: &Context, workspace: &Workspace, command: &AgentCommand) -> an
 
 fn recover(context: &Context, workspace: &Workspace) -> anyhow::Result<Exit> {
     let recovered = workspace.recover()?;
-    let mut out = crate::printer::stdout();
-    if context.json {
-        writeln!(out, "{}", json!(recovered))?;
-    } else {
-        writeln!(
-            out,
-            "{} finished, {} undone, {} swept, {} unlocked",
-            counted(recovered.finished.len(), "transaction"),
-            recovered.undone.len(),
-            counted(recovered.swept, "folder"),
-            counted(recovered.unlocked, "lock"),
-        )?;
-    }
+    let line = format!(
+        "{} finished, {} undone, {} swept, {} unlocked",
+        counted(recovered.finished.len(), "transaction"),
+        recovered.undone.len(),
+        counted(recovered.swept, "folder"),
+        counted(recovered.unlocked, "lock"),
+    );
+    output::line(context, &json!(recovered), line)?;
     for path in &recovered.left_alone {
         super::note(&format!(
             "`{path}` was left alone: somebody edited it since the crash, or something stands in its way; \

@@ -24,8 +24,8 @@ use reprise_types::{
 use super::super::host::Host;
 use super::super::model::Maker;
 use super::super::runtime;
-use super::super::{Context, model};
-use crate::args::WeekArguments;
+use super::super::{Context, model, output};
+use crate::args::KeptDemo;
 use crate::env::{self, Places};
 use crate::exit::Exit;
 use story::{StoryClock, WEEKS, Week};
@@ -38,7 +38,7 @@ const SHOWN: usize = 5;
 /// The runs so far: in which week each was, and what it was asked for.
 type Asked = BTreeMap<String, (usize, &'static str)>;
 
-pub(super) fn run(context: &Context, arguments: &WeekArguments) -> anyhow::Result<Exit> {
+pub(super) fn run(context: &Context, arguments: &KeptDemo) -> anyhow::Result<Exit> {
     let user: UserId = "ada".parse()?;
     needs_rustc()?;
     let temporary = tempfile::tempdir()?;
@@ -62,14 +62,7 @@ pub(super) fn run(context: &Context, arguments: &WeekArguments) -> anyhow::Resul
     let factory = model::factory(&context);
     let runtime = runtime::threaded()?;
     let story = runtime.block_on(play(&context, &user, &folder, factory))?;
-    let mut out = crate::printer::stdout();
-    if context.json {
-        serde_json::to_writer(&mut out, &story)?;
-        std::io::Write::write_all(&mut out, b"\n")?;
-    } else {
-        show::story(&mut out, &story)?;
-    }
-    Ok(Exit::Success)
+    output::print(&context, &story, |out| Ok(show::story(out, &story)?))
 }
 
 /// The runs compile real programs; without a compiler all of them would fail for the same reason.

@@ -11,7 +11,7 @@ use reprise_types::SystemClock;
 use reprise_workspace::{Actor, AuditQuery, Receipt, RepoPath, Workspace, WriteRequest};
 use serde_json::{Value, json};
 
-use crate::args::WorkspaceDemoArguments;
+use crate::args::KeptDemo;
 use crate::cli::Context;
 use crate::exit::Exit;
 use crate::terminal;
@@ -26,7 +26,7 @@ struct Done {
     evidence: Vec<String>,
 }
 
-pub(super) fn run(context: &Context, arguments: &WorkspaceDemoArguments) -> anyhow::Result<Exit> {
+pub(super) fn run(context: &Context, arguments: &KeptDemo) -> anyhow::Result<Exit> {
     let started = Instant::now();
     let temporary = tempfile::tempdir()?;
     let folder = arguments

@@ -3,15 +3,13 @@
 use std::io::Write;
 
 use anyhow::bail;
-use reprise_operations::counted;
 use reprise_operations::operations::shared::PublishedList;
-use reprise_operations::{Effect, PageAsked};
+use reprise_operations::{PageAsked, counted};
 use reprise_types::UserId;
 use serde_json::json;
 
 use super::super::context::agreed;
-use super::super::session::Session;
-use super::super::{Context, branch, said, store};
+use super::super::{Context, branch, output, store};
 use super::{erasure, say_away};
 use crate::args::ForgetArguments;
 use crate::exit::Exit;
@@ -36,8 +34,7 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
     }
     if arguments.asked.dry_run {
         let row = json!({ "dry_run": true, "removed": user, "branches": branches });
-        said::say(context, &row, format!("would remove {what}"))?;
-        return Ok(Exit::Success);
+        return output::line(context, &row, format!("would remove {what}"));
     }
     let question = format!("{what} leave the disk for good; a backup alone brings them back.");
     let refusal = "nobody is there to be asked; add --yes to remove everything of this user";
@@ -48,34 +45,29 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
     for user in branches.iter().chain([user]) {
         store::remove(context, user)?;
     }
-    let mut out = crate::printer::stdout();
-    if context.json {
-        let files: Vec<_> = copies.iter().map(|(file, _)| file).collect();
-        let row = json!({ "removed": user, "branches": branches, "copies": files });
-        writeln!(out, "{row}")?;
-        return Ok(Exit::Success);
-    }
-    writeln!(out, "removed {what}")?;
-    let is_outside = |file: &std::path::Path| file.exists() || erasure::is_away(file);
-    for (copy, kind) in copies.iter().filter(|(file, _)| is_outside(file)) {
-        if erasure::is_away(copy) {
-            say_away(context, copy, &mut out)?;
-        } else {
-            writeln!(out, "{} still holds it: {}", copy.display(), kind.remedy())?;
+    let files: Vec<_> = copies.iter().map(|(file, _)| file).collect();
+    let row = json!({ "removed": user, "branches": branches, "copies": files });
+    output::print(context, &row, |out| {
+        writeln!(out, "removed {what}")?;
+        for (copy, kind) in &copies {
+            if erasure::is_away(copy) {
+                say_away(context, copy, out)?;
+            } else if copy.exists() {
+                writeln!(out, "{} still holds it: {}", copy.display(), kind.remedy())?;
+            }
         }
-    }
-    Ok(Exit::Success)
+        Ok(())
+    })
 }
 
 /// What others can find would stay behind with nobody to take it back.
 fn refuse_published(context: &Context, user: &UserId) -> anyhow::Result<()> {
-    let session = Session::open(context, user, Effect::Reads)?;
-    let published = session.call::<PublishedList>(PageAsked {
+    let first = PageAsked {
         limit: Some(1),
         ..PageAsked::default()
-    });
-    session.close();
-    if let Some(first) = published?.published.first() {
+    };
+    let published = output::call::<PublishedList>(context, user, first)?;
+    if let Some(first) = published.published.first() {
         bail!(
             "`{user}` has published `{}`, which others find; `reprise share list --user {user}` \
              names all, `reprise unpublish ID --user {user}` takes one back",

@@ -1,14 +1,13 @@
 //! `reprise global audit`: who did what with a store, and who got and lost tokens of its service.
 
-use std::io::Write;
-
 use reprise_global::{AuditLine, Caller, GlobalStore};
 use reprise_server::TokenFile;
 use reprise_types::UserId;
+use serde_json::json;
 
 use super::{serve, store, token};
 use crate::args::WhichStore;
-use crate::cli::{Context, runtime};
+use crate::cli::{Context, output, runtime};
 use crate::exit::Exit;
 
 pub(super) fn run(
@@ -26,30 +25,21 @@ pub(super) fn run(
         let told = runtime::threaded()?.block_on(told(context, which, user, limit))?;
         TokenFile::new(token::place(context)).audited(told, limit)?
     };
-    let mut out = crate::printer::stdout();
-    for line in lines {
-        if context.json {
-            writeln!(out, "{}", serde_json::to_string(&line)?)?;
-            continue;
-        }
-        let (at, what) = (line.at.format("%Y-%m-%d %H:%M:%S"), line.what);
-        let who = if line.who.is_empty() { "-" } else { &line.who };
-        write!(out, "{at}  {who}  {what}")?;
-        if let Some(id) = line.id {
-            write!(out, "  {id}")?;
-        }
-        if let Some(version) = line.version {
-            write!(out, "  {version}")?;
-        }
-        if let Some(name) = line.name {
-            write!(out, "  {name}")?;
-        }
-        if let Some(about) = line.about {
-            write!(out, "  of {about}")?;
-        }
-        writeln!(out)?;
-    }
-    Ok(Exit::Success)
+    output::rows(
+        context,
+        lines,
+        |line| json!(line),
+        |line| {
+            let (at, what) = (line.at.format("%Y-%m-%d %H:%M:%S"), &line.what);
+            let who = if line.who.is_empty() { "-" } else { &line.who };
+            let mut parts = vec![format!("{at}  {who}  {what}")];
+            parts.extend(line.id.map(|id| id.to_string()));
+            parts.extend(line.version.map(|version| version.to_string()));
+            parts.extend(line.name.clone());
+            parts.extend(line.about.as_ref().map(|about| format!("of {about}")));
+            parts.join("  ")
+        },
+    )
 }
 
 /// What the store of this machine says, or the database.
@@ -60,17 +50,10 @@ async fn told(
     limit: usize,
 ) -> anyhow::Result<Vec<AuditLine>> {
     let caller = Caller::new(user.clone());
-    Ok(match &which.database_url {
-        Some(url) => {
-            serve::database(context, which, url)
-                .await?
-                .audit(&caller, limit)
-                .await?
-        }
-        None => {
-            serve::in_folder(context, which)
-                .audit(&caller, limit)
-                .await?
-        }
-    })
+    if let Some(url) = &which.database_url {
+        let store = serve::database(context, which, url).await?;
+        return Ok(store.audit(&caller, limit).await?);
+    }
+    let store = serve::in_folder(context, which);
+    Ok(store.audit(&caller, limit).await?)
 }

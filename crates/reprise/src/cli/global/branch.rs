@@ -1,17 +1,19 @@
-//! `reprise global branch`: what an author tries out before others see it.
+//! `reprise global branch`: what an author tries out before others see it; and what was published,
+//! as commands print it.
 
 use std::io::Write;
 
 use reprise_global::{Branch, GlobalQuery};
-use reprise_operations::operations::shared::{self, PublishBranch};
-use reprise_operations::{Effect, counted};
+use reprise_operations::operations::shared::{self, PublishBranch, PublishedList, PublishedRows};
+use reprise_operations::{Effect, PageAsked, Problem, counted};
 use reprise_types::UserId;
+use reprise_types::limits::PAGE_MAX;
+use serde_json::json;
 
-use super::done::{listed, print};
 use super::store;
 use crate::args::GlobalBranchCommand;
-use crate::cli::Context;
 use crate::cli::session::Session;
+use crate::cli::{Context, output};
 use crate::exit::Exit;
 use crate::terminal;
 
@@ -20,15 +22,13 @@ pub(super) fn run(context: &Context, command: &GlobalBranchCommand) -> anyhow::R
         GlobalBranchCommand::Add(which) => {
             let (global, caller) = store::open(context, &which.user)?;
             let opened = store::wait(global.branch(&caller, &which.name))??;
-            told(context, "opened", &[opened])?;
+            told(context, "opened", vec![opened])
         }
-        GlobalBranchCommand::List { user } => {
-            told(context, "open", &open(context, user)?)?;
-        }
+        GlobalBranchCommand::List { user } => told(context, "open", open(context, user)?),
         GlobalBranchCommand::Drop(which) => {
             let (global, caller) = store::open(context, &which.user)?;
             let dropped = store::wait(global.drop_branch(&caller, &which.name))??;
-            told(context, "dropped", &[dropped])?;
+            told(context, "dropped", vec![dropped])
         }
         GlobalBranchCommand::Merge(which) => {
             let session = Session::open(context, &which.user, Effect::Adds)?;
@@ -41,7 +41,7 @@ pub(super) fn run(context: &Context, command: &GlobalBranchCommand) -> anyhow::R
             let title = |id| listed.iter().find(|row| row.id == id);
             let titles = done.published.iter().map(|one| title(one.id));
             let titles = titles.map(|row| row.map_or("", |row| row.title.as_str()));
-            print(context, &titles.collect::<Vec<_>>(), &done)?;
+            print(context, &titles.collect::<Vec<_>>(), &done)
         }
         GlobalBranchCommand::Ask { which, text, limit } => {
             let query = GlobalQuery {
@@ -50,26 +50,23 @@ pub(super) fn run(context: &Context, command: &GlobalBranchCommand) -> anyhow::R
             };
             let (global, caller) = store::open(context, &which.user)?;
             let answer = store::wait(global.query(&caller, &query))??;
-            let mut out = crate::printer::stdout();
-            if context.json {
-                writeln!(out, "{}", serde_json::to_string(&answer)?)?;
-                return Ok(Exit::Success);
-            }
-            for hit in answer.hits {
-                let (record, score) = (hit.record, hit.sona_score);
-                let title = terminal::one_line(&record.publication.title, 60);
-                let (id, version, author) = (record.id, record.version, record.author_id);
-                writeln!(
-                    out,
-                    "{score:.2}  {id}  version {version}, by {author}  {title}"
-                )?;
-            }
-            for degraded in answer.degraded {
-                writeln!(out, "degraded: {}", degraded.sentence())?;
-            }
+            output::print(context, &answer, |out| {
+                for hit in &answer.hits {
+                    let (record, score) = (&hit.record, hit.sona_score);
+                    let title = terminal::one_line(&record.publication.title, 60);
+                    let (id, version, author) = (record.id, record.version, &record.author_id);
+                    writeln!(
+                        out,
+                        "{score:.2}  {id}  version {version}, by {author}  {title}"
+                    )?;
+                }
+                for degraded in &answer.degraded {
+                    writeln!(out, "degraded: {}", degraded.sentence())?;
+                }
+                Ok(())
+            })
         }
     }
-    Ok(Exit::Success)
 }
 
 /// The branches that a user has.
@@ -78,16 +75,62 @@ pub(in crate::cli) fn open(context: &Context, user: &UserId) -> anyhow::Result<V
     Ok(store::wait(global.branches(&caller))??)
 }
 
-fn told(context: &Context, what: &str, branches: &[Branch]) -> anyhow::Result<()> {
-    let mut out = crate::printer::stdout();
-    for branch in branches {
-        if context.json {
-            writeln!(out, "{}", serde_json::to_string(branch)?)?;
-            continue;
+fn told(context: &Context, what: &str, branches: Vec<Branch>) -> anyhow::Result<Exit> {
+    output::rows(
+        context,
+        branches,
+        |branch| json!(branch),
+        |branch| {
+            let things = counted(branch.things, "thing");
+            let since = branch.at.format("%Y-%m-%d %H:%M:%S");
+            format!("{}  {what}, {things}, since {since}", branch.name)
+        },
+    )
+}
+
+/// Prints what was published; `titles` are those of what was asked for, in its order, where they
+/// are known.
+pub(super) fn print(
+    context: &Context,
+    titles: &[&str],
+    done: &shared::PublishDone,
+) -> anyhow::Result<Exit> {
+    output::print(context, done, |out| {
+        for (place, done) in done.published.iter().enumerate() {
+            let title = titles.get(place).copied().unwrap_or_default();
+            let title = terminal::one_line(title, 60);
+            let (id, version, bytes) = (done.id, done.version, done.bytes);
+            let said = if done.unchanged { ", as it stood" } else { "" };
+            writeln!(out, "{id}  version {version}, {bytes} bytes{said}  {title}")?;
+            if !done.overlaps.is_empty() {
+                let others = counted(done.overlaps.len(), "published thing");
+                writeln!(out, "  it says nearly the same as {others}:")?;
+                for near in &done.overlaps {
+                    let title = terminal::one_line(&near.title, 60);
+                    let (id, percent) = (near.id, near.similarity * 100.0);
+                    writeln!(out, "    {id}  {percent:.0} %  {title}")?;
+                }
+            }
         }
-        let things = counted(branch.things, "thing");
-        let since = branch.at.format("%Y-%m-%d %H:%M:%S");
-        writeln!(out, "{}  {what}, {things}, since {since}", branch.name)?;
+        if let Some(receipt) = done.receipt {
+            writeln!(out, "receipt {receipt}")?;
+        }
+        Ok(())
+    })
+}
+
+/// All pages of what is published.
+pub(super) fn listed(session: &Session) -> Result<PublishedRows, Problem> {
+    let mut asked = PageAsked {
+        limit: Some(PAGE_MAX),
+        ..PageAsked::default()
+    };
+    let mut listed = session.call::<PublishedList>(asked.clone())?;
+    while let Some(next) = listed.next.take() {
+        asked.offset = Some(next);
+        let page = session.call::<PublishedList>(asked.clone())?;
+        listed.published.extend(page.published);
+        listed.next = page.next;
     }
-    Ok(())
+    Ok(listed)
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::serve;
 use crate::args::GlobalImportArguments;
-use crate::cli::{Context, input, runtime};
+use crate::cli::{Context, input, output, runtime};
 use crate::exit::Exit;
 use crate::lines::Lines;
 
@@ -46,12 +46,8 @@ pub(super) fn run(context: &Context, arguments: &GlobalImportArguments) -> anyho
     let known = all - new;
     let row = json!({ "published": new, "known": known, "refused": refused });
     let line = format!("{new} published, {known} known already, {refused} refused");
-    crate::cli::said::say(context, &row, line)?;
-    Ok(if refused == 0 {
-        Exit::Success
-    } else {
-        Exit::Refused
-    })
+    output::line(context, &row, line)?;
+    Ok(output::exit(refused == 0))
 }
 
 fn read(line: &str, caller: &Caller) -> Result<Publication, String> {

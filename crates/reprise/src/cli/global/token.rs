@@ -1,20 +1,19 @@
 //! `reprise global token`: who may ask the service of published knowledge, as whom, for what. Every
 //! grant and withdrawal is a line of the audit log beside the tokens.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::bail;
 use chrono::{DateTime, Utc};
 use reprise_global::AuditLine;
-use reprise_server::{Grant, Right, Scope, TokenFile};
+use reprise_server::{Grant, Right, Scope, TokenEntry, TokenFile};
 use reprise_types::{Clock, SystemClock, UserId};
 use serde_json::json;
 
 use super::store;
 use crate::args::{GlobalTokenCommand, May};
 use crate::cli::store::make_folder;
-use crate::cli::{Context, said};
+use crate::cli::{Context, output};
 use crate::env;
 use crate::exit::Exit;
 
@@ -35,7 +34,6 @@ pub(super) fn place(context: &Context) -> PathBuf {
 pub(super) fn run(context: &Context, command: &GlobalTokenCommand) -> anyhow::Result<Exit> {
     let tokens = TokenFile::new(file(context)?);
     let now = SystemClock.now();
-    let mut out = crate::printer::stdout();
     match command {
         GlobalTokenCommand::Add {
             name,
@@ -52,8 +50,9 @@ pub(super) fn run(context: &Context, command: &GlobalTokenCommand) -> anyhow::Re
             let granted = format!("{name} {}", json!(grant));
             let token = tokens.add_with(name, Scope::User(user.clone()), Some(grant), now)?;
             tokens.audit(&line(now, "grant", granted, Some(user.clone())))?;
-            said::say(context, &json!({ "token": token }), &token)?;
+            output::line(context, &json!({ "token": token }), &token)?;
             crate::cli::note("keep it: only its hash is stored");
+            Ok(Exit::Success)
         }
         GlobalTokenCommand::Revoke { name } => {
             let known = tokens.list()?.into_iter().find(|token| token.name == *name);
@@ -67,25 +66,22 @@ pub(super) fn run(context: &Context, command: &GlobalTokenCommand) -> anyhow::Re
             tokens.revoke(name)?;
             tokens.audit(&line(now, "revoke", name.clone(), user.clone()))?;
             let line = format!("{name} opens nothing any more");
-            said::say(context, &json!({ "revoked": name, "user": user }), line)?;
+            output::line(context, &json!({ "revoked": name, "user": user }), line)
         }
         GlobalTokenCommand::List => {
-            for token in tokens.list()? {
-                let line = json!({ "name": token.name, "user": token.scope, "grant": token.grant,
-                    "created": token.created });
-                if context.json {
-                    writeln!(out, "{line}")?;
-                } else {
-                    let Scope::User(user) = &token.scope else {
-                        continue;
-                    };
-                    let grant = json!(token.grant);
-                    writeln!(out, "{:<20} {user}  {grant}", token.name)?;
-                }
-            }
+            let row = |token: &TokenEntry| {
+                json!({ "name": token.name, "user": token.scope, "grant": token.grant,
+                    "created": token.created })
+            };
+            output::rows(context, tokens.list()?, row, |token| {
+                let user = match &token.scope {
+                    Scope::User(user) => user.as_str(),
+                    Scope::All => "",
+                };
+                format!("{:<20} {user}  {}", token.name, json!(token.grant))
+            })
         }
     }
-    Ok(Exit::Success)
 }
 
 impl From<May> for Right {

@@ -3,7 +3,6 @@
 //! Counting, and what is said of refused lines.
 
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::bail;
@@ -15,7 +14,7 @@ use serde_json::json;
 use super::guess;
 use crate::args::IngestInput;
 use crate::cli::keep::{DIFFERS, cut_off};
-use crate::cli::{Context, note};
+use crate::cli::{Context, note, output};
 use crate::exit::Exit;
 
 /// Refused lines that are said one by one; where the first so many of a file are all refused, it is
@@ -218,20 +217,10 @@ impl Counts {
         if !redacted.is_empty() {
             report["redacted"] = json!(redacted);
         }
-        let mut out = crate::printer::stdout();
-        if context.json || !crate::printer::is_read_by_a_person() {
-            writeln!(out, "{report}")?;
-        } else {
-            let kept = counted(*inserted, "record");
-            writeln!(
-                out,
-                "{kept} kept, {duplicate} known already, {rejected} refused, {truncated} cut"
-            )?;
-        }
-        Ok(if *rejected == 0 {
-            Exit::Success
-        } else {
-            Exit::Refused
-        })
+        let kept = counted(*inserted, "record");
+        let line =
+            format!("{kept} kept, {duplicate} known already, {rejected} refused, {truncated} cut");
+        output::for_pipes(context, &report, line)?;
+        Ok(output::exit(*rejected == 0))
     }
 }

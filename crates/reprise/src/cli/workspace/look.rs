@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::args::{AuditArguments, LookCommand};
+use crate::cli::output::{self, Out};
 use crate::cli::{Context, note};
 use crate::exit::Exit;
 use crate::terminal;
@@ -22,7 +23,10 @@ pub(super) fn run(
     command: &LookCommand,
 ) -> anyhow::Result<Exit> {
     match command {
-        LookCommand::Status => status(context, &workspace.status()?),
+        LookCommand::Status => {
+            let found = workspace.status()?;
+            output::print(context, &json!(found), |out| status(out, &found))
+        }
         LookCommand::Log { limit } => log(context, workspace, *limit),
         LookCommand::Diff { from, to, of } => {
             let changes = match of {
@@ -36,14 +40,12 @@ pub(super) fn run(
         LookCommand::Reviews => list(context, &workspace.reviews()?, review_lines),
         LookCommand::State { agent } => {
             let saved = workspace.state_of(agent)?;
-            let mut out = crate::printer::stdout();
-            if context.json {
-                writeln!(out, "{}", json!(saved))?;
-            } else {
-                writeln!(out, "{}", terminal::title(&saved.path))?;
-                writeln!(out, "{:#}", saved.checkpoint)?;
-            }
-            Ok(Exit::Success)
+            let title = terminal::title(&saved.path);
+            output::line(
+                context,
+                &json!(saved),
+                format!("{title}\n{:#}", saved.checkpoint),
+            )
         }
         LookCommand::Snapshots => list(context, &workspace.snapshots()?, snapshot_line),
         LookCommand::Events {
@@ -54,30 +56,16 @@ pub(super) fn run(
     }
 }
 
-/// One JSON object a line, or a line each for reading.
+/// Prints several things as they are, or a line each for reading.
 pub(super) fn list<T: Serialize>(
     context: &Context,
     rows: &[T],
     line: impl Fn(&T) -> String,
 ) -> anyhow::Result<Exit> {
-    let mut out = std::io::BufWriter::new(crate::printer::stdout());
-    for row in rows {
-        if context.json {
-            writeln!(out, "{}", json!(row))?;
-        } else {
-            writeln!(out, "{}", line(row))?;
-        }
-    }
-    out.flush()?;
-    Ok(Exit::Success)
+    output::rows(context, rows, |row| json!(row), |row| line(row))
 }
 
-fn status(context: &Context, status: &Status) -> anyhow::Result<Exit> {
-    let mut out = crate::printer::stdout();
-    if context.json {
-        writeln!(out, "{}", json!(status))?;
-        return Ok(Exit::Success);
-    }
+fn status(out: &mut Out, status: &Status) -> anyhow::Result<()> {
     let branch = status.branch.as_deref().unwrap_or("(detached)");
     writeln!(out, "{}", terminal::title(status.root.display()))?;
     writeln!(
@@ -121,7 +109,7 @@ fn status(context: &Context, status: &Status) -> anyhow::Result<Exit> {
             "  open transaction   {tx}; run `reprise workspace recover`"
         )?;
     }
-    Ok(Exit::Success)
+    Ok(())
 }
 
 fn log(context: &Context, workspace: &Workspace, limit: usize) -> anyhow::Result<Exit> {
@@ -186,11 +174,7 @@ fn audit(
             terminal::faint(line.rules.join(", "))
         )
     })?;
-    Ok(if damaged.is_empty() && missing.is_empty() {
-        Exit::Success
-    } else {
-        Exit::Refused
-    })
+    Ok(output::exit(damaged.is_empty() && missing.is_empty()))
 }
 
 /// What is to be said of lines that the trail has lost.

@@ -1,36 +1,14 @@
-//! `reprise sources`: kinds of evidence; and what is asked at a terminal about one that is new.
+//! A kind of evidence that is new: a person at a terminal is asked what it means.
 
 use std::io::{BufRead, IsTerminal, Write};
 
 use reprise_knowledge::{meaning_of_evidence, meant_by, normal_evidence};
+use reprise_operations::Lesson;
 use reprise_operations::operations::tags;
-use reprise_operations::{Effect, Lesson};
 use reprise_types::Evidence;
 
-use super::Context;
-use super::said::run as say;
-use super::session::Session;
-use crate::args::{SourcesArguments, WhoseArguments};
-use crate::exit::Exit;
-
-pub(super) fn run(context: &Context, arguments: &SourcesArguments) -> anyhow::Result<Exit> {
-    let whose = &arguments.whose;
-    if let Some([from, into]) = arguments.merge.as_deref() {
-        let (from, into) = (from.clone(), into.clone());
-        let what = tags::MergeEvidenceArguments { from, into };
-        return say::<tags::MergeEvidence>(context, whose, what);
-    }
-    if let Some(name) = &arguments.add {
-        let what = tags::DefineEvidenceArguments {
-            name: name.clone(),
-            description: arguments.description.clone(),
-            typical_confidence: arguments.typical_confidence.clone(),
-        };
-        return say::<tags::DefineEvidence>(context, whose, what);
-    }
-    let review = arguments.review;
-    say::<tags::EvidenceKinds>(context, whose, tags::EvidenceArguments { review })
-}
+use crate::args::WhoseArguments;
+use crate::cli::{Context, output};
 
 /// A lesson whose kind of evidence is there: a person at a terminal says which one is meant, or
 /// what the new one means. A program is asked nothing.
@@ -58,23 +36,17 @@ pub(super) fn asked(
             ..lesson
         }),
         Meant::New(what) => {
-            let session = Session::open(context, &whose.user, Effect::Adds)?;
-            let defined = session.call::<tags::DefineEvidence>(what);
-            session.close();
-            defined?;
+            output::call::<tags::DefineEvidence>(context, &whose.user, what)?;
             Ok(lesson)
         }
     }
 }
 
 fn is_known(context: &Context, whose: &WhoseArguments, word: &str) -> anyhow::Result<bool> {
-    let session = Session::open(context, &whose.user, Effect::Reads)?;
-    let tables = session.call::<tags::EvidenceKinds>(tags::EvidenceArguments::default());
-    session.close();
-    Ok(tables?
-        .evidence
-        .iter()
-        .any(|kind| kind.name == word && !kind.needs_review))
+    let all = tags::EvidenceArguments::default();
+    let tables = output::call::<tags::EvidenceKinds>(context, &whose.user, all)?;
+    let mut known = tables.evidence.iter();
+    Ok(known.any(|kind| kind.name == word && !kind.needs_review))
 }
 
 /// What somebody meant by a word.
