@@ -63,7 +63,7 @@ const NAMES: [&str; 30] = [
     "tags",
 ];
 /// Times as a calendar reads them.
-const TIMES: [&str; 5] = ["as_of", "before", "known_at", "since", "until"];
+const TIMES: [&str; 6] = ["as_of", "before", "known_at", "since", "until", "when"];
 /// What is not just any text where it is needed at all: questions, and who acts where in a governed
 /// workspace.
 const NEEDED: [(&str, &str); 6] = [

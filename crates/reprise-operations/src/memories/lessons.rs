@@ -65,6 +65,11 @@ pub struct Lesson {
     #[schemars(extend("x-rare" = true))]
     #[arg(long, value_name = "EXPERIMENT")]
     pub derived_from_experiment: Option<String>,
+    /// When that was: 2026-02-16, 7d, yesterday.
+    #[serde(alias = "at")]
+    #[schemars(extend("x-rare" = true))]
+    #[arg(long = "at", value_name = "TIME")]
+    pub when: Option<String>,
     /// Refuse a kind of evidence that is not there yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schemars(extend("x-rare" = true))]
@@ -131,6 +136,9 @@ impl Memory {
         record.tags = lesson.tags.clone().unwrap_or_default();
         record.confidence = lesson.confidence.map(ConfidenceLevel::centre);
         record.session_id = lesson.session.clone().unwrap_or_default();
+        let when = lesson.when.as_deref();
+        let when = when.map(|when| self.calendar().since(when));
+        record.timestamp = when.transpose().map_err(Problem::invalid)?;
         let ground = self.ground(lesson.evidence.as_deref(), lesson.strict);
         let (word, doubt) = ground.await?;
         record.evidence = word.as_deref().and_then(|word| word.parse().ok());
@@ -251,6 +259,11 @@ impl Memory {
         if lesson == Lesson::default() {
             return Err(Problem::invalid(
                 "nothing is to be changed; give the parts that are new",
+            ));
+        }
+        if lesson.when.is_some() {
+            return Err(Problem::invalid(
+                "when something was does not change; learn it anew with its time",
             ));
         }
         let old = self.record(name).await?;

@@ -49,11 +49,14 @@ pub(crate) struct BackupArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct RestoreArguments {
-    /// A file that `backup` wrote (`-` for stdin)
+    /// A file that `backup` wrote (`-` for stdin); with --all the folder
     pub(crate) from: PathBuf,
     /// Whose memory it becomes
-    #[arg(long)]
-    pub(crate) user: UserId,
+    #[arg(long, required_unless_present = "all")]
+    pub(crate) user: Option<UserId>,
+    /// The memory of every user of whom the folder has a backup
+    #[arg(long, conflicts_with = "user")]
+    pub(crate) all: bool,
     /// Put the memory that is there aside, as memory.rvf.before-restore, or -2, -3 and so on
     #[arg(long)]
     pub(crate) replace: bool,

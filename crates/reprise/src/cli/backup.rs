@@ -1,10 +1,11 @@
 //! `reprise backup` and `restore`: a memory is one file, so a backup is a copy of it, taken while
 //! it is in use and proven before anybody relies on it.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{anyhow, bail};
+use anyhow::{anyhow, bail, ensure};
 use reprise_engine::{Engine, EngineError};
 use reprise_operations::counted;
 use reprise_store::{RealDisk, StoreError, Verify, place_file, replace_file};
@@ -37,23 +38,33 @@ pub(super) fn run(context: &Context, arguments: &BackupArguments) -> anyhow::Res
         Some(user) => return one_or_rest(context, user, &arguments.to, arguments),
         None => {
             fs_err::create_dir_all(&arguments.to)?;
-            let mut exit = Exit::Success;
-            for user in users(context)? {
-                let ending = if arguments.seal.seals() { ".age" } else { "" };
-                let to = arguments.to.join(format!("{user}.rvf{ending}"));
-                match one_or_rest(context, &user, &to, arguments) {
-                    Ok(Exit::Success) => {}
-                    Ok(_) => exit = Exit::Refused,
-                    Err(error) => {
-                        super::note(&format!("{user}: {error:#}"));
-                        exit = Exit::Refused;
-                    }
-                }
-            }
-            return Ok(exit);
+            let ending = if arguments.seal.seals() { ".age" } else { "" };
+            let named = |user: &UserId| arguments.to.join(format!("{user}.rvf{ending}"));
+            let users = users(context)?.into_iter();
+            return Ok(each(users.map(|user| (named(&user), user)), |user, to| {
+                one_or_rest(context, user, to, arguments)
+            }));
         }
     }
     Ok(Exit::Success)
+}
+
+/// Does it for one user after another; what goes wrong with one is told and keeps no other from it.
+fn each(
+    users: impl Iterator<Item = (PathBuf, UserId)>,
+    one: impl Fn(&UserId, &Path) -> anyhow::Result<Exit>,
+) -> Exit {
+    let mut exit = Exit::Success;
+    for (file, user) in users {
+        let done = one(&user, &file).unwrap_or_else(|error| {
+            super::note(&format!("{user}: {error:#}"));
+            Exit::Refused
+        });
+        if done != Exit::Success {
+            exit = Exit::Refused;
+        }
+    }
+    exit
 }
 
 /// Backs one memory up; of a damaged one what can still be read, beside the last whole backup.
@@ -197,23 +208,62 @@ fn say(context: &Context, user: &UserId, made: &Proven, to: &Path) -> anyhow::Re
 }
 
 pub(super) fn restore(context: &Context, arguments: &RestoreArguments) -> anyhow::Result<Exit> {
-    let user = &arguments.user;
+    if let Some(user) = &arguments.user {
+        return restore_one(context, user, &arguments.from, arguments);
+    }
+    let folder = arguments.from.display();
+    let backups = backups(&arguments.from)?;
+    ensure!(
+        !backups.is_empty(),
+        "`{folder}` has no backup of a user; name the folder that `reprise backup --all` wrote"
+    );
+    let backups = backups.into_iter().map(|(user, file)| (file, user));
+    Ok(each(backups, |user, from| {
+        restore_one(context, user, from, arguments)
+    }))
+}
+
+/// The backups of a folder, by the user's name that each has.
+fn backups(folder: &Path) -> anyhow::Result<BTreeMap<UserId, PathBuf>> {
+    let mut backups = BTreeMap::new();
+    for entry in fs_err::read_dir(folder)? {
+        let file = entry?.path();
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let whole = name.strip_suffix(".age").unwrap_or(&name);
+        let user = whole.strip_suffix(".rvf");
+        if let Some(user) = user.filter(|user| !user.ends_with(".salvaged"))
+            && let Ok(user) = user.parse::<UserId>()
+            && let Some(other) = backups.insert(user, file.clone())
+        {
+            let (one, other) = (file.display(), other.display());
+            bail!("`{one}` and `{other}` are backups of the same user; take one of them away");
+        }
+    }
+    Ok(backups)
+}
+
+fn restore_one(
+    context: &Context,
+    user: &UserId,
+    from: &Path,
+    arguments: &RestoreArguments,
+) -> anyhow::Result<Exit> {
     let target = context.places.file_of(user);
     if target.exists() && !arguments.replace {
         bail!(
             "user `{user}` has a memory already; pass --replace to put it aside, or another --user"
         );
     }
-    let shown = arguments.from.display();
-    if arguments.from != Path::new("-") && fs_err::symlink_metadata(&arguments.from).is_err() {
+    let shown = from.display();
+    if from != Path::new("-") && fs_err::symlink_metadata(from).is_err() {
         bail!("there is no backup `{shown}`; name the file that `reprise backup` wrote");
     }
-    let mut from = arguments.key.open(&arguments.from)?;
+    let mut bytes = arguments.key.open(from)?;
     let is_new = target.parent().is_some_and(|folder| !folder.exists());
     store::make_folder(&target)?;
     let beside = with_ending(&target, UNPROVEN);
     let mut file = private(&beside)?;
-    std::io::copy(&mut from as &mut dyn Read, &mut file)?;
+    std::io::copy(&mut bytes as &mut dyn Read, &mut file)?;
     file.sync_all()?;
     let taken = proven(&beside).and_then(|records| {
         let aside = take(context, user, &beside, &target)?;
@@ -226,13 +276,12 @@ pub(super) fn restore(context: &Context, arguments: &RestoreArguments) -> anyhow
             if let Some(folder) = target.parent().filter(|_| is_new) {
                 fs_err::remove_dir(folder)?;
             }
-            let from = arguments.from.display();
             return Err(match error.downcast_ref() {
                 Some(EngineError::Store(StoreError::NotAStore { why, .. })) => anyhow!(
-                    "nothing was restored: `{from}` is no backup of a memory ({why}); records are \
+                    "nothing was restored: `{shown}` is no backup of a memory ({why}); records are \
                      read by `reprise ingest`"
                 ),
-                _ => error.context(format!("nothing was restored from `{from}`")),
+                _ => error.context(format!("nothing was restored from `{shown}`")),
             });
         }
     };

@@ -2,8 +2,12 @@
 //!
 //! The two ways of a group.
 
+#[cfg(test)]
+mod tests;
+
+use std::rc::Rc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -38,12 +42,23 @@ pub(super) fn cut_off(bytes: usize) -> String {
     format!("its text has {bytes} bytes; the first {TEXT_BYTES_MAX} are kept")
 }
 
+/// How long an import has a memory before whoever waits for it gets a turn.
+const HOLD: Duration = Duration::from_secs(2);
+
 /// Records on their way into one memory.
 pub(super) struct Keeper<'a> {
     context: &'a Context,
     user: &'a UserId,
     manner: Manner,
-    way: Way,
+    daemon: Option<Box<Daemon>>,
+    /// Opened by the first record that is to be kept, so that a wrong file makes no memory and
+    /// fetches no model. Nothing while others have their turn.
+    open: Option<Engine>,
+    since: Instant,
+    /// How long it is held, where others get a turn.
+    hold: Option<Duration>,
+    was_open: bool,
+    pool: Option<Rc<Embedders>>,
 }
 
 /// How they are to be kept.
@@ -66,70 +81,68 @@ pub(super) struct Kept {
     pub(super) redacted: Vec<Redaction>,
 }
 
-enum Way {
-    Daemon(Box<Daemon>),
-    /// Opened by the first record that is to be kept, so that a wrong file makes no memory and
-    /// fetches no model.
-    File(Option<Box<Open>>),
-}
-
-struct Open {
-    engine: Engine,
-    pool: Option<Embedders>,
-}
-
-impl Open {
-    fn new(
-        context: &Context,
-        user: &UserId,
-        manner: Manner,
-        engine: Engine,
-    ) -> anyhow::Result<Self> {
-        let factory = if manner.later {
-            None
-        } else {
-            model::factory(&context.of_user(user))
-        };
-        let pool = factory.as_ref().map(Embedders::start).transpose()?;
-        Ok(Self { engine, pool })
-    }
-}
-
 impl<'a> Keeper<'a> {
     pub(super) fn new(
         context: &'a Context,
         user: &'a UserId,
         manner: Manner,
     ) -> anyhow::Result<Self> {
-        let way = Daemon::running(context)?
-            .map_or(Way::File(None), |daemon| Way::Daemon(Box::new(daemon)));
         Ok(Self {
             context,
             user,
             manner,
-            way,
+            daemon: Daemon::running(context)?.map(Box::new),
+            open: None,
+            since: Instant::now(),
+            hold: Some(HOLD),
+            was_open: false,
+            pool: None,
         })
     }
 
-    /// The same into a memory that is open.
+    /// The same into a memory that is open, and stays so to the end.
     pub(super) fn over(
         context: &'a Context,
         user: &'a UserId,
         manner: Manner,
         engine: Engine,
     ) -> anyhow::Result<Self> {
-        let open = Open::new(context, user, manner, engine)?;
-        Ok(Self {
-            context,
-            user,
-            manner,
-            way: Way::File(Some(Box::new(open))),
-        })
+        let mut keeper = Self::new(context, user, manner)?;
+        (keeper.daemon, keeper.hold) = (None, None);
+        keeper.opened(engine)?;
+        Ok(keeper)
     }
 
-    /// The memory, opened where it was not.
+    /// The memory, opened where it is not.
     pub(super) fn engine(&mut self) -> anyhow::Result<&mut Engine> {
-        Ok(&mut self.open()?.engine)
+        let engine = match self.open.take() {
+            Some(engine) => return Ok(self.open.insert(engine)),
+            None => store::open_in_turn(self.context, self.user, self.manner.patience)?,
+        };
+        self.opened(engine)
+    }
+
+    fn opened(&mut self, engine: Engine) -> anyhow::Result<&mut Engine> {
+        if !std::mem::replace(&mut self.was_open, true) && !self.manner.later {
+            let factory = model::factory(&self.context.of_user(self.user));
+            self.pool = factory
+                .as_ref()
+                .map(Embedders::start)
+                .transpose()?
+                .map(Rc::new);
+        }
+        self.since = Instant::now();
+        Ok(self.open.insert(engine))
+    }
+
+    /// Gives the memory back for a moment where it was held for long: another command may wait.
+    fn lend(&mut self) -> anyhow::Result<()> {
+        let is_due = self.hold.is_some_and(|hold| self.since.elapsed() >= hold);
+        if let Some(engine) = self.open.take_if(|_| is_due) {
+            engine.close()?;
+            thread::sleep(2 * store::LOOK);
+        }
+        Ok(())
     }
 
     /// Keeps a group; answers what became of each, in order.
@@ -167,14 +180,18 @@ impl<'a> Keeper<'a> {
     }
 
     fn write(&mut self, mut group: Vec<NewRecord>) -> anyhow::Result<Vec<Fate>> {
-        if let Way::Daemon(daemon) = &self.way {
+        if let Some(daemon) = &self.daemon {
             return self.send(daemon, &group);
         }
-        let Open { engine, pool } = self.open()?;
+        // The first opening finds the model.
+        self.engine()?;
+        let pool = self.pool.clone();
+        let engine = self.engine()?;
         if let Some(pool) = pool {
             pool.embed(engine, &mut group)?;
         }
         let outcomes = engine.observe(group, None, SystemClock.now())?;
+        self.lend()?;
         let fates = outcomes.into_iter().map(|fate| Fate::new(fate, None));
         Ok(fates.collect())
     }
@@ -202,40 +219,28 @@ impl<'a> Keeper<'a> {
 
     /// Makes links between what was kept; answers how many are new.
     pub(super) fn link(&mut self, links: Vec<NamedLink>) -> anyhow::Result<usize> {
-        if let Way::Daemon(daemon) = &self.way {
+        if let Some(daemon) = &self.daemon {
             let path = Call::path_of(self.user, &["links"]);
             let body = serde_json::to_value(Links { links })?;
             let done: LinkedMany = daemon.ask(&Call::post(path, &body))?;
             return Ok(done.linked);
         }
-        let Open { engine, .. } = self.open()?;
+        let engine = self.engine()?;
         let ends = named_ends(engine, links);
         let new = engine.link_all(&ends, SystemClock.now())?;
         Ok(new.into_iter().filter(|new| *new).count())
     }
 
-    fn open(&mut self) -> anyhow::Result<&mut Open> {
-        let way = std::mem::replace(&mut self.way, Way::File(None));
-        let open = if let Way::File(Some(open)) = way {
-            open
-        } else {
-            let engine = store::open_in_turn(self.context, self.user, self.manner.patience)?;
-            Box::new(Open::new(self.context, self.user, self.manner, engine)?)
-        };
-        self.way = Way::File(Some(open));
-        match &mut self.way {
-            Way::File(Some(open)) => Ok(open),
-            _ => anyhow::bail!("the memory of `{}` is not open; run this again", self.user),
-        }
-    }
-
     /// Gives vectors to what waits for them, and the file back.
-    pub(super) fn close(self) -> anyhow::Result<()> {
-        let Way::File(Some(open)) = self.way else {
+    pub(super) fn close(mut self) -> anyhow::Result<()> {
+        if !self.was_open {
+            return Ok(());
+        }
+        self.engine()?;
+        let Some(mut engine) = self.open.take() else {
             return Ok(());
         };
-        let Open { mut engine, pool } = *open;
-        if let Some(pool) = &pool {
+        if let Some(pool) = &self.pool {
             embed_waiting(&mut engine, pool)?;
         }
         let projections = self.context.config.projections(self.user);

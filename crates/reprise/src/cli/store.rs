@@ -20,7 +20,7 @@ use super::daemon::Daemon;
 pub(super) const DIMENSIONS: u16 = 384;
 
 /// Between two looks at whether the memory is free.
-const LOOK: Duration = Duration::from_millis(50);
+pub(super) const LOOK: Duration = Duration::from_millis(50);
 
 /// A wait that is not worth a word.
 const SOON: Duration = Duration::from_secs(1);

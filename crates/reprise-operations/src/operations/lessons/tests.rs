@@ -55,6 +55,31 @@ async fn words_find_what_meaning_does_not_and_meaning_what_words_do_not() {
 }
 
 #[tokio::test]
+async fn a_lesson_may_say_when_that_was_and_keeps_it() {
+    let ada = Ada::new().await;
+    let said = json!({ "text": "Ada moved to Turin.", "at": "2026-01-09" });
+    let id = ada.call("learn", said).await["id"].clone();
+    let day = json!({ "since": "2026-01-09", "until": "2026-01-09" });
+    let found = ada.call("list", day).await;
+    assert_eq!(found["records"][0]["id"], id, "{found}");
+    for (name, asked, why) in [
+        (
+            "learn",
+            json!({ "text": "x", "at": "some day" }),
+            "some day",
+        ),
+        (
+            "update",
+            json!({ "id": id, "at": "2026-01-10" }),
+            "learn it anew",
+        ),
+    ] {
+        let refused = ada.try_call(name, asked).await.unwrap_err().to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
+}
+
+#[tokio::test]
 async fn a_lesson_has_no_field_for_a_type_and_a_tag_says_it() {
     let ada = Ada::new().await;
     for name in ["type", "kind", "category"] {

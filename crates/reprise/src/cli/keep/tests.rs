@@ -1,0 +1,54 @@
+use std::path::Path;
+
+use reprise_store::Verify;
+use reprise_types::{MemoryKind, MemorySource};
+
+use super::*;
+use crate::cli::store::Access;
+use crate::config::Config;
+use crate::env::Places;
+
+fn context(folder: &Path) -> Context {
+    let below = |name: &str| Some(folder.join(name));
+    let places = Places::new(below("data"), below("models"), below("reprise.toml")).unwrap();
+    Context {
+        config: Config::read(&places.config, false).unwrap(),
+        places,
+        json: false,
+        no_model: true,
+        is_config_named: false,
+        no_daemon: true,
+        patience: Duration::ZERO,
+    }
+}
+
+#[test]
+fn others_have_their_turn_between_two_groups_of_an_import() {
+    let folder = tempfile::tempdir().unwrap();
+    let (context, user) = (context(folder.path()), "ada".parse().unwrap());
+    let manner = Manner {
+        intake: Intake {
+            verbatim: false,
+            receipts: false,
+        },
+        update: false,
+        later: false,
+        patience: Duration::ZERO,
+    };
+    let mut keeper = Keeper::new(&context, &user, manner).unwrap();
+    keeper.hold = Some(Duration::ZERO);
+    let count = || {
+        let opened = store::open(&context, &user, Access::Write, Verify::Tail);
+        let (engine, _) = opened.expect("the import has given the memory back");
+        let count = engine.snapshot().log().records();
+        engine.close().unwrap();
+        count
+    };
+    for (before, text) in ["one", "two", "three"].into_iter().enumerate() {
+        let record = NewRecord::new(text, MemorySource::UserInput, MemoryKind::Finding);
+        keeper.keep(vec![record]).unwrap();
+        assert_eq!(count() as usize, before + 1);
+    }
+    keeper.close().unwrap();
+    assert_eq!(count(), 3);
+}
