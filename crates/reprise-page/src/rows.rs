@@ -1,13 +1,15 @@
 //! Records as every room lists them: one line a record, in groups.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
-use chrono::NaiveDate;
+use chrono::{Datelike as _, NaiveDate};
 use maud::{Markup, html};
+use reprise_operations::operations::shared;
 use reprise_types::{About, Calendar, MemoryRecord, RecordId, RecordType, Retention};
 use serde_json::Value;
 
 use crate::door::Visit;
+use crate::page::{Answer, Page, found};
 use crate::pairs::{self, encoded};
 use crate::shell::{form, icon};
 use crate::{text, words};
@@ -17,6 +19,11 @@ pub(crate) const PAGE: usize = 50;
 const TITLE_CHARS: usize = 160;
 /// Characters of a text that is opened in its place.
 const MORE_CHARS: usize = 600;
+/// Records of a screen, and the headings that leave them room there.
+const SCREEN: usize = 18;
+const HEADINGS_MAX: usize = 7;
+/// Records from which a session of a day has a heading of its own.
+const HEADED_MIN: usize = 4;
 
 /// How a row says when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +31,26 @@ pub(crate) enum When {
     /// The hour: its day stands above it.
     Clock,
     Ago,
+    /// The day: nothing stands above it.
+    Day,
+}
+
+/// What rows say beside what their record does.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) calendar: Calendar,
+    /// Records of which others can find something.
+    pub(crate) published: HashSet<RecordId>,
+}
+
+impl Known {
+    pub(crate) async fn of(page: &Page, visit: &Visit) -> Answer<Self> {
+        let published = shared::published_records(&page.memory(visit)).await;
+        Ok(Self {
+            calendar: page.calendar(),
+            published: found(published.map_err(Into::into))?.unwrap_or_default(),
+        })
+    }
 }
 
 /// Its title, else its first line.
@@ -40,7 +67,13 @@ pub(crate) fn path(record: &MemoryRecord) -> String {
 }
 
 /// One line of a list, which keys and the palette act on.
-pub(crate) fn row(record: &MemoryRecord, when: When, calendar: &Calendar) -> Markup {
+pub(crate) fn row(record: &MemoryRecord, when: When, known: &Known) -> Markup {
+    row_with(record, when, known, &html! {})
+}
+
+/// The same with more on its right side.
+pub(crate) fn row_with(record: &MemoryRecord, when: When, known: &Known, aside: &Markup) -> Markup {
+    let calendar = &known.calendar;
     let about = About::of(record);
     let title = title(record);
     // What the line says already is not said again below it.
@@ -56,9 +89,12 @@ pub(crate) fn row(record: &MemoryRecord, when: When, calendar: &Calendar) -> Mar
             a class="x" href=(path(record)) { (text::line(title, TITLE_CHARS)) }
             span class="w" {
                 @if record.retention == Retention::Pinned { (icon("pin")) }
-                @if record.visibility != reprise_types::Visibility::Private {
+                @if known.published.contains(&record.id) {
+                    span class="chip good" { "published" }
+                } @else if record.visibility != reprise_types::Visibility::Private {
                     span class="chip" { (record.visibility.name()) }
                 }
+                (aside)
                 @if let Some(project) = &about.project {
                     span class="project" { (text::line(project, 24)) }
                 }
@@ -67,6 +103,7 @@ pub(crate) fn row(record: &MemoryRecord, when: When, calendar: &Calendar) -> Mar
                     (match when {
                         When::Clock => calendar.clock_of(record.timestamp),
                         When::Ago => calendar.ago(record.timestamp),
+                        When::Day => day_of(calendar.day_of(record.timestamp), calendar),
                     })
                 }
             }
@@ -215,33 +252,102 @@ pub(crate) fn groups<'a>(
     groups
 }
 
-/// The head of a group: its name, which leads to all of it, and what is said of it.
-pub(crate) fn head(group: &Group<'_>, name: &str, says: &str, more: &Markup) -> Markup {
+/// A group as a list shows it.
+pub(crate) struct Told<'a> {
+    pub(crate) group: &'a Group<'a>,
+    pub(crate) name: &'a str,
+    pub(crate) says: String,
+    /// At the right end of its heading.
+    pub(crate) end: Markup,
+    pub(crate) records: Vec<&'a MemoryRecord>,
+}
+
+impl<'a> Told<'a> {
+    /// All of a group.
+    pub(crate) fn all(group: &'a Group<'a>) -> Self {
+        Self {
+            group,
+            name: group.name(),
+            says: words::of(group.records.len(), "record", "records"),
+            end: html! {},
+            records: group.records.clone(),
+        }
+    }
+
+    fn is_headed(&self) -> bool {
+        !self.group.session.is_empty() && self.group.records.len() >= HEADED_MIN
+    }
+
+    fn path(&self) -> String {
+        format!("/timeline?session={}", encoded(self.group.session))
+    }
+}
+
+/// Groups one below the other. Days and longer sessions have headings; where so few records have
+/// one in common that headings would take the records' place, each row has its day and session.
+pub(crate) fn by_day(all: &[Told<'_>], known: &Known) -> Markup {
+    let is_new = |place: usize| {
+        let before = place.checked_sub(1).and_then(|before| all.get(before));
+        before.is_none_or(|before| before.group.day != all[place].group.day)
+    };
+    let (mut records, mut headings) = (0, 0);
+    for (place, told) in all.iter().enumerate() {
+        if records >= SCREEN {
+            break;
+        }
+        headings += usize::from(is_new(place) || told.is_headed());
+        records += told.records.len();
+    }
+    let is_headed = headings <= HEADINGS_MAX;
+    let when = if is_headed { When::Clock } else { When::Day };
     html! {
-        li class="grouping" {
-            h3 {
-                @if group.session.is_empty() { (text::line(name, 120)) }
-                @else {
-                    a href=(format!("/timeline?session={}", encoded(group.session))) {
-                        (text::line(name, 120))
-                    }
+        ol class="rows" {
+            @for (place, told) in all.iter().enumerate() {
+                @let own = is_headed && told.is_headed();
+                @let day = (is_headed && is_new(place)).then_some(told.group.day);
+                @if own || day.is_some() {
+                    (head(day.map(|one| day_of(one, &known.calendar)), own.then_some(told)))
+                } @else if is_headed && place > 0 && all[place - 1].is_headed() {
+                    li class="apart" {}
+                }
+                @let is_named = !own && !told.group.session.is_empty();
+                @for (place, record) in told.records.iter().enumerate() {
+                    (row_with(record, when, known, &html! {
+                        @if is_named && place == 0 {
+                            a class="session" href=(told.path()) { (text::line(told.name, 32)) }
+                        }
+                    }))
                 }
             }
-            small { (says) }
-            (more)
         }
     }
 }
 
-/// The day of a heading, as a reader says it.
-pub(crate) fn day(day: NaiveDate, calendar: &Calendar) -> String {
+/// The heading of a day, of a session of it, or of both.
+fn head(day: Option<String>, told: Option<&Told<'_>>) -> Markup {
+    html! {
+        li class="grouping" {
+            @if let Some(day) = day { h2 { (day) } }
+            @if let Some(told) = told {
+                h3 { a href=(told.path()) { (text::line(told.name, 120)) } }
+                small { (told.says) }
+                (told.end)
+            }
+        }
+    }
+}
+
+/// A day as a reader says it.
+pub(crate) fn day_of(day: NaiveDate, calendar: &Calendar) -> String {
     let today = calendar.today();
     if day == today {
         "Today".to_owned()
     } else if Some(day) == today.pred_opt() {
         "Yesterday".to_owned()
+    } else if day.year() == today.year() {
+        day.format("%a %-d %b").to_string()
     } else {
-        day.format("%A, %-d %B %Y").to_string()
+        day.format("%-d %b %Y").to_string()
     }
 }
 

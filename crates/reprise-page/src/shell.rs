@@ -84,6 +84,11 @@ impl<'a> Room<'a> {
 
     /// The room with everything around it.
     pub(crate) fn shows(self, visit: &Visit, body: &Markup) -> Markup {
+        self.shows_with(visit, &html! {}, body)
+    }
+
+    /// The same with `bar` in the line of its title.
+    pub(crate) fn shows_with(self, visit: &Visit, bar: &Markup, body: &Markup) -> Markup {
         let place = PLACES.iter().find(|one| one.0 == self.place);
         let tabs = place.map_or(&[][..], |one| one.3);
         let is_named = !matches!(self.place, Place::Home | Place::Ask);
@@ -95,6 +100,7 @@ impl<'a> Room<'a> {
                     @if is_named {
                         div class="title" {
                             h1 { (self.title) }
+                            (bar)
                             @if !tabs.is_empty() {
                                 nav class="tabs" aria-label="Rooms" {
                                     @for (path, name) in tabs {
@@ -253,11 +259,14 @@ pub(crate) fn figures(rows: &[(&str, String)]) -> Markup {
     html! { dl class="figures" { @for (name, value) in rows { dt { (name) } dd { (value) } } } }
 }
 
-/// A table with its heads.
+/// A table with its heads; one that begins with `#` stands over numbers.
 pub(crate) fn table(says: &str, heads: &[&str], rows: impl Iterator<Item = Markup>) -> Markup {
     html! {
         table class="wide panel" aria-label=(says) {
-            thead { tr { @for head in heads { th scope="col" { (head) } } } }
+            thead { tr { @for head in heads {
+                @let number = head.strip_prefix('#');
+                th scope="col" class=[number.map(|_| "number")] { (number.unwrap_or(head)) }
+            } } }
             tbody { @for row in rows { tr { (row) } } }
         }
     }

@@ -4,6 +4,7 @@
 
 mod receipts;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -290,6 +291,13 @@ impl Memory {
     pub(crate) async fn receipts(&self) -> Result<Vec<(RecordId, ReceiptLine)>, Problem> {
         self.refuse_missing()?;
         self.read(|memory| Receipts::read(memory).0).await
+    }
+
+    /// The records of which something stands in the global store, as the log says.
+    pub(crate) async fn published_records(&self) -> Result<HashSet<RecordId>, Problem> {
+        self.refuse_missing()?;
+        self.read(|memory| Receipts::read(memory).standing_records(memory))
+            .await
     }
 
     /// What stands of a record in the global store, as the log says: its id there and its version.

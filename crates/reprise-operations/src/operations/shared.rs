@@ -1,5 +1,7 @@
 //! What others may find of a memory: shown, published, rated, taken back.
 
+use std::collections::HashSet;
+
 use chrono::{DateTime, Utc};
 use reprise_global::{
     AccessPolicy, GlobalContentType, GlobalRecord, ListPage, Proposal, Published, QualityMetrics,
@@ -391,6 +393,11 @@ pub struct ReceiptRow {
     pub receipt: RecordId,
     #[serde(flatten)]
     pub line: ReceiptLine,
+}
+
+/// The records of a memory of which others can find something, as its own log says.
+pub async fn published_records(memory: &Memory) -> Result<HashSet<RecordId>, Problem> {
+    memory.published_records().await
 }
 
 #[derive(Debug)]

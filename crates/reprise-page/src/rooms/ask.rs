@@ -8,7 +8,7 @@ use reprise_operations::OutcomeLine;
 use reprise_operations::operations::{learning, tags};
 use reprise_types::limits::TOP_K_MAX;
 use reprise_types::{
-    Calendar, Recall, RecallId, RecallRequest, RecallScope, RecordId, RetrievedMemory, Verdict,
+    Recall, RecallId, RecallRequest, RecallScope, RecordId, RetrievedMemory, Verdict,
 };
 
 use super::narrow::{facets, over_time};
@@ -18,7 +18,7 @@ use crate::chart;
 use crate::door::Visit;
 use crate::page::{Answer, Page, Posted};
 use crate::pairs::{self, Pairs, encoded};
-use crate::rows::{self, When};
+use crate::rows::{self, Known, When};
 use crate::shell::{Place, Room, icon};
 use crate::{text, undo, words};
 
@@ -98,12 +98,12 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -
         }
         answer = Some(found);
     }
-    let calendar = page.calendar();
+    let known = Known::of(&page, &visit).await?;
     let results = html! {
         div class="split" id="results" {
             @match &answer {
                 Some(found) => {
-                    (results(&visit, &pairs, &asked, found, place.as_ref(), &calendar))
+                    (results(&visit, &pairs, &asked, found, place.as_ref(), &known))
                 }
                 None => { (hints()) }
             }
@@ -236,7 +236,7 @@ fn results(
     asked: &Asked<'_>,
     found: &Found,
     place: Option<&Stands>,
-    calendar: &Calendar,
+    known: &Known,
 ) -> Markup {
     let recall = &found.recall;
     let all = recall.results.iter().take(asked.shown);
@@ -259,18 +259,18 @@ fn results(
             @if !shown.is_empty() {
                 ol class="hits" {
                     @for hit in &shown {
-                        (whole(visit, asked.query, recall.recall_id, hit, calendar))
+                        (whole(visit, asked.query, recall.recall_id, hit, known))
                     }
                 }
             }
-            (below("Related, not an answer", &related, calendar, true))
-            (below("Only the nearest, not shown to a prompt", &weak, calendar, false))
+            (below("Related, not an answer", &related, known, true))
+            (below("Only the nearest, not shown to a prompt", &weak, known, false))
             (prompt(asked, found, is_nothing))
             (why_not::section(pairs, asked.expected, place, recall, asked.shown))
             (elsewhere(pairs, asked, found))
         }
         div class="aside" {
-            (over_time(pairs, &recall.results, calendar))
+            (over_time(pairs, &recall.results, &known.calendar))
             (facets(pairs, &recall.results))
             div id="side" class="side" {}
         }
@@ -341,9 +341,9 @@ pub(super) fn whole(
     query: &str,
     recall: RecallId,
     hit: &RetrievedMemory,
-    calendar: &Calendar,
+    known: &Known,
 ) -> Markup {
-    let (record, why) = (&hit.record, &hit.why);
+    let (record, why, calendar) = (&hit.record, &hit.why, &known.calendar);
     let path = match &hit.published {
         Some(_) => format!("/global/{}", record.id),
         None => rows::path(record),
@@ -362,6 +362,7 @@ pub(super) fn whole(
                 @if let Some(at) = record.corrected_at() {
                     span class="chip" { "corrected " (calendar.day_of(at)) }
                 }
+                @if known.published.contains(&record.id) { span class="chip good" { "published" } }
                 span class="end" title=(format!("{:.2} of 1", hit.sona_score)) {
                     (likely(hit.sona_score))
                 }
@@ -401,13 +402,13 @@ pub(super) fn whole(
     }
 }
 
-fn below(name: &str, hits: &[&RetrievedMemory], calendar: &Calendar, open: bool) -> Markup {
+fn below(name: &str, hits: &[&RetrievedMemory], known: &Known, open: bool) -> Markup {
     html! {
         @if !hits.is_empty() {
             details class="fold" open[open] {
                 summary { (name) " " small { (hits.len()) } }
                 ol class="rows" {
-                    @for hit in hits { (rows::row(&hit.record, When::Ago, calendar)) }
+                    @for hit in hits { (rows::row(&hit.record, When::Ago, known)) }
                 }
             }
         }

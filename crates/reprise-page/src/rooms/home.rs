@@ -18,7 +18,7 @@ use crate::chart::{self, Bar};
 use crate::door::Visit;
 use crate::page::{Answer, Page, found};
 use crate::pairs::{Pairs, encoded};
-use crate::rows::{self, Group, When};
+use crate::rows::{self, Group, Known, Told};
 use crate::shell::{Place, Room, figures, icon};
 use crate::{text, undo, words};
 
@@ -26,8 +26,9 @@ use crate::{text, undo, words};
 const LOOKED: usize = 160;
 /// Prompts that are counted.
 const PROMPTS: usize = 200;
-/// Groups that it shows, rows of a session, and rows of what has none.
+/// Groups and records that it shows at least, rows of a session, and rows of what has none.
 const GROUPS: usize = 10;
+const RECORDS: usize = 30;
 const ROWS: usize = 7;
 const ROWS_ALONE: usize = 24;
 /// Live records up to which pairs in doubt are looked for by themselves: each is compared with
@@ -63,23 +64,24 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -
         limit: Some(PROMPTS),
         ..sessions::PromptsArguments::default()
     };
-    let (stats, records, prompts, report) = tokio::join!(
+    let (stats, records, prompts, report, known) = tokio::join!(
         care::Stats::run(&memory, NoArguments {}),
         list::records(&memory, latest),
         sessions::Prompts::run(&memory, asked),
         learning::LearningReport::run(&memory, NoArguments {}),
+        Known::of(&page, &visit),
     );
     let Some(stats) = found(stats.map_err(Into::into))? else {
         return Ok(Room::new(Place::Home, "", "Home").shows(&visit, &empty()));
     };
-    let (records, prompts) = (records?.records, prompts?.prompts);
-    let calendar = page.calendar();
+    let (records, prompts, known) = (records?.records, prompts?.prompts, known?);
+    let calendar = known.calendar;
     let is_small = stats.live <= COMPARED;
     let body = html! {
         (undo::told(&page, &visit, pairs.get("done")))
         (question(""))
         div class="split" {
-            div data-live="digest" { (rows::list(&visit, &digest(&records, &prompts, &calendar))) }
+            div data-live="digest" { (rows::list(&visit, &digest(&records, &prompts, &known))) }
             div class="aside" {
                 section {
                     h2 { "Needs you" }
@@ -119,45 +121,33 @@ pub(super) fn question(asked: &str) -> Markup {
     }
 }
 
-fn digest(records: &[MemoryRecord], prompts: &[Prompt], calendar: &Calendar) -> Markup {
+fn digest(records: &[MemoryRecord], prompts: &[Prompt], known: &Known) -> Markup {
     // The oldest prompt of each session that was looked at is its title.
     let titles: HashMap<&str, &str> = prompts
         .iter()
         .filter(|prompt| !prompt.session.is_empty())
         .map(|prompt| (prompt.session.as_str(), prompt.text.as_str()))
         .collect();
-    let groups = rows::groups(records, calendar, false);
-    let shown = groups.get(..GROUPS.min(groups.len())).unwrap_or_default();
-    html! {
-        @for day in shown.chunk_by(|one, next| one.day == next.day) {
-            @if let Some(first) = day.first() {
-                h2 {
-                    (rows::day(first.day, calendar)) " "
-                    small { (of_day(&groups, first)) }
-                }
-            }
-            ol class="rows" {
-                @for group in day {
-                    @let title = titles.get(group.session).copied();
-                    (session(group, title, day.len() > 1, calendar))
-                }
-            }
+    let groups = rows::groups(records, &known.calendar, false);
+    let (mut told, mut shown) = (Vec::new(), 0);
+    for group in &groups {
+        if told.len() >= GROUPS && shown >= RECORDS {
+            break;
         }
+        let title = titles.get(group.session).copied();
+        let one = session(group, title, &known.calendar);
+        shown += one.records.len();
+        told.push(one);
+    }
+    html! {
+        h2 class="unseen-text" { "Lately" }
+        (rows::by_day(&told, known))
         p class="pages" { a href="/timeline" { "Everything, by day and session" } }
     }
 }
 
-/// What a day holds, as far as it was looked at.
-fn of_day(groups: &[Group<'_>], of: &Group<'_>) -> String {
-    let day = groups.iter().filter(|group| group.day == of.day);
-    let named = day.clone().filter(|group| !group.session.is_empty());
-    let (sessions, records) = (named.count(), day.map(|group| group.records.len()).sum());
-    let sessions = words::of(sessions, "session", "sessions");
-    format!("{sessions}, {}", words::of(records, "record", "records"))
-}
-
-/// A session of a day; `is_among` others, also what has no session says so.
-fn session(group: &Group<'_>, title: Option<&str>, is_among: bool, calendar: &Calendar) -> Markup {
+/// A session of a day: what says most about it.
+fn session<'a>(group: &'a Group<'a>, title: Option<&'a str>, calendar: &Calendar) -> Told<'a> {
     let is_alone = group.session.is_empty();
     let name = title.unwrap_or(group.name());
     // A first prompt that is the title need not stand below it once more.
@@ -174,20 +164,16 @@ fn session(group: &Group<'_>, title: Option<&str>, is_among: bool, calendar: &Ca
     }
     chosen.truncate(most);
     let more = all - chosen.len();
-    html! {
-        @if group.records.len() > 1 && (is_among || !is_alone) {
-            (rows::head(group, name, &span(group, calendar), &how_it_went(group)))
-        }
-        @for record in &chosen { (rows::row(record, When::Clock, calendar)) }
-        @if more > 0 && !is_alone {
-            li class="grouping" {
-                small {
-                    a href=(format!("/timeline?session={}", encoded(group.session))) {
-                        (words::of(more, "more record", "more records"))
-                    }
-                }
-            }
-        }
+    let mut says = span(group, calendar);
+    if more > 0 {
+        says = format!("{says} \u{b7} {more} more");
+    }
+    Told {
+        group,
+        name,
+        says,
+        end: how_it_went(group),
+        records: chosen,
     }
 }
 

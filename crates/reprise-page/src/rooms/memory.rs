@@ -8,13 +8,13 @@ use maud::{Markup, html};
 use reprise_operations::Operation;
 use reprise_operations::operations::{list, tags};
 use reprise_types::{
-    Calendar, ListRequest, MemoryFilter, MemoryKind, MemoryRecord, Page as Listed, RecordType,
+    ListRequest, MemoryFilter, MemoryKind, MemoryRecord, Page as Listed, RecordType,
 };
 
 use crate::door::Visit;
 use crate::page::{Answer, Page, Posted, found};
 use crate::pairs::{self, Pairs, encoded};
-use crate::rows::{self, Group, When};
+use crate::rows::{self, Known, Told, When};
 use crate::shell::{Place, Room, form, table, toast};
 use crate::{text, undo, words};
 
@@ -40,14 +40,14 @@ pub(crate) async fn timeline(
         after: pairs.read("after")?,
     };
     let memory = page.memory(&visit);
-    let (listed, known) = tokio::join!(
+    let (listed, tagged, known) = tokio::join!(
         listed(&page, &visit, request),
-        tags::Tags::run(&memory, tags::TagsArguments::default())
+        tags::Tags::run(&memory, tags::TagsArguments::default()),
+        Known::of(&page, &visit)
     );
-    let listed = listed?;
-    let known = found(known.map_err(Into::into))?;
-    let body = html! {
-        (undo::told(&page, &visit, pairs.get("done")))
+    let (listed, known) = (listed?, known?);
+    let tagged = found(tagged.map_err(Into::into))?;
+    let bar = html! {
         form class="stack" role="search" action="/timeline" {
             div class="bar" {
                 (pairs::chips(&pairs, "/timeline"))
@@ -59,9 +59,12 @@ pub(crate) async fn timeline(
                 }
             }
         }
-        @if let Some(known) = known {
-            (pairs::known("project", projects_of(&known).into_iter().take(KNOWN)))
-            (pairs::known("tag", known.tags.into_iter().map(|one| one.tag).take(KNOWN)))
+    };
+    let body = html! {
+        (undo::told(&page, &visit, pairs.get("done")))
+        @if let Some(tagged) = tagged {
+            (pairs::known("project", projects_of(&tagged).into_iter().take(KNOWN)))
+            (pairs::known("tag", tagged.tags.into_iter().map(|one| one.tag).take(KNOWN)))
         }
         (rows::known(listed.records.iter()))
         (split(&visit, &html! {
@@ -70,13 +73,12 @@ pub(crate) async fn timeline(
                     h2 { "No record fits" }
                     p { "Take a filter away, or " a href="/search" { "ask in words" } "." }
                 }
-            }
+            } @else { (by_day(&listed.records, &known)) }
             @for note in &listed.notes { p class="faint" { (note) } }
-            (by_day(&listed.records, &calendar))
             (pages("/timeline", &pairs, &listed))
         }))
     };
-    Ok(Room::new(Place::Memory, "/timeline", "Memory").shows(&visit, &body))
+    Ok(Room::new(Place::Memory, "/timeline", "Memory").shows_with(&visit, &bar, &body))
 }
 
 /// A list with room for a record beside it.
@@ -97,32 +99,10 @@ fn split(visit: &Visit, rows: &Markup) -> Markup {
     }
 }
 
-fn by_day(records: &[MemoryRecord], calendar: &Calendar) -> Markup {
-    let groups = rows::groups(records, calendar, true);
-    html! {
-        @for day in groups.chunk_by(|one, next| one.day == next.day) {
-            @if let Some(first) = day.first() {
-                h2 { time datetime=(first.day) { (rows::day(first.day, calendar)) } }
-            }
-            ol class="rows" {
-                @for group in day { (grouped(group, day.len() > 1, calendar)) }
-            }
-        }
-    }
-}
-
-/// The records of a session; `is_among` others, also what has no session says so.
-fn grouped(group: &Group<'_>, is_among: bool, calendar: &Calendar) -> Markup {
-    let says = match group.session {
-        "" => String::new(),
-        _ => words::of(group.records.len(), "record", "records"),
-    };
-    html! {
-        @if group.records.len() > 1 && (is_among || !group.session.is_empty()) {
-            (rows::head(group, group.name(), &says, &html! {}))
-        }
-        @for record in &group.records { (rows::row(record, When::Clock, calendar)) }
-    }
+fn by_day(records: &[MemoryRecord], known: &Known) -> Markup {
+    let groups = rows::groups(records, &known.calendar, true);
+    let told = groups.iter().map(Told::all);
+    rows::by_day(&told.collect::<Vec<_>>(), known)
 }
 
 fn pages(path: &str, pairs: &Pairs, listed: &Listed) -> Markup {
@@ -178,12 +158,13 @@ pub(crate) async fn knowledge(
         }
     };
     let asked = tags::TagsArguments { review: true };
-    let (listed, done, tags) = tokio::join!(
+    let (listed, done, tags, known) = tokio::join!(
         listed(&page, &visit, request),
         done,
-        page.ask_if::<tags::Tags>(&visit, asked)
+        page.ask_if::<tags::Tags>(&visit, asked),
+        Known::of(&page, &visit)
     );
-    let (listed, done, tags, calendar) = (listed?, done?, tags?, page.calendar());
+    let (listed, done, tags, known) = (listed?, done?, tags?, known?);
     let merged: Option<usize> = pairs.read("merged")?;
     let sorts = [
         (None, "all"),
@@ -191,11 +172,7 @@ pub(crate) async fn knowledge(
         (Some(RecordType::Lesson), "lessons"),
         (Some(RecordType::Note), "notes"),
     ];
-    let body = html! {
-        (undo::told(&page, &visit, pairs.get("done")))
-        @if let Some(count) = merged {
-            (toast(&html! { (words::of(count, "record", "records")) " changed." }))
-        }
+    let bar = html! {
         nav class="tabs" aria-label="Sorts" {
             @for (one, says) in sorts {
                 @let path = one.map_or("/knowledge".to_owned(), |one| {
@@ -204,6 +181,12 @@ pub(crate) async fn knowledge(
                 a href=(path) aria-current=[(one == typed).then_some("page")] { (says) }
             }
         }
+    };
+    let body = html! {
+        (undo::told(&page, &visit, pairs.get("done")))
+        @if let Some(count) = merged {
+            (toast(&html! { (words::of(count, "record", "records")) " changed." }))
+        }
         (split(&visit, &html! {
             @if listed.records.is_empty() && done.records.is_empty() {
                 div class="panel empty" {
@@ -211,27 +194,26 @@ pub(crate) async fn knowledge(
                     p { code { "reprise learn \"\u{2026}\"" } " keeps a lesson." }
                 }
             } @else {
-                ol class="rows" { (learned(&listed.records, &calendar)) }
+                ol class="rows" { (learned(&listed.records, &known)) }
             }
             (pages("/knowledge", &pairs, &listed))
             @if !done.records.is_empty() {
                 h2 { "Done and failed" }
-                ol class="rows" { (learned(&done.records, &calendar)) }
+                ol class="rows" { (learned(&done.records, &known)) }
             }
         }))
         @if let Some(tags) = &tags { (in_use(&visit, tags)) }
     };
-    Ok(Room::new(Place::Memory, "/knowledge", "Knowledge").shows(&visit, &body))
+    Ok(Room::new(Place::Memory, "/knowledge", "Knowledge").shows_with(&visit, &bar, &body))
 }
 
-/// What was learned, each with its goal below it.
-fn learned(records: &[MemoryRecord], calendar: &Calendar) -> Markup {
+/// What was learned, each with its goal beside it.
+fn learned(records: &[MemoryRecord], known: &Known) -> Markup {
     html! {
         @for record in records {
-            (rows::row(record, When::Ago, calendar))
-            @if let Some(goal) = goal(record) {
-                li class="grouping" { small { "from: " (text::line(goal, 30)) } }
-            }
+            (rows::row_with(record, When::Ago, known, &html! {
+                @if let Some(goal) = goal(record) { span { "from: " (text::line(goal, 30)) } }
+            }))
         }
     }
 }
@@ -326,7 +308,7 @@ pub(crate) async fn projects(State(page): State<Page>, visit: Visit) -> Answer<M
                 p { "Agents that are connected name the folder that they work in." }
             }
         } @else {
-            (table("Projects", &["Project", "Records", "Newest", "Said last"],
+            (table("Projects", &["Project", "#Records", "Newest", "Said last"],
                 projects.iter().map(|(name, listed)| html! {
                     td {
                         a href=(format!("/timeline?project={}", encoded(name))) {
@@ -357,8 +339,10 @@ pub(crate) async fn projects(State(page): State<Page>, visit: Visit) -> Answer<M
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use chrono::{TimeZone, Utc};
-    use reprise_types::{MemorySource, RecordBody, RecordId, Zone};
+    use reprise_types::{Calendar, MemorySource, RecordBody, RecordId, Zone};
     use serde_json::{Value, json};
 
     use super::*;
@@ -372,7 +356,12 @@ mod tests {
             body.details = Some(details);
             let records = [body.kept(RecordId::from_u128(1), now)];
             let zone = Zone::Utc;
-            learned(&records, &Calendar { now, zone }).into_string()
+            let (calendar, published) = (Calendar { now, zone }, HashSet::new());
+            let known = Known {
+                calendar,
+                published,
+            };
+            learned(&records, &known).into_string()
         };
         let goal = "build a forum for the people of the village";
         let html = shown(json!({"type": "learning", "category": "task_completion", "goal": goal}));

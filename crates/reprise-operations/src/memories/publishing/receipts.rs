@@ -5,7 +5,7 @@
 //! up; it is no knowledge, and no recall finds it. It holds ids, sizes and hashes, and no text of
 //! what left.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use reprise_agent::Intake;
 use reprise_engine::Snapshot;
@@ -313,6 +313,20 @@ impl Receipts {
         standing
     }
 
+    /// The records, as they are now, of which something was published and not taken back.
+    pub(crate) fn standing_records(&self, memory: &Snapshot) -> HashSet<RecordId> {
+        let mut standing = BTreeMap::new();
+        for line in self.lines().rev() {
+            match (line.act.as_str(), line.record) {
+                ("published", Some(record)) => drop(standing.insert(line.global_id, record)),
+                ("unpublished", _) => drop(standing.remove(&line.global_id)),
+                _ => {}
+            }
+        }
+        let records = standing.into_values();
+        records.filter_map(|one| memory.current(one)).collect()
+    }
+
     /// A thing that was merged from a branch, with what the log says of it since it left.
     pub(super) fn merged(&self, one: &Merged, branch: &str) -> Act {
         let done = &one.published;
@@ -400,7 +414,7 @@ impl Receipts {
             .collect()
     }
 
-    fn lines(&self) -> impl Iterator<Item = &ReceiptLine> {
+    fn lines(&self) -> impl DoubleEndedIterator<Item = &ReceiptLine> {
         self.0.iter().map(|(_, line)| line)
     }
 }
