@@ -159,7 +159,8 @@ const TASKS = {
     return tab;
   },
   "/records/{id}/publish": async () => {
-    const { tab, open } = await somebody();
+    const { tab, found, open } = await somebody();
+    const { id } = await found("Drain a node");
     await open("Drain a node");
     await send(tab, "article a[href$=publish]");
     await write(tab, "input[name=title]", "Drain first");
@@ -168,6 +169,11 @@ const TASKS = {
     await send(tab, "main .acts button.first");
     await says(tab, /others can find it now/);
     assert.match(await tab.locator("article .meta").innerText(), /published/);
+    const row = () => tab.locator(`[data-record="${id}"] .w`).innerText();
+    for (const room of ["/", "/timeline", "/knowledge"]) {
+      await tab.goto(tab.origin + room);
+      assert.match(await row(), /published/, room);
+    }
     return tab;
   },
   "/knowledge/consolidate": async () => {
@@ -241,6 +247,21 @@ const TASKS = {
     await tab.goto(`${tab.origin}/learning`);
     await send(tab, button("/learning"));
     await says(tab, /Learning is off/);
+    return tab;
+  },
+  "/learning/withdraw": async () => {
+    const { tab, user, found } = await somebody();
+    const used = (await found("Tuesdays")).id;
+    for (const run of ["right", "wrong"]) {
+      const outcome = { run_id: run, query: "when are releases cut", used: [used], quality: run === "right" ? 0.9 : 0.1 };
+      await house.reprise("call", "outcome", JSON.stringify(outcome), "--user", user);
+    }
+    await tab.goto(`${tab.origin}/learning`);
+    await press(tab, "tbody tr:first-child details > summary");
+    await send(tab, button("/withdraw"));
+    await says(tab, /Taken back/);
+    const { runs } = JSON.parse(await house.reprise("call", "runs", "{}", "--user", user));
+    assert.deepEqual(runs.map((run) => run.revised), ["withdrawn", undefined]);
     return tab;
   },
   "/workspace/decline": async () => {

@@ -12,6 +12,8 @@ use reprise_types::{
 
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::forget::ForgetSelector;
+use crate::outcome::outcome_name;
 use crate::snapshot::Snapshot;
 use crate::write::RunTurn;
 
@@ -82,6 +84,22 @@ impl Engine {
             quality,
         };
         self.say_of_run(turn, now)
+    }
+
+    /// Takes back how a run went: nothing is learned from it, and the record that it left is
+    /// forgotten. Returns what it had used; nothing where it was taken back before.
+    pub fn withdraw_run(
+        &mut self,
+        run_id: &str,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<RecordId>, EngineError> {
+        let run = self.state.learning.ended_run(run_id);
+        let run = run.filter(|run| run.revised != Some(Revision::Withdrawn));
+        let used = run.map(|run| run.used.to_vec()).unwrap_or_default();
+        self.revise_run(run_id, Revision::Withdrawn, None, now)?;
+        let left = ForgetSelector::External(outcome_name(run_id));
+        self.forget(&left, "its outcome was taken back", now)?;
+        Ok(used)
     }
 
     /// Gives up the runs that have said nothing for a day while others have; they teach nothing.

@@ -45,7 +45,7 @@ impl Engine {
         if let Some(first) = own.first() {
             record.session_id.clone_from(&first.session_id);
         }
-        let name = ExternalId::new(ExternalId::REQUEST, format!("{TYPE} of {}", run.run_id));
+        let name = outcome_name(run.run_id);
         let known = batch.named(&name).or_else(|| self.duplicate_of(&name));
         match known.and_then(|id| self.snapshot.current(id)) {
             Some(current) => {
@@ -62,6 +62,11 @@ impl Engine {
             }
         }
     }
+}
+
+/// The name of the record that a run leaves.
+pub(crate) fn outcome_name(run_id: &str) -> ExternalId {
+    ExternalId::new(ExternalId::REQUEST, format!("{TYPE} of {run_id}"))
 }
 
 fn told(asked: &str, steps: &[String], run: &RunWent<'_>) -> NewRecord {

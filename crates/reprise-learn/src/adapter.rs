@@ -84,16 +84,30 @@ impl Adapter {
     }
 
     /// The step at a run's end: turns each row's aim towards the query by a share of `error`, the
-    /// part of the run's quality that was not expected.
-    pub(crate) fn step(&mut self, query: &[f32], along: [f32; RANK], error: f32) {
+    /// part of the run's quality that was not expected. Returns by how much, where it did.
+    pub(crate) fn step(
+        &mut self,
+        query: &[f32],
+        along: [f32; RANK],
+        error: f32,
+    ) -> Option<[f32; RANK]> {
         let size: f32 = along.iter().map(|x| x * x).sum();
+        if size <= 0.0 || query.len() * RANK != self.weights.down.len() {
+            return None;
+        }
+        let by = along.map(|along| STEP * error * along / (size + STEP_RIDGE));
+        self.turn(query, by);
+        Some(by)
+    }
+
+    /// Turns each row's aim towards the query by so much.
+    pub(crate) fn turn(&mut self, query: &[f32], by: [f32; RANK]) {
         let dimensions = query.len();
-        if size <= 0.0 || dimensions * RANK != self.weights.down.len() {
+        if dimensions * RANK != self.weights.down.len() {
             return;
         }
         let mut weights = AdapterWeights::clone(&self.weights);
-        for (row, along) in weights.down.chunks_exact_mut(dimensions).zip(along) {
-            let by = STEP * error * along / (size + STEP_RIDGE);
+        for (row, by) in weights.down.chunks_exact_mut(dimensions).zip(by) {
             for (number, x) in row.iter_mut().zip(query) {
                 *number += by * x;
             }

@@ -52,6 +52,15 @@ impl Evidence {
         uses.push(run);
     }
 
+    /// Takes back that a run used a record.
+    pub(crate) fn withdraw(&mut self, record: RecordId, run: u64) {
+        let uses = &mut self.uses.entry(record).0;
+        uses.retain(|number| *number != run);
+        if uses.is_empty() {
+            self.uses.remove(record);
+        }
+    }
+
     /// Whether the record had any uses.
     pub(crate) fn forget(&mut self, record: RecordId) -> bool {
         let known = self.uses.get(record).is_some();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use reprise_types::{ChainStep, RecordId, Revision};
 
+use crate::adapter::RANK;
 use crate::code::Code;
 use crate::cow::{CowMap, CowRow};
 use crate::trajectories;
@@ -34,9 +35,16 @@ pub(crate) struct Run {
     /// Each learner's prediction, relative to the baseline.
     pub(crate) evidence: f32,
     pub(crate) adapter: f32,
+    /// By how much its end turned the adapter's rows, as long as no fit came after it.
+    pub(crate) turned: Option<[f32; RANK]>,
 }
 
 impl Run {
+    /// Whether its outcome was taken back.
+    pub(crate) fn is_withdrawn(&self) -> bool {
+        self.revised == Some(Revision::Withdrawn)
+    }
+
     /// Its quality minus the baseline, -1..1.
     pub(crate) fn advantage(&self) -> f32 {
         self.quality - self.baseline

@@ -117,7 +117,7 @@ impl Learner {
             Some(kind) if kind.is_exogenous() => self.settings.exogenous_weight(),
             _ => 1.0,
         };
-        let run = Run {
+        let mut run = Run {
             id: ended.run_id.clone(),
             at_ms: ended.at.timestamp_millis(),
             query,
@@ -130,6 +130,7 @@ impl Learner {
             baseline: ended.expected.baseline,
             evidence: ended.expected.evidence,
             adapter: ended.expected.adapter,
+            turned: None,
         };
         self.evidence_gate.add(evidence_sample(&run));
         self.adapter_gate.add(adapter_sample(&run));
@@ -141,7 +142,7 @@ impl Learner {
         };
         if let Some(query) = own {
             let error = run.weight * (run.advantage() - run.adapter);
-            self.adapter.step(query, ended.expected.along, error);
+            run.turned = self.adapter.step(query, ended.expected.along, error);
         }
         let used = run.used.clone();
         let number = self.journal.push(run);
@@ -163,6 +164,39 @@ impl Learner {
         let new = (evidence_sample(run), adapter_sample(run));
         self.evidence_gate.replace(old.0, new.0, age);
         self.adapter_gate.replace(old.1, new.1, age);
+    }
+
+    /// Takes back what a run taught: its evidence, its part of both gates, and its step of the
+    /// adapter, where no fit came after it. The next fit leaves it out.
+    pub fn withdraw(&mut self, number: u64) {
+        let age = self.journal.runs.next().saturating_sub(number + 1);
+        let Some(run) = self.journal.change(number) else {
+            return;
+        };
+        if run.is_withdrawn() {
+            return;
+        }
+        let old = (evidence_sample(run), adapter_sample(run));
+        run.weight = 0.0;
+        run.revised = Some(Revision::Withdrawn);
+        let turned = run.turned.take();
+        let new = (evidence_sample(run), adapter_sample(run));
+        let (used, code) = (run.used.clone(), run.query.clone());
+        for (gate, old, new) in [
+            (&mut self.evidence_gate, old.0, new.0),
+            (&mut self.adapter_gate, old.1, new.1),
+        ] {
+            gate.replace(old, new, age);
+            gate.runs = gate.runs.saturating_sub(1);
+        }
+        for record in used {
+            self.evidence.withdraw(record, number);
+        }
+        if let Some(by) = turned {
+            let mut query = vec![0.0; self.dimensions];
+            code.decode(&mut query);
+            self.adapter.turn(&query, by.map(|by| -by));
+        }
     }
 
     /// Refits the adapter to the last runs and takes the reasoning bank from them. `vector` writes
@@ -187,6 +221,15 @@ impl Learner {
     /// Puts a fit in force, as far as its records are there.
     pub(crate) fn adopt(&mut self, done: &Consolidation, live: &dyn Fn(RecordId) -> bool) {
         self.adapter = Adapter::new(self.dimensions, done.weights.clone());
+        // What ended while it was fitted is not in it, and the steps before it are gone.
+        for number in self.journal.runs.first()..self.journal.runs.next() {
+            let held = self.journal.runs.get(number);
+            if held.is_some_and(|run| run.turned.is_some())
+                && let Some(run) = self.journal.change(number)
+            {
+                run.turned = None;
+            }
+        }
         let mut bank = done.patterns.clone();
         for pattern in &mut bank {
             pattern.records.retain(|record| live(*record));
@@ -255,6 +298,9 @@ impl Learner {
         let mut codes = Vec::new();
         let mut buffer = vec![0.0; self.dimensions];
         for run in self.journal.runs.last(FIT_RUNS) {
+            if run.is_withdrawn() {
+                continue;
+            }
             let mut used = vec![0.0; self.dimensions];
             let mut count = 0.0_f32;
             for record in &run.used {

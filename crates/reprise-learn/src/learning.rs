@@ -132,6 +132,11 @@ impl Learning {
                     Arc::make_mut(&mut self.learner).revise(*number, *revision, *quality);
                 }
             }
+            LearningEvent::Withdrawn { run_id, .. } => {
+                if let Some(number) = self.trajectories.ended.get(run_id) {
+                    Arc::make_mut(&mut self.learner).withdraw(*number);
+                }
+            }
             LearningEvent::Abandoned { run_id, .. } => {
                 self.trajectories.open.remove(run_id);
             }

@@ -27,7 +27,7 @@ use crate::trajectories::OpenRun;
 use bytes::{Reader, Writer};
 
 /// First bytes of a part; the last is the version.
-const MAGIC: [u8; 8] = *b"RPLEARN\x04";
+const MAGIC: [u8; 8] = *b"RPLEARN\x05";
 
 impl Learning {
     /// The part for a checkpoint.
@@ -205,7 +205,10 @@ fn put_run(out: &mut Writer, run: &Run) {
         run.baseline,
         run.evidence,
         run.adapter,
-    ] {
+    ]
+    .into_iter()
+    .chain(run.turned.unwrap_or_default())
+    {
         out.f32(number);
     }
 }
@@ -229,6 +232,7 @@ fn read_run(r: &mut Reader<'_>, dimensions: usize) -> Option<Run> {
         baseline: r.f32()?,
         evidence: r.f32()?,
         adapter: r.f32()?,
+        turned: Some([r.f32()?, r.f32()?]).filter(|by| by.iter().any(|by| *by != 0.0)),
     })
 }
 

@@ -44,7 +44,7 @@ impl Learner {
             .journal
             .runs
             .last(RUNS_MAX)
-            .filter(|run| run.quality >= SUCCESS && run.query.scale() > 0.0)
+            .filter(|run| run.quality >= SUCCESS && run.query.scale() > 0.0 && !run.is_withdrawn())
             .map(|run| {
                 let mut query = vec![0.0; self.dimensions];
                 run.query.decode(&mut query);

@@ -91,7 +91,7 @@ impl Learning {
         let learner = &self.learner;
         LearningStatus {
             on: learner.on,
-            runs: learner.journal.runs.next(),
+            runs: learner.evidence_gate.runs.into(),
             open_runs: self.open_runs(),
             records: learner.evidence.uses.len(),
             cap: learner.cap_in_force(),
@@ -195,7 +195,7 @@ impl Learner {
 
     /// Quality and expected quality of the runs held, oldest first, for `learn plot`.
     pub fn curve(&self) -> impl Iterator<Item = (f32, f32)> {
-        let runs = self.journal.runs.iter();
+        let runs = self.journal.runs.iter().filter(|run| !run.is_withdrawn());
         runs.map(|run| (run.quality, run.baseline + run.evidence + run.adapter))
     }
 
@@ -206,6 +206,7 @@ impl Learner {
         self.journal
             .runs
             .iter()
+            .filter(|run| !run.is_withdrawn())
             .scan(shut, |(evidence, adapter), run| {
                 evidence.add(evidence_sample(run));
                 adapter.add(adapter_sample(run));

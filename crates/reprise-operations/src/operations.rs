@@ -71,6 +71,7 @@ const ALL: &[Entry] = &[
     Entry::of::<sessions::Replay>(),
     Entry::of::<sessions::Episodes>(),
     Entry::of::<sessions::Episode>(),
+    Entry::of::<learning::WithdrawOutcome>(),
     Entry::of::<learning::Learning>(),
     Entry::of::<learning::LearningReport>(),
     Entry::of::<learning::Runs>(),

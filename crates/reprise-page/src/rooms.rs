@@ -47,6 +47,7 @@ fn router() -> Router<Page> {
         .route("/prompts/{id}", get(agents::replay))
         .route("/activity", get(agents::activity))
         .route("/learning", get(learning::show).post(learning::switch))
+        .route("/learning/withdraw", post(learning::withdraw))
         .route("/records/{id}", get(record::show))
         .route("/records/{id}/correct", post(change::correct))
         .route("/records/{id}/tags", post(change::tag))

@@ -23,6 +23,7 @@ pub(crate) fn told(page: &Page, visit: &Visit, number: Option<&str>) -> Markup {
         Some("undone") => "Undone.",
         Some("partly") => "Undone, but for a link that could not be made again.",
         Some("judged") => "Noted: memory learns from it.",
+        Some("withdrawn") => "Taken back: nothing is learned from that run any more.",
         Some("same") => "Nothing was changed.",
         Some("linked") => "These two were linked already.",
         Some("tidied") => "Tidied up; the diary below takes it back.",

@@ -288,6 +288,8 @@ vocabulary! {
         RelatedSucceeded = 3, "related_succeeded";
         /// A person or a test gave a quality.
         Scored = 4, "scored";
+        /// Its outcome was taken back: nothing is learned from it.
+        Withdrawn = 5, "withdrawn";
     }
 }
 

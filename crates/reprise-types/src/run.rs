@@ -140,6 +140,11 @@ pub enum LearningEvent {
         /// The quality in force from now on, 0..1.
         quality: f32,
     },
+    /// The outcome of a run was taken back: nothing is learned from it.
+    Withdrawn {
+        run_id: String,
+        at: DateTime<Utc>,
+    },
     /// A run that was never ended was abandoned. It teaches nothing.
     Abandoned {
         run_id: String,

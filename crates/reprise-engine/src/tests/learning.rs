@@ -224,6 +224,40 @@ fn a_forgotten_record_is_no_longer_known_to_learning_even_after_compaction() {
 }
 
 #[test]
+fn an_outcome_is_taken_back_with_the_record_that_it_left() {
+    let mut bench = Bench::new();
+    let ids = inserted(&bench.keep(week()));
+    teach(&mut bench, &ids);
+    let (now, live) = (bench.now, bench.engine().stats().live);
+    let estimate = |bench: &mut Bench| {
+        let query = vector(0, 0.0);
+        bench.engine().explain_learning(&query, ids[1]).evidence
+    };
+    let before = (digest(bench.engine()), estimate(&mut bench));
+    let said = RunTurn::Outcome {
+        run: outcome(77, &ids[1..2], 0.0).into(),
+        leaves: true,
+        question: Some("why are users logged out".to_owned()),
+    };
+    bench.engine().say_of_run(said, now).unwrap();
+    assert_eq!(bench.engine().stats().live, live + 1, "it leaves a record");
+    let wrong = (estimate(&mut bench) - before.1).abs();
+    assert!(wrong > 0.01, "{wrong}");
+    let used = bench.engine().withdraw_run("run-77", now).unwrap();
+    assert_eq!(used, ids[1..2]);
+    assert_eq!(bench.engine().stats().live, live);
+    let left = (estimate(&mut bench) - before.1).abs();
+    assert!(left < 1e-6, "{left} of {wrong}");
+    assert_eq!(bench.engine().withdraw_run("run-77", now).unwrap(), []);
+    assert!(bench.engine().withdraw_run("run-78", now).is_err());
+    let after = digest(bench.engine());
+    assert_ne!(after, before.0, "the log says what happened");
+    bench.engine().compact().unwrap();
+    bench.engine().rebuild().unwrap();
+    assert_eq!(digest(bench.engine()), after);
+}
+
+#[test]
 fn a_refused_outcome_writes_nothing() {
     let mut bench = Bench::new();
     let ids = inserted(&bench.keep(week()));
@@ -314,6 +348,7 @@ fn acts(engine: &mut Engine) -> Vec<Result<String, EngineError>> {
             48 => engine.compact().map(drop),
             50 => engine.begin_run(&outcome(act, &[], 0.0).begin, now + Duration::days(2)),
             53 => engine.sweep_runs().map(|swept| assert_eq!(swept, 1)),
+            54 => engine.withdraw_run("run-30", now).map(drop),
             51 => engine.switch_learning(false, now),
             52 => engine.switch_learning(true, now),
             _ => engine.outcome(&outcome(act, &ids[..1], 0.3), now),

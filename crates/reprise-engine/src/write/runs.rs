@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, Utc};
 use reprise_learn::{LearnError, Learning, Premises};
-use reprise_types::{LearningEvent, MemoryRecord, MemorySource, RecordId, WriteOutcome};
+use reprise_types::{LearningEvent, MemoryRecord, MemorySource, RecordId, Revision, WriteOutcome};
 
 use super::{Draft, LinkEnd, NewLink, Overheard, RunTurn, RunWrite};
 use crate::engine::Engine;
@@ -98,7 +98,8 @@ impl Engine {
                 quality,
             } => {
                 let events = after.revise(&run_id, revision, quality, one.at)?;
-                judged = (!events.is_empty()).then_some((run_id, None));
+                let judges = !events.is_empty() && revision != Revision::Withdrawn;
+                judged = judges.then_some((run_id, None));
                 events
             }
         };

@@ -158,6 +158,7 @@ impl Learning {
             Revision::Retried => RETRIED,
             Revision::RelatedSucceeded => RELATED,
             Revision::Scored => quality.unwrap_or(f32::NAN),
+            Revision::Withdrawn => FAILED,
         };
         check_quality(run_id, quality)?;
         if self.trajectories.open.contains_key(run_id) {
@@ -169,13 +170,20 @@ impl Learning {
             let run_id = run_id.to_owned();
             return Err(LearnError::NotBegun { run_id });
         };
-        let known = if run.scored {
+        if revision == Revision::Withdrawn && !run.is_withdrawn() {
+            return Ok(vec![LearningEvent::Withdrawn {
+                run_id: run.id.clone(),
+                at: now,
+            }]);
+        }
+        let known = if run.scored && !run.is_withdrawn() {
             strength(Some(Revision::Scored))
         } else {
             strength(run.revised)
         };
         // The same revision again, as on a replay of the host's log.
-        let again = run.revised == Some(revision) && run.quality.to_bits() == quality.to_bits();
+        let again = run.revised == Some(revision)
+            && (run.is_withdrawn() || run.quality.to_bits() == quality.to_bits());
         Ok(if again || strength(Some(revision)) < known {
             Vec::new()
         } else {
@@ -383,6 +391,7 @@ fn strength(revision: Option<Revision>) -> u8 {
         Some(Revision::RelatedSucceeded) => 1,
         Some(Revision::Retried) => 2,
         Some(Revision::Approved | Revision::Scored) => 3,
+        Some(Revision::Withdrawn) => 4,
     }
 }
 

@@ -5,6 +5,7 @@ use reprise_redact::Redactor;
 use reprise_types::{Credit, Embedding, FailKind, RecordId, RunBeginning, RunEnding, RunOutcome};
 
 use super::{Memories, Memory, resolve};
+use crate::operations::learning::Withdrawn;
 use crate::problem::Problem;
 use crate::wire::{OutcomeLine, OutcomeReport, fresh_run_id};
 
@@ -82,6 +83,25 @@ impl Memory {
 }
 
 impl Memory {
+    /// Takes back how a run went.
+    pub(crate) async fn withdraw_outcome(&self, run_id: String) -> Result<Withdrawn, Problem> {
+        self.refuse_missing()?;
+        let now = self.now();
+        let withdraw = move |engine: &mut Engine| -> Result<_, Problem> {
+            if engine.learning().ended_run(&run_id).is_none() {
+                return Err(Problem::not_found(format!(
+                    "no run `{run_id}` has ended; `runs` lists those that have"
+                )));
+            }
+            let used = engine.withdraw_run(&run_id, now)?;
+            Ok((used, engine.learning().status().runs))
+        };
+        let (used, runs) = self.with_engine(withdraw).await??;
+        let records = used.len();
+        self.tell("withdrawn", used);
+        Ok(Withdrawn { records, runs })
+    }
+
     /// Gives a record that the engine wrote its vector, where there is a model.
     async fn embed(&self, id: RecordId) -> Result<(), Problem> {
         let text = move |memory: &Snapshot| Some(memory.get(id)?.ok()?.body.text);

@@ -1,7 +1,7 @@
 //! What outcomes taught.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use chrono::{DateTime, Utc};
 use reprise_engine::Snapshot;
@@ -31,6 +31,49 @@ impl Operation for Outcome {
 
     fn text(report: &OutcomeReport) -> Cow<'_, str> {
         format!("learned; {} runs so far", report.runs).into()
+    }
+}
+
+/// Whose outcome is taken back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct WithdrawOutcomeArguments {
+    /// The run, as its host named it; `runs` lists them.
+    #[schemars(length(min = 1, max = 512))]
+    pub run_id: String,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Withdrawn {
+    /// Records that the run had credited; 0 where it was taken back before.
+    pub records: usize,
+    /// Runs that are learned from now.
+    pub runs: u64,
+}
+
+#[derive(Debug)]
+pub struct WithdrawOutcome;
+
+impl Operation for WithdrawOutcome {
+    const SPEC: Spec = Spec::destroys(
+        "withdraw_outcome",
+        "Take back how a run went: nothing is learned from it, and the record that it left is \
+         forgotten.",
+    )
+    .tool("withdraw_outcome", Profile::Full);
+    type Arguments = WithdrawOutcomeArguments;
+    type Answer = Withdrawn;
+
+    async fn run(
+        memory: &Memory,
+        WithdrawOutcomeArguments { run_id }: WithdrawOutcomeArguments,
+    ) -> Result<Withdrawn, Problem> {
+        memory.withdraw_outcome(run_id).await
+    }
+
+    fn text(done: &Withdrawn) -> Cow<'_, str> {
+        format!("taken back; {} runs are learned from", done.runs).into()
     }
 }
 
@@ -201,6 +244,8 @@ const LIMIT_DEFAULT: usize = 20;
 const LIMIT_MAX: usize = 1_000;
 /// Records that runs say most about.
 const MOVED_MAX: usize = 20;
+/// Records of a run that are named.
+const NAMED_MAX: usize = 3;
 
 /// Which runs.
 #[skip_serializing_none]
@@ -252,6 +297,9 @@ pub struct RunsFound {
     pub all: usize,
     /// Newest first.
     pub runs: Vec<Run>,
+    /// The line that names each of the first records that they used.
+    #[serde(default)]
+    pub titles: BTreeMap<RecordId, String>,
     /// The records that runs say most about, for better or worse; empty where one was asked for.
     pub moved: Vec<Moved>,
 }
@@ -295,6 +343,7 @@ fn found(snapshot: &Snapshot, limit: usize, of: &[RecordId]) -> RunsFound {
     let mut found = RunsFound {
         all: 0,
         runs: Vec::new(),
+        titles: BTreeMap::new(),
         moved: Vec::new(),
     };
     for run in snapshot.learner().ended_runs() {
@@ -303,6 +352,13 @@ fn found(snapshot: &Snapshot, limit: usize, of: &[RecordId]) -> RunsFound {
         }
         found.all += 1;
         if found.runs.len() < limit {
+            for used in run.used.iter().take(NAMED_MAX) {
+                if !found.titles.contains_key(used)
+                    && let Some(Ok(record)) = snapshot.get(*used)
+                {
+                    found.titles.insert(*used, title_of(&record));
+                }
+            }
             found.runs.push(Run {
                 run_id: run.run_id.to_owned(),
                 at: run.at,
@@ -319,6 +375,9 @@ fn found(snapshot: &Snapshot, limit: usize, of: &[RecordId]) -> RunsFound {
 fn moved(snapshot: &Snapshot) -> Vec<Moved> {
     let mut sums: HashMap<RecordId, (usize, f32)> = HashMap::new();
     for run in snapshot.learner().ended_runs() {
+        if run.revised == Some(Revision::Withdrawn) {
+            continue;
+        }
         for used in run.used {
             let sum = sums.entry(*used).or_default();
             sum.0 += 1;

@@ -6,11 +6,11 @@ use chrono::TimeDelta;
 use maud::{Markup, html};
 use reprise_operations::operations::learning::{
     Learning, LearningAction, LearningArguments, LearningReport, Report, Run, Runs, RunsArguments,
-    RunsFound,
+    RunsFound, WithdrawOutcome, WithdrawOutcomeArguments,
 };
 use reprise_operations::{NoArguments, Operation};
 use reprise_types::limits::LEARNING_RUNS_MIN;
-use reprise_types::{Calendar, RecordId};
+use reprise_types::{Calendar, RecordId, Revision};
 
 use crate::chart::{self, Line};
 use crate::door::Visit;
@@ -49,7 +49,7 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -
             p class="lead" { (sentence(report)) }
             (curve(report))
             (moved(&page, runs))
-            (this_week(&page, runs, &calendar))
+            (this_week(&page, &visit, runs, &calendar))
             (governed(&visit, report))
             (inside(report))
         }
@@ -122,7 +122,7 @@ fn moved(page: &Page, runs: &RunsFound) -> Markup {
         @if !runs.moved.is_empty() {
             section {
                 h2 { "What moved" }
-                @let heads = ["Record", "Runs", "This week", "Better than expected"];
+                @let heads = ["Record", "#Runs", "#This week", "#Better than expected"];
                 (table("What runs say most about", &heads,
                     runs.moved.iter().map(|one| html! {
                         td {
@@ -140,39 +140,82 @@ fn moved(page: &Page, runs: &RunsFound) -> Markup {
     }
 }
 
-fn this_week(page: &Page, runs: &RunsFound, calendar: &Calendar) -> Markup {
+fn this_week(page: &Page, visit: &Visit, runs: &RunsFound, calendar: &Calendar) -> Markup {
     let week = page.now() - TimeDelta::days(7);
     let of_week = runs.runs.iter().filter(|run| run.at >= week).count();
     html! {
         @if !runs.runs.is_empty() {
             section {
                 h2 { "Runs " small { (of_week) " of the newest " (runs.runs.len()) " this week" } }
-                (runs_table(runs.runs.iter().take(SHOWN), calendar))
+                (runs_table(visit, runs, runs.runs.iter().take(SHOWN), calendar))
             }
         }
     }
 }
 
-/// Finished runs: when, how they went, what they used.
-pub(super) fn runs_table<'a>(runs: impl Iterator<Item = &'a Run>, calendar: &Calendar) -> Markup {
+/// Finished runs: when, how they went, what they used; each can be taken back.
+pub(super) fn runs_table<'a>(
+    visit: &Visit,
+    found: &RunsFound,
+    runs: impl Iterator<Item = &'a Run>,
+    calendar: &Calendar,
+) -> Markup {
+    let is_back = |run: &Run| run.revised == Some(Revision::Withdrawn);
     table(
         "Runs",
-        &["When", "Run", "Went", "Expected", "Used"],
+        &["When", "Run", "#Went", "#Expected", "Used", ""],
         runs.map(|run| {
             html! {
-                td { time datetime=(run.at.to_rfc3339()) { (words::at(run.at, calendar)) } }
+                td {
+                    time datetime=(run.at.to_rfc3339()) title=(words::at(run.at, calendar)) {
+                        (calendar.ago(run.at))
+                    }
+                }
                 td { (text::line(&run.run_id, 60)) }
                 td class="number" { (format!("{:.2}", run.quality)) }
                 td class="number" { (format!("{:.2}", run.expected)) }
                 td {
-                    @for (place, used) in run.used.iter().take(USED).enumerate() {
-                        a href=(format!("/records/{used}")) { "record " (place + 1) } " "
+                    @for used in run.used.iter().take(USED) {
+                        a class="used" href=(format!("/records/{used}")) {
+                            (text::line(found.titles.get(used).map_or("a record", |it| it), 60))
+                        } " "
                     }
                     @if run.used.len() > USED { "and " (run.used.len() - USED) " more" }
+                }
+                td class="end" {
+                    @if is_back(run) { span class="chip warn" { "taken back" } }
+                    @else if !visit.read_only { (take_back(visit, run)) }
                 }
             }
         }),
     )
+}
+
+fn take_back(visit: &Visit, run: &Run) -> Markup {
+    html! {
+        details class="f" {
+            summary aria-label=(format!("Take back {}", text::line(&run.run_id, 60).into_string())) {
+                "Take back\u{2026}"
+            }
+            div class="pop" {
+                p class="why" {
+                    "Nothing is learned from this run any more, and the record that it left is \
+                     forgotten. Report it under another name to put it right."
+                }
+                (form(visit, "/learning/withdraw", &html! {
+                    input type="hidden" name="run" value=(run.run_id);
+                    button class="danger first" { "Take it back" }
+                }))
+            }
+        }
+    }
+}
+
+pub(crate) async fn withdraw(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
+    let run_id = posted.get("run").to_owned();
+    let asked = WithdrawOutcomeArguments { run_id };
+    page.ask::<WithdrawOutcome>(&posted.visit, asked).await?;
+    Ok(Redirect::to("/learning?done=withdrawn"))
 }
 
 /// The switch, and the way to begin anew.

@@ -19,7 +19,7 @@ use super::learning::runs_table;
 use crate::door::Visit;
 use crate::page::{Answer, Named, Page};
 use crate::pairs::{Pairs, encoded};
-use crate::rows::{self, When};
+use crate::rows::{self, Known, Told};
 use crate::shell::{Place, Room, fold, form, icon};
 use crate::{markdown, text, undo, words};
 
@@ -174,14 +174,12 @@ pub(crate) async fn show(
         return Ok(article);
     }
     let beside = beside(&page, &visit, record).await?;
+    let known = Known::of(&page, &visit).await?;
+    let groups = rows::groups(&beside, &calendar, false);
+    let told = groups.iter().map(Told::all);
     let rows = html! {
         h2 class="unseen-text" { "What happened with it" }
-        ol class="rows" {
-            @for group in rows::groups(&beside, &calendar, false) {
-                (rows::head(&group, group.name(), &rows::day(group.day, &calendar), &html! {}))
-                @for record in &group.records { (rows::row(record, When::Clock, &calendar)) }
-            }
-        }
+        (rows::by_day(&told.collect::<Vec<_>>(), &known))
     };
     let body = html! {
         (undo::told(&page, &visit, pairs.get("done")))
@@ -245,7 +243,7 @@ fn article(visit: &Visit, story: &Story, calendar: &Calendar) -> Markup {
             }
             (actions(visit, story, &path))
             (facts(story, calendar))
-            (used(story, calendar))
+            (used(visit, story, calendar))
             (links(visit, story, &path))
             (versions(&story.versions, calendar))
             (provenance(record))
@@ -407,7 +405,7 @@ fn facts(story: &Story, calendar: &Calendar) -> Markup {
 }
 
 /// Where it went into prompts, and how runs went that used it.
-fn used(story: &Story, calendar: &Calendar) -> Markup {
+fn used(visit: &Visit, story: &Story, calendar: &Calendar) -> Markup {
     let id = story.versions.present.id;
     let is_in = |prompt: &&Prompt| {
         let given = prompt.given.iter().flat_map(|given| &given.found);
@@ -445,7 +443,7 @@ fn used(story: &Story, calendar: &Calendar) -> Markup {
                 "Runs that used it went " (format!("{better:+.2}"))
                 " otherwise than expected."
             }
-            (runs_table(runs.runs.iter(), calendar))
+            (runs_table(visit, runs, runs.runs.iter(), calendar))
         }))
     }
 }

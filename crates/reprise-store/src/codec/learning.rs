@@ -1,7 +1,8 @@
-//! The bytes of learning events: kinds 7 to 15.
+//! The bytes of learning events: kinds 7 to 15, and 21.
 //!
 //! Their vectors are not records' vectors: they are stored in the body, not in `VEC_SEG`.
 
+use chrono::{DateTime, Utc};
 use reprise_types::{
     AdapterWeights, ChainStep, Consolidation, Credit, Embedding, EndedRun, Expected, FailKind,
     LearningEvent, RecallId, Receipt, RecordId, Revision, RunPattern,
@@ -19,10 +20,11 @@ const ABANDONED: u8 = 12;
 const CONSOLIDATED: u8 = 13;
 const SWITCHED: u8 = 14;
 const RESET: u8 = 15;
+const WITHDRAWN: u8 = 21;
 
 /// Whether a kind is one of learning's.
 pub(super) fn knows(kind: u8) -> bool {
-    (RECALLED..=RESET).contains(&kind)
+    (RECALLED..=RESET).contains(&kind) || kind == WITHDRAWN
 }
 
 /// Writes the body and returns the kind; `None` for an event that this version cannot write.
@@ -42,8 +44,7 @@ pub(super) fn put(out: &mut Vec<u8>, event: &LearningEvent) -> Option<u8> {
             recall_id,
             overheard,
         } => {
-            put_bytes(out, run_id.as_bytes());
-            put_instant(out, *at);
+            put_named(out, run_id, *at);
             put_query(out, query.as_ref());
             put_recall(out, *recall_id);
             out.extend(overheard.then_some(1));
@@ -56,8 +57,7 @@ pub(super) fn put(out: &mut Vec<u8>, event: &LearningEvent) -> Option<u8> {
             used,
             result,
         } => {
-            put_bytes(out, run_id.as_bytes());
-            put_instant(out, *at);
+            put_named(out, run_id, *at);
             put_bytes(out, action.as_bytes());
             put_records(out, used);
             out.extend(result.iter().flat_map(|id| id.to_u128().to_le_bytes()));
@@ -73,16 +73,18 @@ pub(super) fn put(out: &mut Vec<u8>, event: &LearningEvent) -> Option<u8> {
             revision,
             quality,
         } => {
-            put_bytes(out, run_id.as_bytes());
-            put_instant(out, *at);
+            put_named(out, run_id, *at);
             out.push(revision.number());
             out.extend_from_slice(&quality.to_le_bytes());
             REVISED
         }
         LearningEvent::Abandoned { run_id, at } => {
-            put_bytes(out, run_id.as_bytes());
-            put_instant(out, *at);
+            put_named(out, run_id, *at);
             ABANDONED
+        }
+        LearningEvent::Withdrawn { run_id, at } => {
+            put_named(out, run_id, *at);
+            WITHDRAWN
         }
         LearningEvent::Consolidated(done) => {
             let weights = &done.weights;
@@ -106,6 +108,11 @@ pub(super) fn put(out: &mut Vec<u8>, event: &LearningEvent) -> Option<u8> {
         }
         _ => return None,
     })
+}
+
+fn put_named(out: &mut Vec<u8>, run_id: &str, at: DateTime<Utc>) {
+    put_bytes(out, run_id.as_bytes());
+    put_instant(out, at);
 }
 
 /// The event of a body; `None` for malformed bytes.
@@ -143,6 +150,10 @@ pub(super) fn decode(kind: u8, body: &[u8]) -> Option<LearningEvent> {
             at: instant(r)?,
             revision: Revision::from_number(r.u8()?)?,
             quality: r.f32()?,
+        },
+        WITHDRAWN => LearningEvent::Withdrawn {
+            run_id: r.string()?,
+            at: instant(r)?,
         },
         ABANDONED => LearningEvent::Abandoned {
             run_id: r.string()?,

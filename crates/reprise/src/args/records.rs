@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use reprise_knowledge::ImportKind;
+use reprise_operations::operations::learning::WithdrawOutcomeArguments;
 use reprise_operations::operations::tending::{self, Verdict};
 use reprise_operations::operations::{audit, graph, list, records};
 use reprise_operations::{Filter, Lesson, NoArguments};
@@ -265,6 +266,8 @@ pub(crate) enum LearnCommand {
     Replay(WhoseArguments),
     /// Throw away everything learned; the log keeps what happened
     Reset(ResetArguments),
+    /// Take back how one run went: nothing is learned from it any more
+    Withdraw(Ask<WithdrawOutcomeArguments>),
     /// Make no adjustments; outcomes are learned from all the same
     Off(WhoseArguments),
     /// Make adjustments again

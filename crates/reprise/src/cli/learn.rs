@@ -7,7 +7,7 @@ use std::io::Write;
 use anyhow::{anyhow, bail};
 use reprise_engine::{Engine, question_vector};
 use reprise_operations::Operation;
-use reprise_operations::operations::learning::{self, Learning, LearningAction};
+use reprise_operations::operations::learning::{self, Learning, LearningAction, WithdrawOutcome};
 use reprise_store::Verify;
 use reprise_types::{RecallId, RunPattern};
 use serde_json::json;
@@ -28,6 +28,9 @@ pub(super) fn run(context: &Context, command: &LearnCommand) -> anyhow::Result<E
         LearnCommand::Explain(arguments) => explain(context, arguments),
         LearnCommand::Replay(arguments) => replay(context, arguments),
         LearnCommand::Reset(arguments) => reset(context, arguments),
+        LearnCommand::Withdraw(asked) => {
+            output::run::<WithdrawOutcome>(context, &asked.whose, asked.asked.clone())
+        }
         LearnCommand::Off(arguments) => govern(context, arguments, LearningAction::Off),
         LearnCommand::On(arguments) => govern(context, arguments, LearningAction::On),
         LearnCommand::Plot(arguments) => draw(context, arguments),

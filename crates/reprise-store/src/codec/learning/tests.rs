@@ -71,6 +71,10 @@ fn every_event() -> Vec<LearningEvent> {
             revision: Revision::Retried,
             quality: 0.4,
         },
+        LearningEvent::Withdrawn {
+            run_id: run_id.clone(),
+            at: at(5),
+        },
         LearningEvent::Abandoned { run_id, at: at(4) },
         LearningEvent::Consolidated(Box::new(Consolidation {
             weights: AdapterWeights {
