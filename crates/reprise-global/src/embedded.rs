@@ -9,6 +9,7 @@ mod import;
 mod keep;
 mod ledger;
 mod serving;
+mod takedown;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
-use reprise_engine::{Engine, EngineError, EngineOptions, ForgetSelector, OpenReport, Snapshot};
+use reprise_engine::{Engine, EngineError, EngineOptions, OpenReport, Snapshot};
 use reprise_files::{Access, Folder};
 use reprise_types::{Clock, Embedding, EmbeddingSpace, RecordId, UserId, check_unit_vector};
 
@@ -29,6 +30,7 @@ use crate::store::{
     GlobalHit, GlobalQuery, Published, SEARCH_TEXT_BYTES_MAX, TextVectors, Unpublished,
     check_publication,
 };
+use crate::takedown::Quotas;
 use keep::Reader;
 use ledger::{Ledger, Line, Pen};
 
@@ -69,6 +71,8 @@ pub struct EmbeddedOptions {
     pub hold: Hold,
     /// How long a writer waits for another.
     pub patience: Duration,
+    /// How much one user, and one organisation, may have published.
+    pub quotas: Quotas,
     /// How far everybody's runs move what is found.
     pub coordination: CoordinationSettings,
 }
@@ -364,6 +368,9 @@ impl Shared {
                 }
                 Publishing::Next(first, version) => (first, version),
             };
+            takedown::not_barred(ledger, caller, &publication.origin)?;
+            let more = (first.is_none(), publication.bytes().len());
+            self.within_quotas(&reader, caller, &shelf, more)?;
             let overlaps = reader.overlaps(caller, publication, vector.as_ref(), first)?;
             let made = keep::Making {
                 caller,
@@ -398,14 +405,8 @@ impl Shared {
         self.write(|engine, ledger| {
             let reader = Reader::of(engine.snapshot());
             let newest = reader.authored(caller, id, what)?;
-            let selector = ForgetSelector::Record(newest.kept);
-            let gone = engine.forget(&selector, "unpublished by its author", at);
-            let versions = gone.map_err(storage)?.len() as u32;
-            // What is to replace it says nearly the same.
-            let tried = ForgetSelector::All(reader.replacing(id)?);
-            engine
-                .forget(&tried, "unpublished by its author", at)
-                .map_err(storage)?;
+            let why = "unpublished by its author";
+            let versions = takedown::withdraw(engine, &newest, why, at)?;
             self.waiting().retain(|(_, of), _| *of != id);
             ledger.write(&[Line::Unpublished {
                 at,

@@ -71,6 +71,18 @@ pub enum GlobalError {
         was: u32,
         now: u32,
     },
+    /// An operator took it down, and it is not back.
+    #[error(
+        "{id} was taken down by an operator ({reason}), so it is not published again; ask the \
+         operator to put it back first"
+    )]
+    TakenDown { id: RecordId, reason: String },
+    /// A user or an organisation has as much as it may.
+    #[error("{message}")]
+    Quota {
+        /// Of what, and what to do.
+        message: String,
+    },
     /// Its service does not know who asks: there is no token, or it was refused.
     #[error("{message}")]
     Token {

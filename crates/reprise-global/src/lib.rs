@@ -14,6 +14,7 @@ mod postgres;
 mod record;
 mod rules;
 mod store;
+mod takedown;
 mod tier;
 mod two_tier;
 mod wall;
@@ -24,7 +25,7 @@ pub use embedded::{EmbeddedOptions, EmbeddedStore, Hold, OpenEngine};
 pub use error::{GlobalError, Result};
 pub use merge::{Scores, Thresholds, merged};
 pub use org::{OrgId, OrgIdError};
-pub use postgres::{PostgresOptions, PostgresStore};
+pub use postgres::{KeptToken, Migration, PostgresOptions, PostgresStore};
 pub use record::{
     AccessPolicy, GlobalContentType, GlobalRecord, PATTERN_AUTHORS_MIN, Publication,
     QualityMetrics, Version, sha256_hex,
@@ -33,6 +34,9 @@ pub use store::{
     A_NAME, AUDIT_MAX, AuditLine, Branch, Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore,
     ListPage, Merged, Overlap, Published, REPORTS_MAX, TextVectors, Unpublished, UsageReport,
     check_name, check_publication,
+};
+pub use takedown::{
+    Erased, Listed, PersonLine, PutBack, Quota, Quotas, TakeDown, TakeDownDone, TakenDown,
 };
 pub use tier::{GlobalTier, TierOptions, voice_of};
 pub use two_tier::TwoTierMemory;

@@ -11,6 +11,7 @@ mod drafts;
 mod moments;
 mod node;
 mod options;
+mod person;
 mod publish;
 mod read;
 mod role;
@@ -21,7 +22,9 @@ mod search;
 mod shared;
 mod shelves;
 mod statements;
+mod takedown;
 mod terms;
+mod tokens;
 mod voices;
 
 use std::sync::Arc;
@@ -40,10 +43,13 @@ use crate::store::{
     Unpublished, UsageReport, check_branch, check_name, check_publication, check_rating,
     check_reports,
 };
+use crate::takedown::{Erased, Listed, PersonLine, PutBack, TakeDown, TakeDownDone, TakenDown};
 use connect::{Failure, Repeats, within};
 use node::Node;
 pub use options::PostgresOptions;
+pub use schema::Migration;
 use shared::Shared;
+pub use tokens::KeptToken;
 use voices::Voices;
 
 /// A global store in a database. Cheap to clone.
@@ -70,6 +76,13 @@ impl PostgresStore {
             shelves: Arc::default(),
             voices,
         })))
+    }
+
+    /// The migrations that opening a store would make, in their order; nothing is changed.
+    pub async fn pending(options: &PostgresOptions) -> Result<Vec<Migration>> {
+        let own = connect::pool(options, None, 1)?;
+        let client = without_types(options, &own).await?;
+        schema::pending(&client, options.dimensions).await
     }
 
     /// Builds the index of vectors of each shelf that this node has used and that is too large to
@@ -289,6 +302,43 @@ impl GlobalStore for PostgresStore {
             Repeats::BeforeCommit,
             branches::drop_branch(&self.0.node, caller, branch)
         )
+    }
+
+    async fn catalogue(&self, caller: &Caller, page: ListPage) -> Result<Vec<Listed>> {
+        tried!(Repeats::Safely, takedown::catalogue(&self.0, caller, page))
+    }
+
+    async fn take_down(
+        &self,
+        operator: &Caller,
+        id: RecordId,
+        order: &TakeDown,
+    ) -> Result<TakeDownDone> {
+        order.check()?;
+        self.0.voices.forget_retrieved(id);
+        tried!(
+            Repeats::BeforeCommit,
+            takedown::take_down(&self.0, operator, id, order)
+        )
+    }
+
+    async fn put_back(&self, operator: &Caller, id: RecordId) -> Result<PutBack> {
+        tried!(
+            Repeats::BeforeCommit,
+            takedown::put_back(&self.0, operator, id)
+        )
+    }
+
+    async fn taken_down(&self, caller: &Caller) -> Result<Vec<TakenDown>> {
+        tried!(Repeats::Safely, takedown::taken_down(&self.0.node, caller))
+    }
+
+    async fn person(&self, caller: &Caller) -> Result<Vec<PersonLine>> {
+        tried!(Repeats::Safely, person::person(&self.0.node, caller))
+    }
+
+    async fn erase_person(&self, caller: &Caller) -> Result<Erased> {
+        tried!(Repeats::Safely, person::erase(&self.0, caller))
     }
 
     async fn audit(&self, _: &Caller, limit: usize) -> Result<Vec<AuditLine>> {

@@ -20,6 +20,7 @@ use crate::record::{
     CONTENT_BYTES_MAX, GlobalContentType, GlobalRecord, Publication, SUMMARY_BYTES_MAX,
     TITLE_BYTES_MAX, Version,
 };
+use crate::takedown::{Erased, Listed, PersonLine, PutBack, TakeDown, TakeDownDone, TakenDown};
 
 /// Longest text that a thing is found by, in bytes.
 pub(crate) const SEARCH_TEXT_BYTES_MAX: usize = TITLE_BYTES_MAX + "\n\n".len() + CONTENT_BYTES_MAX;
@@ -124,6 +125,30 @@ pub trait GlobalStore: Send + Sync {
     /// Takes back everything that stands on a branch, and the branch.
     async fn drop_branch(&self, caller: &Caller, branch: &str) -> Result<Branch>;
 
+    /// Everything on the shelves open to the caller, newest first, for an operator: a page of it.
+    async fn catalogue(&self, caller: &Caller, page: ListPage) -> Result<Vec<Listed>>;
+
+    /// Takes a thing off a shelf that is open to the caller, an operator, whoever published it: in
+    /// every version, snapshot and branch. What has its origin is refused until it is put back.
+    async fn take_down(
+        &self,
+        operator: &Caller,
+        id: RecordId,
+        order: &TakeDown,
+    ) -> Result<TakeDownDone>;
+
+    /// Takes that back: its newest version is published anew for its author where it was held.
+    async fn put_back(&self, operator: &Caller, id: RecordId) -> Result<PutBack>;
+
+    /// What operators took down of the caller's, newest first.
+    async fn taken_down(&self, caller: &Caller) -> Result<Vec<TakenDown>>;
+
+    /// Everything of the caller's, whatever it stands on.
+    async fn person(&self, caller: &Caller) -> Result<Vec<PersonLine>>;
+
+    /// Deletes all of that; in the audit log a hash takes the place of the name.
+    async fn erase_person(&self, caller: &Caller) -> Result<Erased>;
+
     /// Who published, took back and named what, newest first, at most `limit` lines.
     async fn audit(&self, caller: &Caller, limit: usize) -> Result<Vec<AuditLine>>;
 
@@ -159,8 +184,8 @@ pub struct AuditLine {
     pub at: DateTime<Utc>,
     /// Who did it; empty where that is not known.
     pub who: String,
-    /// `publish`, `unpublish`, `snapshot`, `branch`, `merge` or `drop`; of a service also `grant`
-    /// and `revoke`.
+    /// `publish`, `unpublish`, `snapshot`, `branch`, `merge`, `drop`, `take_down`, `put_back` or
+    /// `erase`; of a service also `grant`, `revoke` and what else is done with a token.
     pub what: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<RecordId>,
@@ -170,9 +195,31 @@ pub struct AuditLine {
     /// The shelf, or the name of a snapshot, branch or token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Whose the token is.
+    /// Whose the token, or the thing that was taken down, is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<UserId>,
+    /// Why an operator did it, and the SHA-256 of what it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checksum: Option<String>,
+}
+
+impl AuditLine {
+    /// A line that says who did what, and nothing more yet.
+    pub fn new(at: DateTime<Utc>, who: impl Into<String>, what: &str) -> Self {
+        Self {
+            at,
+            who: who.into(),
+            what: what.to_owned(),
+            id: None,
+            version: None,
+            name: None,
+            about: None,
+            reason: None,
+            checksum: None,
+        }
+    }
 }
 
 /// Most lines of the audit log that are told at once.

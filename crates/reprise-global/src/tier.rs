@@ -277,6 +277,33 @@ impl GlobalTier {
         None
     }
 
+    /// What others published that would help, most likely first, for a moment that waits no longer
+    /// than `deadline`: nothing of the caller's own, and nothing from a store that does not answer.
+    pub async fn in_passing(
+        &self,
+        request: &RecallRequest,
+        deadline: Duration,
+    ) -> Vec<RetrievedMemory> {
+        let query = question(request);
+        let kept = self.shared.kept_for(&query);
+        let patience = match &kept {
+            Some(_) => GRACE,
+            None => self.shared.patience(deadline),
+        };
+        let asked = self.ask(query.clone());
+        let answer = self.within(patience, asked, query).await;
+        let Some(Ok(Ok(mut answer))) = answer.or_else(|| Some(Ok(Ok(kept?)))) else {
+            return Vec::new();
+        };
+        let own = &self.caller.user;
+        answer.hits.retain(|hit| hit.record.author_id != *own);
+        let mut recall = Recall::nothing(RecallId::from_u128(0));
+        recall.results = self.given(answer.hits, request, &mut recall.notes);
+        decide(&mut recall);
+        let hits = recall.results.into_iter();
+        hits.filter(|hit| hit.shown).collect()
+    }
+
     /// What others published, alone.
     pub async fn alone(&self, request: &RecallRequest, id: RecallId) -> Result<Recall> {
         let query = question(request);

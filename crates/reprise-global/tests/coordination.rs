@@ -15,7 +15,7 @@ use chrono::{DateTime, Utc};
 use reprise_conformance::{DIMENSIONS, document, user, word_space, word_vectors};
 use reprise_engine::Engine;
 use reprise_global::{
-    CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalQuery, GlobalStore, Hold,
+    CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalQuery, GlobalStore, Hold, Quotas,
     UsageReport,
 };
 use reprise_store::RealDisk;
@@ -87,6 +87,7 @@ impl World {
             clock: Arc::new(Fixed),
             hold: Hold::UntilIdle,
             patience: Duration::from_mins(1),
+            quotas: Quotas::default(),
             coordination: CoordinationSettings::default(),
         });
         let mut world = Self {

@@ -16,7 +16,7 @@ use reprise_conformance::{
 };
 use reprise_engine::Engine;
 use reprise_global::{
-    CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalQuery, GlobalStore, Hold,
+    CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalQuery, GlobalStore, Hold, Quotas,
 };
 use reprise_store::{Disk, DiskFile, FileIdentity, LockAttempt, RealDisk};
 use reprise_types::Clock;
@@ -44,6 +44,7 @@ fn options(folder: &TempDir, hold: Hold) -> EmbeddedOptions {
         clock: Arc::new(Ticking(Mutex::new(start))),
         hold,
         patience: Duration::from_mins(1),
+        quotas: Quotas::default(),
         coordination: CoordinationSettings::default(),
     }
 }

@@ -1,8 +1,10 @@
 //! The service of published knowledge (ADR 0021): a store behind HTTP and tokens. It keeps nothing
 //! itself, so that any number of it may stand before one database.
 
+mod access;
 mod bodies;
 mod openapi;
+mod operate;
 mod ready;
 mod routes;
 mod table;
@@ -20,7 +22,9 @@ use tokio::sync::Semaphore;
 
 use crate::daemon::{Entrance, connections_max};
 use crate::http::{Metrics, Rates};
-use crate::tokens::TokenFile;
+use crate::tokens::ServiceTokens;
+pub use access::AccessLog;
+use access::Minutes;
 use routes::Desk;
 
 /// How long open requests may take to end once the service is to end.
@@ -30,11 +34,17 @@ const DRAIN: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct GlobalServiceOptions {
     pub store: Arc<dyn GlobalStore>,
-    pub tokens: Arc<TokenFile>,
+    pub tokens: ServiceTokens,
     /// Where it listens; port 0 takes a free one.
     pub http: SocketAddr,
     /// Requests a second that one token may make; `None` for no limit but that on all.
     pub requests_per_second: Option<NonZeroU32>,
+    /// Requests a minute of one user, over all of his tokens ...
+    pub user_requests_a_minute: Option<NonZeroU32>,
+    /// ... and of one organisation.
+    pub org_requests_a_minute: Option<NonZeroU32>,
+    /// Takes a line of JSON for each request.
+    pub access_log: Option<AccessLog>,
     /// Requests served at once; one more is refused.
     pub requests_max: usize,
 }
@@ -77,6 +87,11 @@ impl GlobalService {
             store: options.store,
             tokens: options.tokens,
             rates: Arc::new(Rates::new(options.requests_per_second)),
+            minutes: Arc::new(Minutes::new(
+                options.user_requests_a_minute,
+                options.org_requests_a_minute,
+            )),
+            access: options.access_log,
             places: Arc::new(Semaphore::new(options.requests_max)),
             metrics: Arc::new(Metrics::default()),
             ready: Arc::default(),

@@ -19,10 +19,12 @@ mod tokens;
 pub use client::{Call, Client, Starter};
 pub use daemon::{Daemon, DaemonError, DaemonOptions, Ended};
 
-pub use global::{GlobalService, GlobalServiceError, GlobalServiceOptions};
+pub use global::{AccessLog, GlobalService, GlobalServiceError, GlobalServiceOptions};
 pub use hooks::{HookProgram, Moment};
 pub use issuer::{Claims, Fetch, Issuer, IssuerSettings, TokenRefused};
 pub use mcp::{McpFace, SKILL};
 pub use place::{Place, PlaceError};
 pub use reprise_page::Setting;
-pub use tokens::{Grant, Right, Scope, TokenEntry, TokenError, TokenFile};
+pub use tokens::{
+    Grant, KnownToken, NewToken, Right, Scope, ServiceTokens, TokenEntry, TokenError, TokenFile,
+};

@@ -9,12 +9,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use reprise_files::{FileError, Folder};
-use reprise_global::AuditLine;
-use reprise_global::sha256_hex;
-use reprise_types::{UserId, secret};
+use reprise_global::{AuditLine, GlobalError, sha256_hex};
+use reprise_types::{Clock, SystemClock, UserId, secret};
 use serde::{Deserialize, Serialize};
+
+mod changes;
+mod service;
+
+pub use changes::NewToken;
+pub use service::{KnownToken, ServiceTokens};
 
 /// Begins every token, so that scanners for leaked secrets know it.
 const PREFIX: &str = "rpr_";
@@ -86,7 +91,23 @@ pub struct TokenEntry {
     pub grant: Option<Grant>,
     /// When it was made or replaced.
     pub created: DateTime<Utc>,
+    /// From when on it opens nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<DateTime<Utc>>,
+    /// The token that this one replaced, for as long as that still opens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    earlier: Option<Earlier>,
+    /// It opens nothing yet: who shows it first gets a token in its place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_invitation: bool,
     sha256: String,
+}
+
+/// A token that was replaced.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Earlier {
+    sha256: String,
+    until: DateTime<Utc>,
 }
 
 /// The token file could not be used.
@@ -111,6 +132,12 @@ pub enum TokenError {
     Name,
     #[error("there are {TOKENS_MAX} tokens already; revoke some")]
     TooMany,
+    /// An invitation that was used, is over, or never was: which of these is not said.
+    #[error("this invitation is not open; ask who sent it for another")]
+    NotInvited,
+    /// The database of the tokens did not do it.
+    #[error(transparent)]
+    Store(#[from] GlobalError),
     /// No random bytes.
     #[error("the system gave no random bytes for a token ({0}); try again")]
     Random(std::io::Error),
@@ -199,57 +226,34 @@ impl TokenFile {
         grant: Option<Grant>,
         now: DateTime<Utc>,
     ) -> Result<String, TokenError> {
-        if name.is_empty() || name.len() > 64 || !name.chars().all(|c| c.is_ascii_graphic()) {
-            return Err(TokenError::Name);
-        }
-        let token = format!("{PREFIX}{}", secret().map_err(TokenError::Random)?);
-        self.change(|entries| {
-            if entries.iter().any(|entry| entry.name == name) {
-                return Err(TokenError::Taken {
-                    name: name.to_owned(),
-                });
-            }
-            if entries.len() >= TOKENS_MAX {
-                return Err(TokenError::TooMany);
-            }
-            entries.push(TokenEntry {
-                name: name.to_owned(),
-                scope,
-                grant,
-                created: now,
-                sha256: hash(&token),
-            });
-            Ok(())
-        })?;
+        let new = NewToken {
+            name: name.to_owned(),
+            scope,
+            grant,
+            expires: None,
+        };
+        let token = fresh(PREFIX)?;
+        self.change(|entries| changes::add(entries, new, &token, now))?;
         Ok(token)
     }
 
     /// Replaces a token by a new one of the same scope; the old one opens nothing any more.
     pub fn rotate(&self, name: &str, now: DateTime<Utc>) -> Result<String, TokenError> {
-        let token = format!("{PREFIX}{}", secret().map_err(TokenError::Random)?);
-        self.change(|entries| {
-            let entry = entries.iter_mut().find(|entry| entry.name == name);
-            let entry = entry.ok_or_else(|| unknown(name))?;
-            entry.sha256 = hash(&token);
-            entry.created = now;
-            Ok(())
-        })?;
+        let token = fresh(PREFIX)?;
+        self.change(|entries| changes::rotate(entries, name, &token, now, TimeDelta::zero()))?;
         Ok(token)
     }
 
     pub fn revoke(&self, name: &str) -> Result<(), TokenError> {
-        self.change(|entries| {
-            let place = entries.iter().position(|entry| entry.name == name);
-            entries.remove(place.ok_or_else(|| unknown(name))?);
-            Ok(())
-        })
+        self.change(|entries| changes::revoke(entries, name))
+            .map(drop)
     }
 
     /// The entry of a token; `None` for one that is not known. Sees a changed file at once.
     pub fn recognise(&self, token: &str) -> Option<TokenEntry> {
         // Hashes are compared: how long that takes says nothing of the token.
-        let wanted = hash(token);
-        self.find(|entry| entry.sha256 == wanted)
+        let (wanted, now) = (hash(token), SystemClock.now());
+        self.find(|entry| changes::opens(entry, &wanted, now))
     }
 
     /// Whether this very entry stands: neither replaced nor withdrawn since it was recognised.
@@ -293,17 +297,18 @@ impl TokenFile {
     }
 
     /// Reads, edits and writes the file as one step among all processes.
-    fn change(
+    fn change<T>(
         &self,
-        edit: impl FnOnce(&mut Vec<TokenEntry>) -> Result<(), TokenError>,
-    ) -> Result<(), TokenError> {
+        edit: impl FnOnce(&mut Vec<TokenEntry>) -> Result<T, TokenError>,
+    ) -> Result<T, TokenError> {
         let folder = self.folder()?;
         // The file itself cannot be the lock: each change puts another one in its place.
         let _alone = folder.lock(self.beside("lock"), PATIENCE)?;
         let mut entries = self.list()?;
-        edit(&mut entries)?;
+        let done = edit(&mut entries)?;
         let text = serde_json::to_vec_pretty(&entries).map_err(std::io::Error::other)?;
-        Ok(folder.replace(self.name(), &text)?)
+        folder.replace(self.name(), &text)?;
+        Ok(done)
     }
 
     fn folder(&self) -> Result<Folder, FileError> {
@@ -342,6 +347,11 @@ fn unknown(name: &str) -> TokenError {
     TokenError::Unknown {
         name: name.chars().take(64).collect(),
     }
+}
+
+/// A token that nobody has seen.
+fn fresh(prefix: &str) -> Result<String, TokenError> {
+    Ok(format!("{prefix}{}", secret().map_err(TokenError::Random)?))
 }
 
 fn hash(token: &str) -> String {

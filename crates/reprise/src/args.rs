@@ -33,8 +33,9 @@ pub(crate) use files::{
 };
 pub(crate) use global::{
     GlobalBranchCommand, GlobalCommand, GlobalImportArguments, GlobalServeArguments,
-    GlobalTokenCommand, May, PublishArguments, RateArguments, ShareCommand, UnpublishArguments,
-    WhichStore,
+    GlobalTokenArguments, GlobalTokenCommand, Granted, May, OperateCommand, OperatorArguments,
+    PersonCommand, PublishArguments, QuotaArguments, RateArguments, ShareCommand,
+    UnpublishArguments, WhichStore,
 };
 pub(crate) use help::{
     command, for_user, meant, only_kept, others, sentence_of_learn, slip_of_learn,

@@ -2,6 +2,7 @@
 //!
 //! Precedence: flag, environment, file, default. The file's form.
 
+mod global;
 mod model;
 
 use std::collections::BTreeMap;
@@ -28,6 +29,8 @@ use crate::roots::AiLessons;
 
 pub(crate) use model::{EvalModels, Model};
 
+/// How long a hook waits for published knowledge: its program waits a quarter of a second in all.
+const HOOK_DEADLINE: Duration = Duration::from_millis(150);
 /// Most results that a cross-encoder reads.
 const RERANKED_MAX: usize = 100;
 /// Longest file that is read.
@@ -76,6 +79,10 @@ struct Global {
     tokens: BTreeMap<String, String>,
     /// How long a recall waits for published knowledge.
     deadline_ms: Option<u64>,
+    /// Whether hooks ask for published knowledge too ...
+    hooks: bool,
+    /// ... and how long one waits for it.
+    hook_deadline_ms: Option<u64>,
     /// From this score on one's own comes before all that is published ...
     local_high: Option<f32>,
     /// ... and what has this quality before one's own that is less sure.
@@ -353,6 +360,18 @@ impl Config {
         Ok(options)
     }
 
+    /// Whether a token may go to another machine by plain HTTP.
+    pub(crate) fn allows_plain_http(&self) -> bool {
+        self.global.allow_plain_http
+    }
+
+    /// How long a hook waits for published knowledge; `None` where hooks do not ask.
+    pub(crate) fn hooks_ask(&self) -> Option<Duration> {
+        let deadline = self.global.hook_deadline_ms;
+        let deadline = deadline.map_or(HOOK_DEADLINE, Duration::from_millis);
+        self.global.hooks.then_some(deadline)
+    }
+
     /// Whose knowledge a recall asks for that does not say.
     pub(crate) fn scope(&self) -> RecallScope {
         self.global.scope
@@ -482,10 +501,9 @@ impl Config {
             value.map(ToString::to_string)
         }
         let counted = |count: usize| (count > 0).then(|| count.to_string());
-        let (memory, learning, global) = (&self.memory, &self.learning, &self.global);
-        let has_token = global.token.is_some() || !global.tokens.is_empty();
+        let (memory, learning) = (&self.memory, &self.learning);
         let model = Some(&memory.model).filter(|model| **model != ModelName::default());
-        vec![
+        [
             ("memory.tend", said(memory.tend.as_ref()), "true"),
             (
                 "memory.model",
@@ -537,24 +555,10 @@ impl Config {
             ),
             ("tags.aliases", counted(self.tags.aliases.len()), "none"),
             ("tags.known", counted(self.tags.known.len()), "none"),
-            (
-                "global.url",
-                global.url.clone(),
-                "the data directory's own store",
-            ),
-            (
-                "global.allow_plain_http",
-                global.allow_plain_http.then(|| "true".to_owned()),
-                "false",
-            ),
-            ("global.local_high", said(global.local_high.as_ref()), "0.6"),
-            (
-                "global.quality_high",
-                said(global.quality_high.as_ref()),
-                "0.7",
-            ),
-            ("global.token", has_token.then(|| "set".to_owned()), "none"),
         ]
+        .into_iter()
+        .chain(self.global.others())
+        .collect()
     }
 }
 

@@ -10,15 +10,15 @@ use serde_json::Value;
 use super::{done, ingest, run};
 
 /// A service of published knowledge as a process; it ends with this value.
-struct Service {
+pub(super) struct Service {
     process: std::process::Child,
-    url: String,
+    pub(super) url: String,
     /// What it said before it listened.
     first: String,
 }
 
 impl Service {
-    fn start(data: &Path, more: &[&str]) -> Self {
+    pub(super) fn start(data: &Path, more: &[&str]) -> Self {
         let mut command = reprise(data).expect("reprise is built");
         command.args(["--no-model", "global", "serve", "--http", "127.0.0.1:0"]);
         let mut process = command

@@ -9,6 +9,7 @@ use reprise_types::{Embedding, NewRecord, RecordId};
 
 use super::keep::{Found, Making, Reader, inserted};
 use super::ledger::{Line, Pen};
+use super::takedown::not_barred;
 use super::{Shared, storage};
 use crate::caller::{Caller, Shelf};
 use crate::error::{GlobalError, Result};
@@ -204,9 +205,18 @@ impl Shared {
                 let vector = vector.ok_or_else(|| GlobalError::Busy {
                     message: "the branch has changed meanwhile".to_owned(),
                 })?;
+                not_barred(ledger, caller, &draft.record.publication.origin)?;
                 step(caller, &reader, branch, (draft, vector), at)
             });
             let mut steps = steps.collect::<Result<Vec<Step>, _>>()?;
+            let new = steps.iter().filter(|step| step.new.is_some());
+            for step in new {
+                let more = (
+                    step.told.published.version.0 == 1,
+                    step.told.published.bytes,
+                );
+                self.within_quotas(&reader, caller, &step.shelf, more)?;
+            }
             // All of them in one commit.
             let new: Vec<NewRecord> = steps.iter_mut().filter_map(|s| s.new.take()).collect();
             let mut kept = engine.observe(new, None, at).map_err(storage)?.into_iter();

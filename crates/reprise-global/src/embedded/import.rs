@@ -35,6 +35,8 @@ impl Shared {
         };
         let known = own.into_iter().map(|record| record.publication.origin);
         let mut known: HashSet<String> = known.collect();
+        // What an operator took down is passed over, too.
+        known.extend(self.taken_down(caller)?.into_iter().map(|one| one.origin));
         let mut new = all
             .into_iter()
             .filter(|publication| known.insert(publication.origin.clone()));

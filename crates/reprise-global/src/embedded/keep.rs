@@ -326,17 +326,26 @@ impl Reader {
     }
 
     pub(super) fn published(&self, caller: &Caller) -> Result<Vec<GlobalRecord>> {
+        let own = self.own(caller)?.into_iter();
+        Ok(own.map(|found| without_vector(found.record)).collect())
+    }
+
+    /// What stands of an author on any shelf but his branches.
+    pub(super) fn own(&self, caller: &Caller) -> Result<Vec<Found>> {
         let found = self.tagged(vec![author_tag(caller)])?.into_iter();
-        let own = found.map(|found| found.record);
-        Ok(own
-            .filter(|record| record.author_id == caller.user)
-            .map(without_vector)
+        Ok(found
+            .filter(|found| found.record.author_id == caller.user)
             .collect())
+    }
+
+    /// What stands on a shelf.
+    pub(super) fn on(&self, shelf: &Shelf) -> Result<Vec<Found>> {
+        self.tagged(vec![shelf_tag(shelf)])
     }
 
     /// What stands on a branch.
     pub(super) fn drafts(&self, branch: &Shelf) -> Result<Vec<Found>> {
-        self.tagged(vec![shelf_tag(branch)])
+        self.on(branch)
     }
 
     pub(super) fn draft(&self, branch: &Shelf, origin: &str) -> Result<Option<Found>> {

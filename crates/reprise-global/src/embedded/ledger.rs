@@ -4,6 +4,7 @@
 //! Who published is named; who reported how a run went is a hash that only this store can make.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,11 +12,15 @@ use chrono::{DateTime, TimeDelta, Utc};
 use reprise_files::{FileError, Folder};
 use reprise_types::{RecordId, UserId};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::coordination::{Coordination, CoordinationSettings, Standings};
 use crate::error::{GlobalError, Result};
 use crate::record::{Version, sha256_hex};
 use crate::store::AuditLine;
+use crate::takedown::{PersonLine, TakenDown};
+
+use super::takedown::nobody;
 
 const LEDGER_NAME: &str = "ledger.jsonl";
 /// What makes the hashes of this store its own.
@@ -84,6 +89,20 @@ pub(super) enum Line {
         who: UserId,
         name: String,
     },
+    /// By an operator.
+    TakenDown {
+        who: UserId,
+        was: TakenDown,
+    },
+    PutBack {
+        at: DateTime<Utc>,
+        who: UserId,
+        was: TakenDown,
+    },
+    Erased {
+        at: DateTime<Utc>,
+        who: UserId,
+    },
 }
 
 impl Line {
@@ -91,13 +110,21 @@ impl Line {
     fn told(self) -> Option<AuditLine> {
         let line = |at, who: UserId, what: &str, id, version, name| {
             Some(AuditLine {
-                at,
-                who: who.to_string(),
-                what: what.to_owned(),
                 id,
                 version,
                 name,
-                about: None,
+                ..AuditLine::new(at, who.as_str(), what)
+            })
+        };
+        let order = |at, who: UserId, what: &str, was: TakenDown| {
+            Some(AuditLine {
+                id: Some(was.id),
+                version: Some(was.versions),
+                name: Some(was.shelf),
+                about: Some(was.author),
+                reason: Some(was.reason),
+                checksum: Some(was.checksum),
+                ..AuditLine::new(at, who.as_str(), what)
             })
         };
         match self {
@@ -118,6 +145,9 @@ impl Line {
             Self::Branched { at, who, name } => line(at, who, "branch", None, None, Some(name)),
             Self::Merged { at, who, name } => line(at, who, "merge", None, None, Some(name)),
             Self::Dropped { at, who, name } => line(at, who, "drop", None, None, Some(name)),
+            Self::TakenDown { who, was } => order(was.at, who, "take_down", was),
+            Self::PutBack { at, who, was } => order(at, who, "put_back", was),
+            Self::Erased { at, who } => line(at, who, "erase", None, None, None),
             Self::Rated { .. } | Self::Reported { .. } | Self::Retrieved { .. } => None,
         }
     }
@@ -129,9 +159,16 @@ pub(super) type Snapshots = Arc<BTreeMap<String, DateTime<Utc>>>;
 /// The branches that are open, by author and name, with the moment of their opening.
 pub(super) type Branches = Arc<BTreeMap<(UserId, String), DateTime<Utc>>>;
 
+/// What operators took down, by id.
+pub(super) type Taken = Arc<BTreeMap<RecordId, TakenDown>>;
+
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     folder: PathBuf,
+    settings: CoordinationSettings,
+    /// Which file is folded: an erasure puts another one in its place.
+    file: Option<u64>,
+    taken: Taken,
     coordination: Coordination,
     snapshots: Snapshots,
     branches: Branches,
@@ -146,6 +183,7 @@ impl Ledger {
     pub(super) fn new(folder: &Path, settings: CoordinationSettings) -> Self {
         Self {
             folder: folder.to_owned(),
+            settings,
             coordination: Coordination::new(settings),
             ..Self::default()
         }
@@ -184,15 +222,24 @@ impl Ledger {
             folder: self.folder.clone(),
             snapshots: self.snapshots(),
             branches: self.branches(),
+            taken: Arc::clone(&self.taken),
         }
     }
 
     /// What was appended since it was last folded; `None` where nothing was ever written.
-    fn appended(&self) -> Result<Option<Vec<u8>>> {
-        let found = || -> Result<Option<Vec<u8>>, FileError> {
+    fn appended(&mut self) -> Result<Option<Vec<u8>>> {
+        let mut found = || -> Result<Option<Vec<u8>>, FileError> {
             let Some(own) = Folder::find_own(&self.folder)? else {
                 return Ok(None);
             };
+            let file = own.find_file(LEDGER_NAME)?;
+            let file = file.and_then(|file| file.metadata().ok());
+            let file = file.map(|file| file.ino());
+            if file != self.file {
+                let folder = self.folder.clone();
+                *self = Self::new(&folder, self.settings);
+                self.file = file;
+            }
             own.read_from(LEDGER_NAME, self.folded, LEDGER_BYTES_MAX)
         };
         found().map_err(|error| GlobalError::storage(&error))
@@ -201,7 +248,14 @@ impl Ledger {
     fn fold(&mut self, line: Line) {
         self.made = None;
         match line {
-            Line::Published { .. } => {}
+            Line::Published { .. } | Line::Erased { .. } => {}
+            Line::TakenDown { was, .. } => {
+                self.coordination.forget(was.id);
+                Arc::make_mut(&mut self.taken).insert(was.id, was);
+            }
+            Line::PutBack { was, .. } => {
+                Arc::make_mut(&mut self.taken).remove(&was.id);
+            }
             Line::Unpublished { id, .. } => {
                 self.coordination.forget(id);
             }
@@ -263,9 +317,69 @@ pub(super) struct Pen {
     folder: PathBuf,
     pub(super) snapshots: Snapshots,
     pub(super) branches: Branches,
+    pub(super) taken: Taken,
+}
+
+/// What was erased of the ledger.
+#[derive(Debug, Default)]
+pub(super) struct Unsaid {
+    pub(super) ratings: u64,
+    pub(super) reports: u64,
+    pub(super) retrieved: u64,
+    /// Lines that name a hash now.
+    pub(super) lines: u64,
+    /// Lines that name the person still.
+    pub(super) left: u64,
 }
 
 impl Pen {
+    /// Puts a ledger in the place of this one in which a person has no name and has said nothing.
+    /// Whoever writes is alone.
+    pub(super) fn erase(&self, user: &UserId, at: DateTime<Utc>) -> Result<Unsaid> {
+        let broken = |error: FileError| GlobalError::storage(&error);
+        let own = Folder::own(&self.folder).map_err(broken)?;
+        let text = own.read(LEDGER_NAME, LEDGER_BYTES_MAX).map_err(broken)?;
+        let (text, by) = (text.unwrap_or_default(), self.contributor(user)?);
+        let nobody = nobody(&salt(&self.folder)?, user);
+        let mut unsaid = Unsaid::default();
+        let mut kept = Vec::with_capacity(text.len());
+        for line in text
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+        {
+            let Ok(mut value) = serde_json::from_slice::<Value>(line) else {
+                continue;
+            };
+            match value["what"].as_str() {
+                Some("rated") if value["by"] == by.as_str() => unsaid.ratings += 1,
+                Some("reported") if value["by"] == by.as_str() => unsaid.reports += 1,
+                Some("retrieved") if value["by"] == by.as_str() => unsaid.retrieved += 1,
+                // Of what was taken down of this person nothing is told any more.
+                Some("taken_down" | "put_back") if value["was"]["author"] == user.as_str() => {
+                    unsaid.lines += 1;
+                }
+                _ => {
+                    unsaid.lines += u64::from(renamed(&mut value, user, &nobody));
+                    kept.extend_from_slice(value.to_string().as_bytes());
+                    kept.push(b'\n');
+                }
+            }
+        }
+        let who = nobody
+            .parse()
+            .map_err(|error| GlobalError::storage(&error))?;
+        let line = serde_json::to_string(&Line::Erased { at, who });
+        let line = line.map_err(|error| GlobalError::storage(&error))?;
+        kept.extend_from_slice(line.as_bytes());
+        kept.push(b'\n');
+        own.replace(LEDGER_NAME, &kept).map_err(broken)?;
+        let lines = kept.split(|byte| *byte == b'\n');
+        let values = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+        let named = values.filter(|value| renamed(&mut value.clone(), user, &nobody));
+        unsaid.left = named.count() as u64;
+        Ok(unsaid)
+    }
+
     /// Appends lines; they are on disk afterwards. Whoever writes is alone.
     pub(super) fn write(&self, lines: &[Line]) -> Result<()> {
         let mut text = Vec::new();
@@ -285,11 +399,61 @@ impl Pen {
 
     /// The name of a user as a contributor: one voice, and nobody's name.
     pub(super) fn contributor(&self, user: &UserId) -> Result<String> {
-        let salt = salt(&self.folder)?;
-        let mut hash = sha256_hex(format!("{salt}/{user}").as_bytes());
-        hash.truncate(CONTRIBUTOR_DIGITS);
-        Ok(hash)
+        Ok(contributor(&salt(&self.folder)?, user))
     }
+}
+
+fn contributor(salt: &str, user: &UserId) -> String {
+    let mut hash = sha256_hex(format!("{salt}/{user}").as_bytes());
+    hash.truncate(CONTRIBUTOR_DIGITS);
+    hash
+}
+
+/// Puts another name in the place of a person's; whether it stood there.
+fn renamed(value: &mut Value, user: &UserId, nobody: &str) -> bool {
+    let mut found = false;
+    for path in ["/who", "/was/author", "/was/operator"] {
+        if let Some(name) = value.pointer_mut(path)
+            && *name == user.as_str()
+        {
+            *name = nobody.into();
+            found = true;
+        }
+    }
+    found
+}
+
+/// What a person said and did, as the ledger has it.
+pub(super) fn of_person(folder: &Path, user: &UserId) -> Result<Vec<PersonLine>> {
+    let broken = |error: FileError| GlobalError::storage(&error);
+    let Some(own) = Folder::find_own(folder).map_err(broken)? else {
+        return Ok(Vec::new());
+    };
+    let text = own.read(LEDGER_NAME, LEDGER_BYTES_MAX).map_err(broken)?;
+    let salt = own.read_text(SALT_NAME, SALT_BYTES_MAX).map_err(broken)?;
+    let own_voice = salt.map(|salt| contributor(&salt, user));
+    let is_own = |by: &str| own_voice.as_deref() == Some(by);
+    let text = text.unwrap_or_default();
+    let lines = text.split(|byte| *byte == b'\n');
+    let lines = lines.filter_map(|line| serde_json::from_slice::<Line>(line).ok());
+    let told = lines.filter_map(|line| match line {
+        Line::Rated { by, id, rating, .. } if is_own(&by) => Some(PersonLine::Rated { id, rating }),
+        Line::Reported {
+            by,
+            id,
+            score,
+            count,
+            ..
+        } if is_own(&by) => Some(PersonLine::Reported { id, score, count }),
+        Line::Retrieved { by, id, count, .. } if is_own(&by) => {
+            Some(PersonLine::Retrieved { id, count })
+        }
+        line => {
+            let did = line.told().filter(|did| did.who == user.as_str());
+            did.map(PersonLine::Did)
+        }
+    });
+    Ok(told.collect())
 }
 
 /// What authors did, newest first, at most `limit` lines.

@@ -14,6 +14,8 @@ use crate::store::{
     Unpublished, UsageReport, check_name, check_rating, check_reports, name_is_taken, no_branch,
 };
 
+use crate::takedown::{Erased, Listed, PersonLine, PutBack, TakeDown, TakeDownDone, TakenDown};
+
 #[async_trait]
 impl GlobalStore for EmbeddedStore {
     async fn publish(&self, caller: &Caller, publication: Publication) -> Result<Published> {
@@ -194,6 +196,45 @@ impl GlobalStore for EmbeddedStore {
     async fn drop_branch(&self, caller: &Caller, branch: &str) -> Result<Branch> {
         let (caller, branch) = (caller.clone(), branch.to_owned());
         self.blocking(move |store| store.drop_branch(&caller, &branch))
+            .await
+    }
+
+    async fn catalogue(&self, caller: &Caller, page: ListPage) -> Result<Vec<Listed>> {
+        let caller = caller.clone();
+        self.blocking(move |store| store.catalogue(&caller, page))
+            .await
+    }
+
+    async fn take_down(
+        &self,
+        operator: &Caller,
+        id: RecordId,
+        order: &TakeDown,
+    ) -> Result<TakeDownDone> {
+        let (operator, order) = (operator.clone(), order.clone());
+        self.blocking(move |store| store.take_down(&operator, id, &order))
+            .await
+    }
+
+    async fn put_back(&self, operator: &Caller, id: RecordId) -> Result<PutBack> {
+        let operator = operator.clone();
+        self.blocking(move |store| store.put_back(&operator, id))
+            .await
+    }
+
+    async fn taken_down(&self, caller: &Caller) -> Result<Vec<TakenDown>> {
+        let caller = caller.clone();
+        self.blocking(move |store| store.taken_down(&caller)).await
+    }
+
+    async fn person(&self, caller: &Caller) -> Result<Vec<PersonLine>> {
+        let caller = caller.clone();
+        self.blocking(move |store| store.person(&caller)).await
+    }
+
+    async fn erase_person(&self, caller: &Caller) -> Result<Erased> {
+        let caller = caller.clone();
+        self.blocking(move |store| store.erase_person(&caller))
             .await
     }
 

@@ -117,3 +117,8 @@ pub(super) fn number(version: Version) -> i32 {
 pub(super) fn version(number: i32) -> Version {
     Version(u32::try_from(number).unwrap_or_default())
 }
+
+/// How many there are, as a column has it.
+pub(super) fn count(all: usize) -> i64 {
+    i64::try_from(all).unwrap_or(i64::MAX)
+}

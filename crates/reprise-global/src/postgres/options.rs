@@ -8,6 +8,7 @@ use reprise_types::{Clock, EmbeddingSpace};
 
 use crate::coordination::CoordinationSettings;
 use crate::store::TextVectors;
+use crate::takedown::Quotas;
 
 /// Where the database is, and what the store is lent.
 #[derive(Clone)]
@@ -52,6 +53,8 @@ pub struct PostgresOptions {
     pub compared_max: u32,
     /// How old what everybody's runs say may be.
     pub standings_age: Duration,
+    /// How much one user, and one organisation, may have published.
+    pub quotas: Quotas,
     /// How far everybody's runs move what is found.
     pub coordination: CoordinationSettings,
     /// Statements ask for every shelf, so that the policies of the tables alone hold.
@@ -87,6 +90,7 @@ impl PostgresOptions {
             worded_max: 512,
             compared_max: 128,
             standings_age: Duration::from_secs(1),
+            quotas: Quotas::default(),
             coordination: CoordinationSettings::default(),
             policies_alone: false,
         }

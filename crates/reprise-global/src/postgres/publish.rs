@@ -1,14 +1,14 @@
 //! What changes the published things: each a transaction, whole or not at all.
 
 use chrono::{DateTime, Utc};
-use deadpool_postgres::Transaction;
+use deadpool_postgres::{Object, Transaction};
 use reprise_engine::{TextTerms, text_terms};
 use reprise_types::RecordId;
 use uuid::Uuid;
 
 use super::connect::{Failure, connection};
 use super::drafts::forget_replacing;
-use super::node::{Node, changing, record_id, shelf_names, uuid, version};
+use super::node::{Node, changing, count, record_id, shelf_names, uuid, version};
 use super::rows::{remove, write_on};
 use super::search;
 use super::shared::Shared;
@@ -17,6 +17,7 @@ use crate::error::{GlobalError, Result};
 use crate::record::Publication;
 use crate::rules::{Publishing, Standing, decide_publish, shelf_of, told};
 use crate::store::{Published, Unpublished, check_publication, name_is_taken};
+use crate::takedown::barred;
 
 /// Things of one transaction of an import.
 const IMPORT_BATCH: usize = 1_000;
@@ -94,13 +95,18 @@ pub(super) async fn publish_in(
     let statement = "INSERT INTO reprise_global.authored \
          (author, origin, id, shelf, version, checksum) VALUES ($1, $2, $3, $4, 0, '') \
          ON CONFLICT (author, origin) DO UPDATE SET origin = excluded.origin \
-         RETURNING id, shelf, version, checksum, clock_timestamp()";
+         RETURNING id, shelf, version, checksum, clock_timestamp(), \
+         (SELECT id FROM reprise_global.taken_down WHERE author = $1 AND origin = $2 LIMIT 1), \
+         (SELECT reason FROM reprise_global.taken_down WHERE author = $1 AND origin = $2 LIMIT 1)";
     let statement = transaction.prepare_cached(statement).await?;
     let author = caller.user.as_str();
     let fresh = uuid(shared.node.fresh_id());
     let row = transaction
         .query_one(&statement, &[&author, &publication.origin, &fresh, &shelf])
         .await?;
+    if let Some(bar) = row.get::<_, Option<Uuid>>(5) {
+        return Err(barred(record_id(bar), row.get(6)).into());
+    }
     let (id, was): (Uuid, String) = (row.get(0), row.get(1));
     let (standing, known): (i32, String) = (row.get(2), row.get(3));
     let at = at.unwrap_or_else(|| row.get(4));
@@ -139,6 +145,8 @@ pub(super) async fn publish_in(
         }
     }
     insert(transaction, caller, at, &[(id, next, prepared)]).await?;
+    let (new, bytes) = (i64::from(standing == 0), count(published.bytes));
+    counted(shared, transaction, caller, &shelf, (new, bytes)).await?;
     said(
         transaction,
         caller,
@@ -149,6 +157,31 @@ pub(super) async fn publish_in(
     )
     .await?;
     Ok(published)
+}
+
+/// Counts what a shelf of an author's has more of, or less, and refuses what is over a quota.
+pub(super) async fn counted(
+    shared: &Shared,
+    transaction: &Transaction<'_>,
+    author: &Caller,
+    shelf: &str,
+    (things, bytes): (i64, i64),
+) -> Result<(), Failure> {
+    let statement = "INSERT INTO reprise_global.usage AS u (holder, things, bytes) \
+         VALUES ($1, greatest($2, 0), greatest($3, 0)) ON CONFLICT (holder) DO UPDATE SET \
+         things = greatest(u.things + $2, 0), bytes = greatest(u.bytes + $3, 0) \
+         RETURNING things, bytes";
+    let statement = transaction.prepare_cached(statement).await?;
+    for (holder, quota) in shared.node.options.quotas.holders(&author.user, shelf) {
+        let row = transaction
+            .query_one(&statement, &[&holder, &things, &bytes])
+            .await?;
+        let [all, size] = [0, 1].map(|at| row.get::<_, i64>(at).unsigned_abs());
+        if bytes > 0 {
+            quota.admits(&holder, all, size)?;
+        }
+    }
+    Ok(())
 }
 
 /// New versions of one shelf, which alone are found from now on.
@@ -315,6 +348,7 @@ async fn import_batch(
          (author, origin, id, shelf, version, checksum) \
          SELECT $1, x.origin, x.id, $2, 1, x.checksum \
          FROM unnest($3::text[], $4::uuid[], $5::text[]) AS x(origin, id, checksum) \
+         WHERE x.origin NOT IN (SELECT origin FROM reprise_global.taken_down WHERE author = $1) \
          ON CONFLICT (author, origin) DO NOTHING RETURNING id, clock_timestamp()";
     let statement = transaction.prepare_cached(statement).await?;
     let rows = transaction
@@ -331,6 +365,12 @@ async fn import_batch(
         .map(|(id, one)| (*id, 1, one))
         .collect();
     insert(&transaction, caller, at, &things).await?;
+    let bytes = things
+        .iter()
+        .map(|(_, _, one)| one.publication.bytes().len());
+    let bytes = count(bytes.sum::<usize>());
+    let more = (count(things.len()), bytes);
+    counted(shared, &transaction, caller, &shelf, more).await?;
     let statement = "INSERT INTO reprise_global.audit (at, who, what, id, version, shelf) \
          SELECT clock_timestamp(), $1, 'publish', x, 1, $2 FROM unnest($3::uuid[]) AS x";
     let new: Vec<Uuid> = things.iter().map(|(id, _, _)| *id).collect();
@@ -387,15 +427,7 @@ pub(super) async fn unpublish(
         });
     };
     let shelf: String = row.get(0);
-    write_on(&transaction, &shelf).await?;
-    let (gone, tokens) = remove(&transaction, &shelf, key).await?;
-    let authored = "DELETE FROM reprise_global.authored WHERE author = $1 AND id = $2";
-    transaction.execute(authored, &[&author, &key]).await?;
-    for table in ["voice", "rating", "retrieved"] {
-        let statement = format!("DELETE FROM reprise_global.{table} WHERE id = $1");
-        transaction.execute(&statement, &[&key]).await?;
-    }
-    forget_replacing(&transaction, caller, key).await?;
+    let (gone, tokens) = withdraw(shared, &transaction, caller, &shelf, key).await?;
     let versions = i32::try_from(gone).unwrap_or(i32::MAX);
     said(
         &transaction,
@@ -408,16 +440,52 @@ pub(super) async fn unpublish(
     .await?;
     transaction.commit().await.map_err(Failure::Commit)?;
     shared.shelves.changed(&shelf);
-    let transaction = changing(&shared.node, &mut client, caller).await?;
-    write_on(&transaction, &shelf).await?;
-    let left = transaction
-        .query_one(LEFT, &[&shelf, &key, &tokens])
-        .await?;
+    let verified = is_gone(&shared.node, &mut client, caller, &shelf, (key, &tokens)).await?;
     Ok(Unpublished {
         id,
         versions: version(versions).0,
-        verified: left.get::<_, i64>(0) == 0,
+        verified,
     })
+}
+
+/// Deletes a thing of an author with all that is said of it and is to replace it; how many versions
+/// there were, and what they were found by.
+pub(super) async fn withdraw(
+    shared: &Shared,
+    transaction: &Transaction<'_>,
+    author: &Caller,
+    shelf: &str,
+    id: Uuid,
+) -> Result<(u64, Vec<i64>), Failure> {
+    write_on(transaction, shelf).await?;
+    let bytes = "SELECT coalesce(sum(octet_length(publication)), 0)::int8 \
+         FROM reprise_global.thing WHERE shelf = $1 AND id = $2";
+    let bytes: i64 = transaction.query_one(bytes, &[&shelf, &id]).await?.get(0);
+    let gone = remove(transaction, shelf, id).await?;
+    counted(shared, transaction, author, shelf, (-1, -bytes)).await?;
+    let name = author.user.as_str();
+    let authored = "DELETE FROM reprise_global.authored WHERE author = $1 AND id = $2";
+    transaction.execute(authored, &[&name, &id]).await?;
+    for table in ["voice", "rating", "retrieved"] {
+        let statement = format!("DELETE FROM reprise_global.{table} WHERE id = $1");
+        transaction.execute(&statement, &[&id]).await?;
+    }
+    forget_replacing(transaction, author, id).await?;
+    Ok(gone)
+}
+
+/// Whether no row is left of a thing that was withdrawn.
+pub(super) async fn is_gone(
+    node: &Node,
+    client: &mut Object,
+    author: &Caller,
+    shelf: &str,
+    (id, tokens): (Uuid, &[i64]),
+) -> Result<bool, Failure> {
+    let transaction = changing(node, client, author).await?;
+    write_on(&transaction, shelf).await?;
+    let left = transaction.query_one(LEFT, &[&shelf, &id, &tokens]).await?;
+    Ok(left.get::<_, i64>(0) == 0)
 }
 
 pub(super) async fn snapshot(

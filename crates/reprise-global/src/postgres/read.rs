@@ -150,27 +150,35 @@ pub(super) async fn published(
     rows.iter().map(|row| record(row, &standings)).collect()
 }
 
-fn bounds(page: ListPage) -> [i64; 2] {
+pub(super) fn bounds(page: ListPage) -> [i64; 2] {
     [page.limit, page.offset].map(|count| i64::try_from(count).unwrap_or(i64::MAX))
 }
 
 pub(super) async fn audit(node: &Node, limit: usize) -> Result<Vec<AuditLine>, Failure> {
     let client = connection(&node.pool).await?;
-    let statement = "SELECT at, who, what, id, version, shelf FROM reprise_global.audit \
-         ORDER BY number DESC LIMIT $1";
+    let statement =
+        format!("SELECT {AUDITED} FROM reprise_global.audit ORDER BY number DESC LIMIT $1");
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = client.query(statement, &[&limit]).await?;
-    let line = |row: &Row| {
-        let (id, version): (Option<Uuid>, Option<i32>) = (row.get(3), row.get(4));
-        AuditLine {
-            at: row.get(0),
-            who: row.get(1),
-            what: row.get(2),
-            id: id.map(record_id),
-            version: version.and_then(|version| version.try_into().ok()),
-            name: row.get(5),
-            about: None,
-        }
-    };
-    Ok(rows.iter().map(line).collect())
+    let rows = client.query(&statement, &[&limit]).await?;
+    Ok(rows.iter().map(audited).collect())
+}
+
+/// The columns of [`audited`].
+pub(super) const AUDITED: &str = "at, who, what, id, version, shelf, about, reason, checksum";
+
+/// A row of the audit log.
+pub(super) fn audited(row: &Row) -> AuditLine {
+    let (id, version): (Option<Uuid>, Option<i32>) = (row.get(3), row.get(4));
+    let about = row.get::<_, Option<&str>>(6);
+    AuditLine {
+        at: row.get(0),
+        who: row.get(1),
+        what: row.get(2),
+        id: id.map(record_id),
+        version: version.and_then(|version| version.try_into().ok()),
+        name: row.get(5),
+        about: about.and_then(|about| about.parse().ok()),
+        reason: row.get(7),
+        checksum: row.get(8),
+    }
 }

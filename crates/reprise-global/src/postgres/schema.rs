@@ -12,14 +12,15 @@ use super::role::{Serving, cannot, rights, serving};
 use crate::error::{GlobalError, Result};
 
 /// In their order: the first makes version 1.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
     include_str!("migrations/0004.sql"),
+    include_str!("migrations/0005.sql"),
 ];
 /// What they make.
-const TABLES: [&str; 11] = [
+const TABLES: [&str; 14] = [
     "thing",
     "search",
     "posting",
@@ -31,9 +32,20 @@ const TABLES: [&str; 11] = [
     "branch",
     "draft",
     "retrieved",
+    "taken_down",
+    "usage",
+    "token",
 ];
 /// Of these, whose rows are for some callers alone.
-const WALLED: [&str; 6] = ["thing", "search", "posting", "authored", "branch", "draft"];
+const WALLED: [&str; 7] = [
+    "thing",
+    "search",
+    "posting",
+    "authored",
+    "branch",
+    "draft",
+    "taken_down",
+];
 /// The oldest server that its makers still mend.
 const SERVER_MIN: i32 = 140_000;
 /// The oldest pgvector without a known fault in its index (0.8.2 to 0.8.4 mended three).
@@ -140,7 +152,22 @@ async fn role(client: &Object) -> Result<()> {
     Ok(())
 }
 
-async fn migrate(client: &mut Object, dimensions: u16) -> Result<()> {
+/// A step from one version of the tables to the next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Migration {
+    pub number: i32,
+    /// All of it is one transaction.
+    pub statements: String,
+}
+
+/// What is to be made of tables that are ours to use.
+pub(super) async fn pending(client: &Object, dimensions: u16) -> Result<Vec<Migration>> {
+    server(client).await?;
+    role(client).await?;
+    steps(client, dimensions).await
+}
+
+async fn steps(client: &Object, dimensions: u16) -> Result<Vec<Migration>> {
     let standing = version(client).await?;
     if standing > MIGRATIONS.len() {
         return Err(cannot(format!(
@@ -149,8 +176,16 @@ async fn migrate(client: &mut Object, dimensions: u16) -> Result<()> {
             MIGRATIONS.len()
         )));
     }
-    for (number, migration) in (1_i32..).zip(MIGRATIONS).skip(standing) {
-        let statements = migration.replace("{dimensions}", &dimensions.to_string());
+    let all = (1_i32..).zip(MIGRATIONS).skip(standing);
+    let step = |(number, text): (i32, &str)| Migration {
+        number,
+        statements: text.replace("{dimensions}", &dimensions.to_string()),
+    };
+    Ok(all.map(step).collect())
+}
+
+async fn migrate(client: &mut Object, dimensions: u16) -> Result<()> {
+    for Migration { number, statements } in steps(client, dimensions).await? {
         let transaction = client.transaction().await.map_err(Failure::from)?;
         let statements = format!(
             "CREATE SCHEMA IF NOT EXISTS reprise_global; \

@@ -121,6 +121,11 @@ impl Voices {
         self.waiting().retain(|(_, id), _| *id != gone);
     }
 
+    /// What this reader was given is counted no more.
+    pub(super) fn forget_reader(&self, by: Uuid) {
+        self.waiting().retain(|(reader, _), _| *reader != by);
+    }
+
     fn told(&self) -> std::sync::MutexGuard<'_, Told> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -156,7 +161,7 @@ impl Voices {
 /// the same figures. And what was said before the last transactions, which take no longer to end.
 const NOW: &str = "SELECT date_trunc('hour', now(), 'UTC'), now() - interval '2 minutes'";
 const TAKEN_BACK: &str =
-    "SELECT id FROM reprise_global.audit WHERE what = 'unpublish' AND at >= $1";
+    "SELECT id FROM reprise_global.audit WHERE what IN ('unpublish', 'take_down') AND at >= $1";
 const VOICES: &str =
     "SELECT id, contributor, score, uses, at FROM reprise_global.voice WHERE at >= $1";
 const RETRIEVED: &str = "SELECT id, contributor, uses FROM reprise_global.retrieved WHERE at >= $1";
@@ -220,7 +225,7 @@ impl Fold {
 }
 
 /// The name of a user as a contributor: one voice, and nobody's name.
-fn contributor(node: &Node, user: &UserId) -> Uuid {
+pub(super) fn contributor(node: &Node, user: &UserId) -> Uuid {
     let hash = sha256_hex(format!("{}/{user}", node.salt).as_bytes());
     let digits = hash.get(..32).unwrap_or_default();
     Uuid::from_u128(u128::from_str_radix(digits, 16).unwrap_or_default())

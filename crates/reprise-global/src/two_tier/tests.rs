@@ -16,6 +16,7 @@ use crate::store::{
     AuditLine, Branch, Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore, ListPage, Merged,
     Published, Unpublished, UsageReport,
 };
+use crate::takedown::{Erased, Listed, PersonLine, PutBack, TakeDown, TakeDownDone, TakenDown};
 use crate::tier::{COMPLETED, TierOptions};
 
 const ASKED_MAX: usize = 16;
@@ -201,6 +202,30 @@ impl GlobalStore for Others {
     }
 
     async fn drop_branch(&self, _: &Caller, _: &str) -> Result<Branch> {
+        unreachable!()
+    }
+
+    async fn catalogue(&self, _: &Caller, _: ListPage) -> Result<Vec<Listed>> {
+        unreachable!()
+    }
+
+    async fn take_down(&self, _: &Caller, _: RecordId, _: &TakeDown) -> Result<TakeDownDone> {
+        unreachable!()
+    }
+
+    async fn put_back(&self, _: &Caller, _: RecordId) -> Result<PutBack> {
+        unreachable!()
+    }
+
+    async fn taken_down(&self, _: &Caller) -> Result<Vec<TakenDown>> {
+        unreachable!()
+    }
+
+    async fn person(&self, _: &Caller) -> Result<Vec<PersonLine>> {
+        unreachable!()
+    }
+
+    async fn erase_person(&self, _: &Caller) -> Result<Erased> {
         unreachable!()
     }
 
@@ -430,4 +455,43 @@ async fn a_run_reports_published_things_up_and_its_own_to_its_own_memory() {
             .collect();
         assert_eq!(reported, expected);
     }
+}
+
+#[tokio::test]
+async fn what_asks_in_passing_gets_what_others_published_and_waits_no_longer_than_it_said() {
+    let tier = |others: &Arc<Others>, user: &str| {
+        let options = TierOptions::default();
+        GlobalTier::new(
+            Arc::<Others>::clone(others),
+            Caller::new(user.parse().unwrap()),
+            options,
+        )
+    };
+    let (others, request) = (Arc::new(Others::default()), RecallRequest::new("what"));
+    let long = Duration::from_mins(1);
+    let found = tier(&others, "bob").in_passing(&request, long).await;
+    assert!(found.iter().all(|hit| hit.published.is_some()));
+    assert_eq!(found.len(), 1);
+    // An author's own is in his memory.
+    assert!(
+        tier(&others, "ann")
+            .in_passing(&request, long)
+            .await
+            .is_empty()
+    );
+    others.stands_still.store(true, Ordering::SeqCst);
+    let still = tier(&others, "bob");
+    let asked = still.in_passing(&request, Duration::from_millis(20));
+    assert!(timeout(long, asked).await.unwrap().is_empty());
+    // What came late is there for the same question.
+    others.goes_on.notify_one();
+    let mut found = Vec::new();
+    for _ in 0..TURNS_MAX {
+        found = still.in_passing(&request, Duration::from_millis(20)).await;
+        if !found.is_empty() {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(found.len(), 1);
 }

@@ -8,6 +8,7 @@
 mod bad;
 mod faults;
 mod house;
+mod operate;
 mod plans;
 mod role;
 mod tls;

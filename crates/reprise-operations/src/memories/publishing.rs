@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use reprise_global::{
     AUDIT_MAX, Fate, GlobalError, GlobalRecord, GlobalTier, ListPage, Proposal, Published,
-    TextVectors, Unpublished, WallError, leave, sha256_hex,
+    TakenDown, TextVectors, Unpublished, WallError, leave, sha256_hex,
 };
 use reprise_types::{MemoryRecord, RecallScope, RecordId, RecordType};
 
@@ -72,6 +72,14 @@ impl Memory {
             }
         }
         Ok(sharing.keep(&self.user, tier))
+    }
+
+    /// What operators took down of this user's, and why.
+    pub(crate) async fn taken_down(&self) -> Vec<TakenDown> {
+        match self.tier().await {
+            Ok(tier) => taken_down(&tier).await,
+            Err(_) => Vec::new(),
+        }
     }
 
     /// The records named, each as it would leave; none where one of them may not.
@@ -435,6 +443,16 @@ async fn standing_of_merge(
     store.published(caller).await
 }
 
+/// What operators took down of the caller's; nothing where the store cannot say, as an older service
+/// cannot.
+async fn taken_down(tier: &GlobalTier) -> Vec<TakenDown> {
+    let told = tier.store().taken_down(tier.caller()).await;
+    told.unwrap_or_else(|error| {
+        tracing::debug!(%error, "the store did not say what was taken down");
+        Vec::new()
+    })
+}
+
 impl From<WallError> for Problem {
     fn from(error: WallError) -> Self {
         let kind = match error {
@@ -451,11 +469,13 @@ impl From<GlobalError> for Problem {
             GlobalError::NotFound { .. }
             | GlobalError::NoSnapshot { .. }
             | GlobalError::NoBranch { .. } => ProblemKind::NotFound,
-            GlobalError::NotAuthor { .. } | GlobalError::OwnWork { .. } => ProblemKind::Forbidden,
+            GlobalError::NotAuthor { .. }
+            | GlobalError::OwnWork { .. }
+            | GlobalError::TakenDown { .. } => ProblemKind::Forbidden,
             GlobalError::PolicyChanged { .. }
             | GlobalError::BranchMoved { .. }
             | GlobalError::Conflict { .. } => ProblemKind::Conflict,
-            GlobalError::Busy { .. } => ProblemKind::Overloaded,
+            GlobalError::Busy { .. } | GlobalError::Quota { .. } => ProblemKind::Overloaded,
             GlobalError::Unavailable { .. } => ProblemKind::Unavailable,
             other if other.kind() == reprise_types::ErrorKind::Caller => ProblemKind::Invalid,
             _ => ProblemKind::Internal,

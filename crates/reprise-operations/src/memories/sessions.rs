@@ -43,6 +43,8 @@ const PROMPT_CHARS_MIN: usize = 12;
 /// quarter of a second for both.
 const RECALL: Duration = Duration::from_millis(140);
 const KEEPING: Duration = Duration::from_millis(40);
+/// Lines of what others published, beside those of the user's own memory.
+const PUBLISHED_MAX: usize = 2;
 /// Quality of a finished answer: with tests that passed, with none, with tests that failed.
 const QUALITY: [f32; 3] = [0.9, 0.8, 0.1];
 
@@ -184,7 +186,8 @@ impl Memory {
             .change(key.clone(), |session| session.seen.clone());
         // It was said before whatever its program does next, however long its keeping takes.
         let mut record = self.said(report, report.text.clone(), MemorySource::UserInput);
-        let recalled = self.of_project(report, &seen, within).await;
+        let recalled = self.of_project(report, &seen, within);
+        let (recalled, others) = tokio::join!(recalled, self.of_others(report, &seen));
         let asked = recalled.as_ref().ok().map(|(given, hits)| Asked {
             recall_id: given.recall_id,
             prompt: report.text.clone(),
@@ -192,6 +195,8 @@ impl Memory {
         });
         self.all.sessions.change(key, |session| {
             session.see(asked.as_ref().map_or(&[], |asked| &asked.put_in));
+            let others: Vec<RecordId> = others.iter().map(|hit| hit.record.id).collect();
+            session.see(&others);
             session.recalled = asked;
             session.judged = None;
             session.said.clear();
@@ -208,15 +213,56 @@ impl Memory {
         if let Ok(Ok(kept)) = timeout(KEEPING, keeping).await {
             kept?;
         }
-        let (Given { verdict, .. }, hits) = recalled?;
+        let (verdict, hits) = match recalled {
+            Ok((given, hits)) => (given.verdict, hits),
+            Err(problem) if others.is_empty() => return Err(problem),
+            Err(_) => (Verdict::Nothing, Vec::new()),
+        };
         let sure = match verdict {
             Verdict::Relevant => "From earlier sessions; ",
             _ => "From earlier sessions, weak matches: check before you rely on one; ",
         };
         let calendar = self.calendar();
-        let lines = hits.into_iter().map(|hit| Line::of(hit, &calendar));
-        let lines: Vec<Line> = lines.collect();
-        Ok(injected(sure, &lines, Memories::random()))
+        let lines = |hits: Vec<RetrievedMemory>| -> Vec<Line> {
+            let lines = hits.into_iter().map(|hit| Line::of(hit, &calendar));
+            lines.collect()
+        };
+        let parts = [(sure, WHOLE, lines(hits)), (OTHERS, "", lines(others))];
+        Ok(injected(&parts, Memories::random()))
+    }
+
+    /// What others published that would help with a prompt, where hooks ask for it: of this project
+    /// or of none, and in no prompt of the session yet.
+    async fn of_others(
+        &self,
+        report: &HookReport,
+        seen: &BTreeSet<RecordId>,
+    ) -> Vec<RetrievedMemory> {
+        let Some(deadline) = self.all.sharing.hooks else {
+            return Vec::new();
+        };
+        let request = RecallRequest {
+            top_k: CANDIDATES,
+            ..RecallRequest::new(report.text.as_str())
+        };
+        let asked = async {
+            match self.tier().await {
+                Ok(tier) => tier.in_passing(&request, deadline).await,
+                Err(problem) => {
+                    tracing::debug!(%problem, "a hook did not ask for published knowledge");
+                    Vec::new()
+                }
+            }
+        };
+        let mut hits = timeout(deadline, asked).await.unwrap_or_default();
+        let own = tag_of(&report.project);
+        let foreign = |tag: &String| tag.starts_with("project:") && Some(tag) != own.as_ref();
+        hits.retain(|hit| {
+            let record = &hit.record;
+            !seen.contains(&record.id) && !record.tags.iter().any(foreign)
+        });
+        hits.truncate(PUBLISHED_MAX);
+        hits
     }
 
     /// What was recalled for the last prompt and left a trace in what was said and done since
@@ -389,8 +435,16 @@ struct Line {
 
 impl Line {
     fn of(found: RetrievedMemory, calendar: &Calendar) -> Self {
-        let RetrievedMemory { record, why, .. } = found;
-        let mut told = Told::of(&record, why.contradicted_by).words(calendar);
+        let RetrievedMemory {
+            record,
+            why,
+            published,
+            ..
+        } = found;
+        let mut told = match published {
+            Some(by) => format!("published by {}, version {}", by.author, by.version),
+            None => Told::of(&record, why.contradicted_by).words(calendar),
+        };
         if why.answered.is_some() {
             told.push_str("; after the same was asked");
         }
@@ -404,13 +458,24 @@ impl Line {
     }
 }
 
-/// What is put into a prompt, under a line that begins with `head`; nothing for no lines.
-fn injected(head: &str, lines: &[Line], nonce: u128) -> HookAnswer {
+/// How the rest of a line is reached.
+const WHOLE: &str = "`get` of the memory server gives the whole of an id.";
+const OTHERS: &str = "Published by others: check before you rely on one.";
+
+/// What is put into a prompt, each part under a line that begins with its head and goes on with how
+/// to read more; nothing for no lines.
+fn injected(parts: &[(&str, &str, Vec<Line>)], nonce: u128) -> HookAnswer {
     let mut memory = QuotedMemory::new(nonce);
-    for (number, line) in lines.iter().enumerate() {
-        if number == 0 {
-            let whole = "`get` of the memory server gives the whole of an id.";
-            memory.line(&[head, whole].concat(), "");
+    let lines = parts.iter().flat_map(|(head, more, lines)| {
+        let head = move |number| (number == 0).then(|| [*head, *more].concat());
+        lines
+            .iter()
+            .enumerate()
+            .map(move |(n, line)| (head(n), line))
+    });
+    for (head, line) in lines {
+        if let Some(head) = head {
+            memory.line(&head, "");
         }
         let words: Vec<&str> = line.text.split_whitespace().collect();
         let text: String = words.join(" ").chars().take(INJECTED_CHARS).collect();

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use reprise_global::{GlobalTier, Leaving, TextVectors};
 use reprise_types::{RecallScope, RecordId, UserId};
@@ -20,6 +21,8 @@ pub type Reach = dyn Fn(&UserId, TextVectors) -> Result<GlobalTier, String> + Se
 pub struct Sharing {
     pub(super) reach: Option<Arc<Reach>>,
     pub(super) scope: RecallScope,
+    /// How long a hook waits for it; `None` where hooks do not ask.
+    pub(super) hooks: Option<Duration>,
     tiers: Arc<Mutex<HashMap<UserId, GlobalTier>>>,
 }
 
@@ -38,7 +41,17 @@ impl Sharing {
         Self {
             reach: Some(reach),
             scope,
+            hooks: None,
             tiers: Arc::default(),
+        }
+    }
+
+    /// The same, asked by hooks too, which wait no longer than this.
+    #[must_use]
+    pub fn for_hooks(self, deadline: Option<Duration>) -> Self {
+        Self {
+            hooks: deadline,
+            ..self
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use reprise_global::{
     AccessPolicy, GlobalContentType, GlobalRecord, ListPage, Proposal, Published, QualityMetrics,
-    Version, sha256_hex,
+    TakenDown, Version, sha256_hex,
 };
 use reprise_types::{RecordId, Visibility as Seen, WayOut};
 use schemars::JsonSchema;
@@ -210,6 +210,9 @@ pub struct PublishedRows {
     /// The `offset` of the next page; null on the last.
     #[serde(default)]
     pub next: Option<usize>,
+    /// What operators took down, and why; on the first page.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taken_down: Vec<TakenDown>,
 }
 
 /// A published thing in its newest version.
@@ -270,7 +273,15 @@ impl Operation for PublishedList {
         let is_more = is_full && !memory.published(after).await?.is_empty();
         let next = is_more.then_some(next);
         let published = records.into_iter().map(PublishedRow::from).collect();
-        Ok(PublishedRows { published, next })
+        let taken_down = match offset {
+            0 => memory.taken_down().await,
+            _ => Vec::new(),
+        };
+        Ok(PublishedRows {
+            published,
+            next,
+            taken_down,
+        })
     }
 }
 

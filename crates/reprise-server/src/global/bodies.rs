@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use reprise_global::{Fate, REPORTS_MAX, UsageReport};
+use reprise_types::UserId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,3 +40,11 @@ pub(super) struct Moment {
 /// It is done, and there is no more to say.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Nothing {}
+
+/// What an invitation gave: the token is shown this once.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Joined {
+    pub(super) token: String,
+    pub(super) user: UserId,
+    pub(super) org: Option<String>,
+}

@@ -9,7 +9,7 @@ use reprise_types::limits::PAGE_MAX;
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
-use super::bodies::LINES_DEFAULT;
+use super::bodies::{Joined, LINES_DEFAULT};
 use super::table::{ROUTES, Route};
 use crate::http::generators;
 use crate::tokens::Right;
@@ -47,6 +47,13 @@ fn description() -> Value {
             "responses": answers } });
         paths.insert(path.to_owned(), open);
     }
+    let joined = given.subschema_for::<Joined>();
+    let answers = json!({ "200": { "description": "Done",
+        "content": { "application/json": { "schema": joined } } }, "default": problem() });
+    let join = json!({ "post": { "operationId": "post_invitations",
+        "summary": "Give a token for an invitation, which is shown as bearer token; once",
+        "responses": answers } });
+    paths.insert("/v1/invitations".to_owned(), join);
     let mut schemas = given.take_definitions(true);
     schemas.extend(taken.take_definitions(true));
     schemas.insert("Problem".to_owned(), problem_schema());

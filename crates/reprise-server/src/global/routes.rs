@@ -2,12 +2,14 @@
 //!
 //! Who asks is what the token says; no body and no header can say otherwise.
 
+use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Extension, MatchedPath, Path, Query, Request, State};
+use axum::http::Method;
 use axum::http::header::CONTENT_TYPE;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -27,15 +29,20 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::access::{self, AccessLog, Asked, Minutes};
 use super::bodies::{Fates, LINES_DEFAULT, Moment, Nothing, Outcomes, Rating};
-use super::openapi;
 use super::ready::Readiness;
 use super::table::{ROUTES, Route};
+use super::{openapi, operate};
 use crate::http::{Metrics, Rates, Refusal, answer as aside, bearer, watch};
-use crate::tokens::{Scope, TokenEntry, TokenFile};
+use crate::tokens::{Scope, ServiceTokens, TokenEntry};
 
 /// Longest body, in bytes: a publication with every byte escaped.
 const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// Where an invitation becomes a token.
+const JOIN: &str = "/v1/invitations";
+/// Seconds after which what was over a quota may be tried again.
+const QUOTA_AFTER: u64 = 3_600;
 /// A body has this long to come.
 const BODY_TIME: Duration = Duration::from_secs(10);
 
@@ -43,7 +50,9 @@ const BODY_TIME: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub(super) struct Desk {
     pub(super) store: Arc<dyn GlobalStore>,
-    pub(super) tokens: Arc<TokenFile>,
+    pub(super) tokens: ServiceTokens,
+    pub(super) minutes: Arc<Minutes>,
+    pub(super) access: Option<AccessLog>,
     pub(super) rates: Arc<Rates>,
     pub(super) places: Arc<Semaphore>,
     pub(super) metrics: Arc<Metrics>,
@@ -74,6 +83,17 @@ pub(super) fn router(desk: &Desk) -> Router {
         .route("/v1/branches/{name}/publications", post(draft))
         .route("/v1/branches/{name}/merge", post(merge))
         .route("/v1/audit", get(audit))
+        .route("/v1/catalogue", get(operate::catalogue))
+        .route(
+            "/v1/publications/{id}/takedown",
+            post(operate::take_down).delete(operate::put_back),
+        )
+        .route("/v1/takedowns", get(operate::taken_down))
+        .route(
+            "/v1/person",
+            get(operate::person).delete(operate::erase_person),
+        )
+        .route(JOIN, post(operate::join))
         .fallback(async || {
             Refusal::from(Problem::not_found(
                 "there is no such route; see /openapi.json",
@@ -85,6 +105,10 @@ pub(super) fn router(desk: &Desk) -> Router {
         .layer(middleware::from_fn_with_state(
             Arc::clone(&desk.metrics),
             watch,
+        ))
+        .layer(middleware::from_fn_with_state(
+            desk.access.clone(),
+            access::log,
         ))
         .with_state(desk.clone())
 }
@@ -100,24 +124,47 @@ async fn admit(State(desk): State<Desk>, mut request: Request, next: Next) -> Re
     if path.starts_with("/health/") || path == "/openapi.json" {
         return next.run(request).await;
     }
-    match admitted(&desk, &request) {
-        Ok(caller) => {
-            let Ok(_place) = desk.places.try_acquire() else {
-                let said = "the service answers as many requests as it can; try again in a moment";
-                return Refusal::from(Problem::new(ProblemKind::Overloaded, said)).into_response();
-            };
-            request.extensions_mut().insert(caller);
-            next.run(request).await
-        }
+    let full = || {
+        let said = "the service answers as many requests as it can; try again in a moment";
+        Refusal::from(Problem::new(ProblemKind::Overloaded, said)).into_response()
+    };
+    if path == JOIN && request.method() == Method::POST {
+        // What is shown here is an invitation, and no token yet.
+        let Ok(_place) = desk.places.try_acquire() else {
+            return full();
+        };
+        return next.run(request).await;
+    }
+    // The token is looked for where the store is: not by more than are served at once.
+    let Ok(_place) = desk.places.try_acquire() else {
+        return full();
+    };
+    // A body is nobody's to wait beside.
+    let token = bearer(request.headers()).map(str::to_owned);
+    let known = match &token {
+        Some(token) => desk.tokens.recognise(token).await,
+        None => Ok(None),
+    };
+    let known = known.map_err(Problem::from);
+    let asked = match known.and_then(|known| admitted(&desk, known, &request)) {
+        Ok(asked) => asked,
         Err(problem) => {
             tracing::warn!(%problem, "a request was refused");
-            Refusal::from(problem).into_response()
+            return Refusal::from(problem).into_response();
         }
+    };
+    if let Err(refused) = desk.minutes.take(&asked.caller) {
+        let mut response = refused.into_response();
+        response.extensions_mut().insert(asked);
+        return response;
     }
+    request.extensions_mut().insert(asked.caller.clone());
+    let mut response = next.run(request).await;
+    response.extensions_mut().insert(asked);
+    response
 }
 
-fn admitted(desk: &Desk, request: &Request) -> Result<Caller, Problem> {
-    let known = bearer(request.headers()).and_then(|token| desk.tokens.recognise(token));
+fn admitted(desk: &Desk, known: Option<TokenEntry>, request: &Request) -> Result<Asked, Problem> {
     let entry = known.ok_or_else(|| {
         Problem::new(
             ProblemKind::Unauthorized,
@@ -145,7 +192,10 @@ fn admitted(desk: &Desk, request: &Request) -> Result<Caller, Problem> {
         let said = "the route takes no parameters in its address; see /openapi.json";
         return Err(Problem::invalid(said));
     }
-    caller(entry)
+    Ok(Asked {
+        token: entry.name.clone(),
+        caller: caller(entry)?,
+    })
 }
 
 /// Who a token speaks for, as it says at this moment.
@@ -174,17 +224,24 @@ fn refusal(error: &GlobalError) -> Refusal {
         },
         _ => error.clone(),
     };
-    Refusal::with(problem, json!(told))
+    let refused = Refusal::with(problem, json!(told));
+    match error {
+        // More fits once something was taken back: not in a moment.
+        GlobalError::Quota { .. } => refused.after(QUOTA_AFTER),
+        _ => refused,
+    }
 }
 
 type Answer<T> = Result<Json<T>, Refusal>;
 
-fn answer<T>(done: Result<T, GlobalError>) -> Answer<T> {
+pub(super) fn answer<T>(done: Result<T, GlobalError>) -> Answer<T> {
     done.map(Json).map_err(|error| refusal(&error))
 }
 
 /// The body as JSON, with a sentence about what is wrong with it.
-async fn body<T: DeserializeOwned + JsonSchema + 'static>(request: Request) -> Result<T, Refusal> {
+pub(super) async fn body<T: DeserializeOwned + JsonSchema + 'static>(
+    request: Request,
+) -> Result<T, Refusal> {
     let Ok(read) = timeout(BODY_TIME, whole(request.into_body())).await else {
         let said = "the body did not come in time; send it again";
         return Err(Problem::new(ProblemKind::BodyLate, said).into());
@@ -224,7 +281,7 @@ async fn whole(mut body: Body) -> Result<Vec<u8>, Problem> {
     Ok(bytes)
 }
 
-fn id(text: &str) -> Result<RecordId, Refusal> {
+pub(super) fn id(text: &str) -> Result<RecordId, Refusal> {
     text.parse().map_err(|error| Problem::invalid(error).into())
 }
 
@@ -235,7 +292,25 @@ async fn ready(State(desk): State<Desk>) -> Result<&'static str, Refusal> {
 
 async fn metrics(State(desk): State<Desk>) -> Response {
     let mut text = String::new();
-    if let Err(error) = desk.metrics.requests(&mut text) {
+    let mut written = desk.metrics.requests(&mut text);
+    let is_ready = desk.ready.look(&*desk.store).await.is_ok();
+    for (name, help, value) in [
+        ("ready", "Whether the store answers.", u64::from(is_ready)),
+        (
+            "requests_free",
+            "Requests that could begin now.",
+            desk.places.available_permits() as u64,
+        ),
+    ] {
+        written = written.and_then(|()| {
+            writeln!(
+                text,
+                "# HELP reprise_global_{name} {help}\n# TYPE reprise_global_{name} gauge\n\
+                 reprise_global_{name} {value}"
+            )
+        });
+    }
+    if let Err(error) = written {
         tracing::error!(%error, "the metrics are not whole");
     }
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
@@ -256,7 +331,7 @@ async fn publish(
 /// A part of a list, as the address says.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Part {
+pub(super) struct Part {
     #[serde(default)]
     offset: usize,
     #[serde(default = "page_max")]
@@ -267,7 +342,7 @@ fn page_max() -> usize {
     PAGE_MAX
 }
 
-fn page(part: Result<Query<Part>, QueryRejection>) -> Result<ListPage, Problem> {
+pub(super) fn page(part: Result<Query<Part>, QueryRejection>) -> Result<ListPage, Problem> {
     let Query(Part { offset, limit }) =
         part.map_err(|error| Problem::invalid(error.body_text()))?;
     if limit > PAGE_MAX {
@@ -430,8 +505,8 @@ async fn audit(
     }
     let told = desk.store.audit(&caller, limit).await;
     let told = told.map_err(|error| refusal(&error))?;
-    let tokens = Arc::clone(&desk.tokens);
-    match tokio::task::spawn_blocking(move || tokens.audited(told, limit)).await {
+    let tokens = desk.tokens.clone();
+    match tokio::task::spawn_blocking(move || tokens.file().audited(told, limit)).await {
         Ok(Ok(told)) => Ok(Json(told).into_response()),
         Ok(Err(error)) => Err(Problem::failed(ProblemKind::Internal, &error).into()),
         Err(error) => Err(Problem::failed(ProblemKind::Internal, &error).into()),

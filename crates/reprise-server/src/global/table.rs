@@ -2,8 +2,8 @@
 
 use axum::http::Method;
 use reprise_global::{
-    AuditLine, Branch, GlobalAnswer, GlobalQuery, GlobalRecord, Merged, Publication, Published,
-    Unpublished,
+    AuditLine, Branch, Erased, GlobalAnswer, GlobalQuery, GlobalRecord, Listed, Merged, PersonLine,
+    Publication, Published, PutBack, TakeDown, TakeDownDone, TakenDown, Unpublished,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
@@ -55,7 +55,7 @@ const fn route<Answer: JsonSchema>(
 }
 
 /// Every route that takes a token; one that is not here is refused.
-pub(super) static ROUTES: [Route; 16] = [
+pub(super) static ROUTES: [Route; 22] = [
     route::<Published>(
         Method::POST,
         "/v1/publications",
@@ -155,6 +155,44 @@ pub(super) static ROUTES: [Route; 16] = [
         "Every publish, withdrawal, snapshot and branch, grant and revocation, newest first",
     )
     .taking(&["limit"]),
+    route::<Vec<Listed>>(
+        Method::GET,
+        "/v1/catalogue",
+        Right::Operate,
+        "Everything on the shelves open to the operator, newest first, a page of it",
+    )
+    .taking(&["offset", "limit"]),
+    route::<TakeDownDone>(
+        Method::POST,
+        "/v1/publications/{id}/takedown",
+        Right::Operate,
+        "Take a thing down, whoever published it, with a reason that its author reads",
+    )
+    .reading::<TakeDown>(),
+    route::<PutBack>(
+        Method::DELETE,
+        "/v1/publications/{id}/takedown",
+        Right::Operate,
+        "Take a take-down back",
+    ),
+    route::<Vec<TakenDown>>(
+        Method::GET,
+        "/v1/takedowns",
+        Right::Read,
+        "What operators took down of the caller's",
+    ),
+    route::<Vec<PersonLine>>(
+        Method::GET,
+        "/v1/person",
+        Right::Read,
+        "Everything of the caller's",
+    ),
+    route::<Erased>(
+        Method::DELETE,
+        "/v1/person",
+        Right::Write,
+        "Delete everything of the caller's, his tokens too, and prove it",
+    ),
     route::<String>(
         Method::GET,
         "/metrics",

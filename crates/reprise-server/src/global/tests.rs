@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use reprise_conformance::{DIMENSIONS, document, user};
 use reprise_engine::Engine;
-use reprise_global::{CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalStore, Hold};
+use reprise_global::{
+    CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalStore, Hold, Quotas,
+};
 use reprise_store::RealDisk;
 use reprise_types::SystemClock;
 use tempfile::TempDir;
@@ -14,6 +16,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::*;
+use crate::tokens::TokenFile;
 
 /// A store that counts how often its file is opened.
 fn store(folder: &TempDir, opened: &Arc<AtomicUsize>) -> EmbeddedStore {
@@ -30,6 +33,7 @@ fn store(folder: &TempDir, opened: &Arc<AtomicUsize>) -> EmbeddedStore {
         clock: Arc::new(SystemClock),
         hold: Hold::EachWrite,
         patience: Duration::from_mins(1),
+        quotas: Quotas::default(),
         coordination: CoordinationSettings::default(),
     })
 }
@@ -53,7 +57,13 @@ async fn a_probe_without_a_token_asks_the_store_for_nothing_but_an_answer() {
     opened.store(0, Ordering::SeqCst);
     let service = GlobalService::start(GlobalServiceOptions {
         store: Arc::new(store(&folder, &opened)),
-        tokens: Arc::new(TokenFile::new(folder.path().join("tokens.json"))),
+        tokens: ServiceTokens::new(
+            Arc::new(TokenFile::new(folder.path().join("tokens.json"))),
+            None,
+        ),
+        user_requests_a_minute: None,
+        org_requests_a_minute: None,
+        access_log: None,
         http: "127.0.0.1:0".parse().unwrap(),
         requests_per_second: None,
         requests_max: 1,

@@ -12,24 +12,29 @@ const RETRY_AFTER_SECONDS: &str = "1";
 
 /// A problem on its way to whoever asked.
 #[derive(Debug)]
-pub(crate) struct Refusal(Problem, Option<Value>);
+pub(crate) struct Refusal(Problem, Option<Value>, Option<u64>);
 
 impl From<Problem> for Refusal {
     fn from(problem: Problem) -> Self {
-        Self(problem, None)
+        Self(problem, None, None)
     }
 }
 
 impl Refusal {
     /// The same with a member `error` for programs.
     pub(crate) fn with(problem: Problem, error: Value) -> Self {
-        Self(problem, Some(error))
+        Self(problem, Some(error), None)
+    }
+
+    /// The same, to be sent again after so many seconds.
+    pub(crate) fn after(self, seconds: u64) -> Self {
+        Self(self.0, self.1, Some(seconds))
     }
 }
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let Self(problem, error) = self;
+        let Self(problem, error, after) = self;
         let status = StatusCode::from_u16(problem.kind.status())
             .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         if problem.kind == ProblemKind::Internal {
@@ -46,7 +51,8 @@ impl IntoResponse for Refusal {
             HeaderValue::from_static("application/problem+json"),
         );
         if problem.is_passing() {
-            headers.insert(RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_SECONDS));
+            let after = after.map_or(HeaderValue::from_static(RETRY_AFTER_SECONDS), Into::into);
+            headers.insert(RETRY_AFTER, after);
         }
         if problem.kind == ProblemKind::Unauthorized {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

@@ -67,9 +67,15 @@ pub(crate) enum ShareCommand {
 pub(crate) enum GlobalCommand {
     /// Serve a store of published knowledge to other machines, until told to end
     Serve(GlobalServeArguments),
-    /// Make, list and withdraw tokens for that service
-    #[command(subcommand)]
-    Token(GlobalTokenCommand),
+    /// Make, list, replace and withdraw tokens for that service, and invitations to it
+    Token(GlobalTokenArguments),
+    /// Take an invitation to a service up: prints what to write into the configuration
+    Join {
+        /// The link that was sent
+        link: String,
+    },
+    #[command(flatten)]
+    Operate(OperateCommand),
     /// Name this moment of the store, so that a question can be asked of it later
     Snapshot {
         /// What to call it
@@ -94,6 +100,85 @@ pub(crate) enum GlobalCommand {
     },
     /// Publish many things of one author at once, for the operator of a store
     Import(GlobalImportArguments),
+}
+
+/// Who operates a store.
+#[derive(Debug, Args)]
+pub(crate) struct OperatorArguments {
+    /// Who does it
+    #[arg(long, env = crate::env::USER, default_value = "default")]
+    pub(crate) user: UserId,
+    /// The organisation whose shelf is meant too; a service goes by the token
+    #[arg(long)]
+    pub(crate) org: Option<OrgId>,
+    #[command(flatten)]
+    pub(crate) which: WhichStore,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum OperateCommand {
+    /// List what stands on the shelves, newest first
+    List {
+        /// Most things
+        #[arg(long, default_value_t = 100)]
+        limit: usize,
+        #[command(flatten)]
+        who: OperatorArguments,
+    },
+    /// Take a thing down, whoever published it: its author is told why
+    Takedown {
+        /// Which
+        id: RecordId,
+        /// Why: its author reads it, and it stays in the audit log
+        #[arg(long)]
+        reason: String,
+        /// It holds what nobody may read again: keep nothing of it
+        #[arg(long)]
+        leaked: bool,
+        #[command(flatten)]
+        who: OperatorArguments,
+    },
+    /// Take a take-down back
+    Putback {
+        /// What was taken down
+        id: RecordId,
+        #[command(flatten)]
+        who: OperatorArguments,
+    },
+    /// Everything of one person in a store
+    #[command(subcommand)]
+    Person(PersonCommand),
+    /// Bring the tables of a database to this version
+    Migrate {
+        /// Print what would be done, and do nothing
+        #[arg(long)]
+        dry_run: bool,
+        #[command(flatten)]
+        which: WhichStore,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PersonCommand {
+    /// Print it, a line of JSON each
+    Export {
+        /// Who
+        #[arg(long)]
+        user: UserId,
+        #[command(flatten)]
+        which: WhichStore,
+    },
+    /// Delete it, with the proof that nothing is left
+    Erase {
+        /// Who
+        #[arg(long)]
+        user: UserId,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+        #[command(flatten)]
+        which: WhichStore,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -182,6 +267,66 @@ pub(crate) struct GlobalServeArguments {
     /// Requests answered at once; one more is refused
     #[arg(long, value_name = "N", default_value = "64")]
     pub(crate) requests_max: NonZeroU16,
+    #[command(flatten)]
+    pub(crate) quotas: QuotaArguments,
+    /// Append a line of JSON for each request: who, which route, how it ended; no text
+    #[arg(long, value_name = "FILE")]
+    pub(crate) access_log: Option<PathBuf>,
+}
+
+/// How much one user, and one organisation, may have and ask; without a number there is no limit.
+#[derive(Debug, Args)]
+pub(crate) struct QuotaArguments {
+    /// Things that one user may have published
+    #[arg(long, value_name = "N")]
+    pub(crate) user_things: Option<u64>,
+    /// Bytes of all their versions
+    #[arg(long, value_name = "N")]
+    pub(crate) user_bytes: Option<u64>,
+    /// Requests a minute of one user, over all of his tokens
+    #[arg(long, value_name = "N")]
+    pub(crate) user_requests_a_minute: Option<NonZeroU32>,
+    /// Things that may stand on one organisation's shelf
+    #[arg(long, value_name = "N")]
+    pub(crate) org_things: Option<u64>,
+    /// Bytes of all their versions
+    #[arg(long, value_name = "N")]
+    pub(crate) org_bytes: Option<u64>,
+    /// Requests a minute of one organisation
+    #[arg(long, value_name = "N")]
+    pub(crate) org_requests_a_minute: Option<NonZeroU32>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GlobalTokenArguments {
+    #[command(subcommand)]
+    pub(crate) command: GlobalTokenCommand,
+    /// Make them in the PostgreSQL of the service: every node of it knows them
+    #[arg(long, global = true, value_name = "URL", env = crate::env::DATABASE_URL, hide_env_values = true)]
+    pub(crate) database_url: Option<String>,
+    /// The PEM file of the authority that signed the database's certificate
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) database_authority: Option<PathBuf>,
+    /// Ask it as the role that owns the tables
+    #[arg(long, global = true)]
+    pub(crate) database_as_owner: bool,
+}
+
+/// What a token opens.
+#[derive(Debug, Args)]
+pub(crate) struct Granted {
+    /// Who asks and publishes with it
+    #[arg(long)]
+    pub(crate) user: UserId,
+    /// Whose member that user is
+    #[arg(long)]
+    pub(crate) org: Option<OrgId>,
+    /// The paid tier is open to that user
+    #[arg(long)]
+    pub(crate) paid: bool,
+    /// What it may do
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["read", "write"])]
+    pub(crate) may: Vec<May>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -190,21 +335,35 @@ pub(crate) enum GlobalTokenCommand {
     Add {
         /// What to call it
         name: String,
-        /// Who asks and publishes with it
-        #[arg(long)]
-        user: UserId,
-        /// Whose member that user is
-        #[arg(long)]
-        org: Option<OrgId>,
-        /// The paid tier is open to that user
-        #[arg(long)]
-        paid: bool,
-        /// What it may do
-        #[arg(long, value_enum, value_delimiter = ',', default_values = ["read", "write"])]
-        may: Vec<May>,
+        #[command(flatten)]
+        granted: Granted,
+        /// It opens nothing any more after so many days
+        #[arg(long, value_name = "N")]
+        expires_days: Option<u16>,
     },
-    /// List the tokens by name
+    /// Make a link that gives such a token to the first who takes it up
+    Invite {
+        /// What to call the token
+        name: String,
+        #[command(flatten)]
+        granted: Granted,
+        /// The link is over after so many hours
+        #[arg(long, value_name = "N", default_value = "48")]
+        expires_hours: NonZeroU16,
+        /// Where the service is reached
+        #[arg(long)]
+        url: String,
+    },
+    /// List the tokens by name, with when each was last used
     List,
+    /// Replace a token and print the new one
+    Rotate {
+        /// Which
+        name: String,
+        /// The old one still opens for so many hours
+        #[arg(long, value_name = "N", default_value_t = 24)]
+        grace_hours: u16,
+    },
     /// Withdraw a token
     Revoke {
         /// Which

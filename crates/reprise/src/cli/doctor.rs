@@ -71,6 +71,7 @@ fn look(context: &Context) -> anyhow::Result<Exit> {
     findings.extend(reranker(context));
     findings.extend(stores(context));
     findings.extend(places(context));
+    findings.extend(service(context));
     let healthy = findings.iter().all(|finding| finding.good);
     let row = |one: &Finding| json!({ "good": one.good, "what": one.what, "says": one.says });
     let list: Vec<Value> = findings.iter().map(row).collect();
@@ -83,6 +84,30 @@ fn look(context: &Context) -> anyhow::Result<Exit> {
         Ok(())
     })?;
     Ok(output::exit(healthy))
+}
+
+/// How far the service of published knowledge is, where one is named, beside what waits for it.
+fn service(context: &Context) -> Option<Finding> {
+    let user = context.config.user.clone().or("default".parse().ok())?;
+    let (url, took) = super::global::round_trip(context, &user)?;
+    let deadline = context.config.global_tier().ok()?.deadline.as_millis();
+    let hooks = context.config.hooks_ask().map_or_else(
+        || "hooks do not ask it".to_owned(),
+        |deadline| format!("a hook {} ms", deadline.as_millis()),
+    );
+    let waits = format!("a recall waits {deadline} ms for it, {hooks}");
+    Some(match took {
+        Ok(took) => Finding {
+            good: took.as_millis() < deadline,
+            what: "service",
+            says: format!("{url} answers in {} ms; {waits}", took.as_millis()),
+        },
+        Err(error) => Finding {
+            good: false,
+            what: "service",
+            says: format!("{url}: {error}; {waits}"),
+        },
+    })
 }
 
 /// Where knowledge stands besides the data directory.

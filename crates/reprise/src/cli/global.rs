@@ -4,6 +4,7 @@
 mod audit;
 mod branch;
 mod import;
+mod operate;
 mod remote;
 mod serve;
 mod store;
@@ -27,12 +28,14 @@ use crate::terminal;
 
 pub(super) use branch::open as branches;
 use branch::{listed, print};
-pub(super) use store::{before, embedded, folder, remote_at, sharing};
+pub(super) use store::{before, embedded, folder, remote_at, round_trip, sharing};
 
 pub(super) fn run(context: &Context, command: &GlobalCommand) -> anyhow::Result<Exit> {
     match command {
         GlobalCommand::Serve(arguments) => serve::run(context, arguments),
-        GlobalCommand::Token(command) => token::run(context, command),
+        GlobalCommand::Token(arguments) => token::run(context, arguments),
+        GlobalCommand::Join { link } => token::join(context, link),
+        GlobalCommand::Operate(command) => operate::run(context, command),
         GlobalCommand::Import(arguments) => import::run(context, arguments),
         GlobalCommand::Branch(command) => branch::run(context, command),
         GlobalCommand::Audit { limit, user, which } => audit::run(context, which, user, *limit),
@@ -139,6 +142,11 @@ pub(super) fn published(context: &Context, arguments: &WhoseArguments) -> anyhow
     output::print(context, &listed, |out| {
         if listed.published.is_empty() {
             super::note("nothing is published; `reprise publish ID` does that");
+        }
+        for one in &listed.taken_down {
+            let (id, at) = (one.id, one.at.format("%Y-%m-%d"));
+            let reason = terminal::one_line(&one.reason, 200);
+            writeln!(out, "{id}  taken down {at} by {}: {reason}", one.operator)?;
         }
         for row in &listed.published {
             let (id, version, used) = (row.id, row.version, row.quality.usage_count);

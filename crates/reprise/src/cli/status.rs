@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use reprise_server::{Call, Scope, TokenEntry, TokenFile};
 use reprise_types::{Clock, SystemClock};
@@ -14,6 +15,9 @@ use crate::args::{OpenArguments, TokenCommand, calendar};
 use crate::exit::Exit;
 use crate::terminal;
 
+/// How long the store of published knowledge may take to say what was taken down.
+const MOMENT: Duration = Duration::from_secs(1);
+
 pub(super) fn run(context: &Context) -> anyhow::Result<Exit> {
     let Some(daemon) = Daemon::seen(context)? else {
         let data = context.places.data.display();
@@ -22,6 +26,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Exit> {
         return Ok(Exit::Refused);
     };
     let mut status: Map<String, Value> = daemon.ask(&Call::get("/v1/status"))?;
+    let taken_down = taken_down(context, daemon);
     let endpoints: Vec<String> = context
         .config
         .endpoints()
@@ -31,6 +36,9 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Exit> {
         .collect();
     status.insert("running".to_owned(), Value::Bool(true));
     status.insert("texts_leave_for".to_owned(), json!(endpoints));
+    if !taken_down.is_empty() {
+        status.insert("taken_down".to_owned(), json!(taken_down));
+    }
     let status = Value::Object(status);
     output::print(context, &status, |out| Ok(table(out, &status, &endpoints)?))
 }
@@ -60,6 +68,13 @@ fn table(out: &mut output::Out, status: &Value, endpoints: &[String]) -> std::io
     for url in endpoints {
         writeln!(out, "  texts leave   for {url}, which makes their vectors")?;
     }
+    for one in status["taken_down"].as_array().into_iter().flatten() {
+        let text = |name: &str| one[name].as_str().unwrap_or_default();
+        let (id, reason) = (text("id"), terminal::one_line(text("reason"), 200));
+        note(&format!(
+            "warning: an operator took {id} of yours down ({reason}); `reprise published` says more"
+        ));
+    }
     for why in status["projections_failing"]
         .as_array()
         .into_iter()
@@ -71,6 +86,31 @@ fn table(out: &mut output::Out, status: &Value, endpoints: &[String]) -> std::io
         note("it is of another version: run `reprise serve --replace`");
     }
     Ok(())
+}
+
+/// What operators took down of this user's, where published knowledge is in use; nothing where its
+/// store does not say so in a moment.
+fn taken_down(context: &Context, daemon: Daemon) -> Vec<Value> {
+    let user = std::env::var(crate::env::USER).ok();
+    let user = user.and_then(|user| user.parse().ok());
+    let Some(user) = user.or_else(|| context.config.user.clone().or("default".parse().ok())) else {
+        return Vec::new();
+    };
+    let is_used =
+        context.config.global_service(&user).is_some() || super::global::folder(context).exists();
+    if !is_used {
+        return Vec::new();
+    }
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let path = format!("{}?limit=1", Call::path_of(&user, &["published"]));
+        let rows = daemon.ask::<Value>(&Call::get(path));
+        // Who asked may have gone on.
+        let _heard = tell.send(rows).is_ok();
+    });
+    let rows = told.recv_timeout(MOMENT).ok().and_then(Result::ok);
+    let rows = rows.unwrap_or_default();
+    rows["taken_down"].as_array().cloned().unwrap_or_default()
 }
 
 pub(super) fn stop(context: &Context) -> anyhow::Result<Exit> {

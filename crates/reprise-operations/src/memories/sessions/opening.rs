@@ -10,7 +10,7 @@ use reprise_types::{
     RecordType, UserId,
 };
 
-use super::{Line, Memory, content, injected, tag_of};
+use super::{Line, Memory, WHOLE, content, injected, tag_of};
 use crate::hook::HookAnswer;
 use crate::memories::Memories;
 use crate::problem::Problem;
@@ -147,7 +147,7 @@ impl Memory {
             session.seen.clear();
             session.see(&shown);
         });
-        Ok(injected(HEAD, &found, Memories::random()))
+        Ok(injected(&[(HEAD, WHOLE, found)], Memories::random()))
     }
 
     /// The same for a conversation that is about to be shortened, in which it will not stand.
@@ -157,7 +157,7 @@ impl Memory {
         project: &str,
     ) -> Result<HookAnswer, Problem> {
         let found = self.where_it_stands(session, project).await?;
-        Ok(injected(HEAD, &found, Memories::random()))
+        Ok(injected(&[(HEAD, WHOLE, found)], Memories::random()))
     }
 
     async fn where_it_stands(&self, session: &str, project: &str) -> Result<Vec<Line>, Problem> {

@@ -150,12 +150,20 @@ fn line(text: &str) -> Line {
 #[test]
 fn no_memory_leaves_the_frame_of_a_hook() {
     for seed in 0..10_000 {
-        let found = [line(&hostile_text(seed)), line("the clock is frozen")];
-        let context = injected("From earlier sessions; ", &found, u128::from(seed)).context;
+        let own = vec![line(&hostile_text(seed)), line("the clock is frozen")];
+        let others = vec![line(&hostile_text(seed + 1))];
+        let parts = [
+            ("From earlier sessions; ", WHOLE, own),
+            (OTHERS, "", others),
+        ];
+        let context = injected(&parts, u128::from(seed)).context;
         let lines = quoted_lines(&context).map(|lines| lines.len());
-        assert_eq!(lines, Some(3), "{seed}: {context}");
+        assert_eq!(lines, Some(5), "{seed}: {context}");
     }
-    assert_eq!(injected("From earlier sessions; ", &[], 1).context, "");
+    assert_eq!(
+        injected(&[("From earlier sessions; ", WHOLE, vec![])], 1).context,
+        ""
+    );
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use reprise_embed::Variant;
 use reprise_engine::Snapshot;
 use reprise_global::{
     AccessPolicy, Caller, GlobalContentType, GlobalQuery, GlobalStore, GlobalTier, Hold,
-    PostgresOptions, PostgresStore, Publication, TextVectors, TierOptions,
+    PostgresOptions, PostgresStore, Publication, Quotas, TextVectors, TierOptions,
 };
 use reprise_types::{Embedding, RecallId, RecallRequest, SystemClock, Unlearned};
 use serde_json::{Value, json};
@@ -103,7 +103,12 @@ async fn beside_own(context: &Context, records: usize, questions: &[String]) -> 
     own.load()?;
     let own = own.snapshot();
     let path = folder.path().join("global");
-    let store = embedded(context, path, Hold::UntilIdle, vectors());
+    let store = embedded(
+        context,
+        path,
+        (Hold::UntilIdle, Quotas::default()),
+        vectors(),
+    );
     let began = Instant::now();
     let ann = caller("ann", None)?;
     let all = things("public", records, AccessPolicy::Public);

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use reprise_global::{
-    AuditLine, Branch, Caller, Fate, GlobalAnswer, GlobalError, GlobalQuery, GlobalRecord,
-    GlobalStore, ListPage, Merged, Publication, Published, Unpublished, UsageReport, Version,
-    check_name, check_publication,
+    AuditLine, Branch, Caller, Erased, Fate, GlobalAnswer, GlobalError, GlobalQuery, GlobalRecord,
+    GlobalStore, ListPage, Listed, Merged, PersonLine, Publication, Published, PutBack, TakeDown,
+    TakeDownDone, TakenDown, Unpublished, UsageReport, Version, check_name, check_publication,
 };
 use reprise_redact::{HeldBack, Outbound, cleaned};
 use reprise_types::RecordId;
@@ -342,6 +342,51 @@ impl GlobalStore for RemoteStore {
     async fn drop_branch(&self, caller: &Caller, branch: &str) -> Result<Branch, GlobalError> {
         check_name(branch)?;
         let path = format!("/v1/branches/{branch}");
+        self.ask(caller, Method::DELETE, path, Outbound::nothing(), CHANGE)
+            .await
+    }
+
+    async fn catalogue(
+        &self,
+        caller: &Caller,
+        ListPage { offset, limit }: ListPage,
+    ) -> Result<Vec<Listed>, GlobalError> {
+        let path = format!("/v1/catalogue?offset={offset}&limit={limit}");
+        self.ask(caller, Method::GET, path, Outbound::nothing(), CHANGE)
+            .await
+    }
+
+    async fn take_down(
+        &self,
+        operator: &Caller,
+        id: RecordId,
+        order: &TakeDown,
+    ) -> Result<TakeDownDone, GlobalError> {
+        let path = format!("/v1/publications/{id}/takedown");
+        let body = json_of("the reason", order)?;
+        self.ask(operator, Method::POST, path, body, CHANGE).await
+    }
+
+    async fn put_back(&self, operator: &Caller, id: RecordId) -> Result<PutBack, GlobalError> {
+        let path = format!("/v1/publications/{id}/takedown");
+        self.ask(operator, Method::DELETE, path, Outbound::nothing(), CHANGE)
+            .await
+    }
+
+    async fn taken_down(&self, caller: &Caller) -> Result<Vec<TakenDown>, GlobalError> {
+        let path = "/v1/takedowns".to_owned();
+        self.ask(caller, Method::GET, path, Outbound::nothing(), CHANGE)
+            .await
+    }
+
+    async fn person(&self, caller: &Caller) -> Result<Vec<PersonLine>, GlobalError> {
+        let path = "/v1/person".to_owned();
+        self.ask(caller, Method::GET, path, Outbound::nothing(), CHANGE)
+            .await
+    }
+
+    async fn erase_person(&self, caller: &Caller) -> Result<Erased, GlobalError> {
+        let path = "/v1/person".to_owned();
         self.ask(caller, Method::DELETE, path, Outbound::nothing(), CHANGE)
             .await
     }

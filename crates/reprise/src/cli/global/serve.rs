@@ -1,17 +1,21 @@
 //! `reprise global serve`: published knowledge for other machines, in the foreground.
 
+use std::io::Write;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context as _;
+use reprise_files::Access;
 use reprise_global::{
     Caller, EmbeddedStore, GlobalError, GlobalQuery, GlobalStore, Hold, PostgresOptions,
-    PostgresStore,
+    PostgresStore, Quota, Quotas,
 };
-use reprise_server::{GlobalService, GlobalServiceOptions, TokenFile};
+use reprise_server::{AccessLog, GlobalService, GlobalServiceOptions, ServiceTokens, TokenFile};
 use reprise_types::SystemClock;
 
 use super::{store, token};
-use crate::args::{GlobalServeArguments, WhichStore};
+use crate::args::{GlobalServeArguments, QuotaArguments, WhichStore};
 use crate::cli::store::DIMENSIONS;
 use crate::cli::{Context, runtime};
 use crate::exit::Exit;
@@ -23,19 +27,25 @@ const MAINTAIN: Duration = Duration::from_mins(10);
 
 pub(super) fn run(context: &Context, arguments: &GlobalServeArguments) -> anyhow::Result<Exit> {
     runtime::threaded()?.block_on(async {
+        let quotas = quotas(&arguments.quotas);
+        let mut database = None;
         let store: Arc<dyn GlobalStore> = if let Some(url) = &arguments.which.database_url {
-            let store = once_there(context, &arguments.which, url).await?;
+            let mut options = database_options(context, &arguments.which, url);
+            options.quotas = quotas;
+            let store = once_there(options).await?;
             tokio::spawn(maintained(store.clone()));
+            database = Some(store.clone());
             Arc::new(store)
         } else {
             if let Err(none) = is_there(&arguments.which) {
                 crate::cli::note(&format!("{none}; the first publication makes it"));
             }
-            Arc::new(in_folder(context, &arguments.which))
+            Arc::new(held_in_folder(context, &arguments.which, quotas))
         };
         tokio::spawn(asked_once(Arc::clone(&store)));
-        let tokens = Arc::new(TokenFile::new(token::file(context)?));
-        if tokens.list()?.is_empty() {
+        let file = Arc::new(TokenFile::new(token::file(context)?));
+        let tokens = ServiceTokens::new(file, database);
+        if tokens.list().await?.is_empty() {
             crate::cli::note(
                 "there is no token, so nobody can ask; `reprise global token add` makes one",
             );
@@ -45,6 +55,9 @@ pub(super) fn run(context: &Context, arguments: &GlobalServeArguments) -> anyhow
             tokens,
             http: arguments.http,
             requests_per_second: Some(arguments.requests_per_second),
+            user_requests_a_minute: arguments.quotas.user_requests_a_minute,
+            org_requests_a_minute: arguments.quotas.org_requests_a_minute,
+            access_log: arguments.access_log.clone().map(access_log).transpose()?,
             requests_max: usize::from(arguments.requests_max.get()),
         })
         .await?;
@@ -78,20 +91,48 @@ pub(super) fn is_there(which: &WhichStore) -> anyhow::Result<()> {
 
 /// The embedded store that is meant.
 pub(super) fn in_folder(context: &Context, which: &WhichStore) -> EmbeddedStore {
-    let folder = which.store.clone();
-    let folder = folder.unwrap_or_else(|| store::folder(context));
-    store::embedded(context, folder, Hold::UntilIdle, store::vectors(context))
+    held_in_folder(context, which, Quotas::default())
 }
 
-/// The same, waited for where it is not there yet: a machine starts its services in any order.
-async fn once_there(
-    context: &Context,
-    which: &WhichStore,
-    url: &str,
-) -> anyhow::Result<PostgresStore> {
+fn held_in_folder(context: &Context, which: &WhichStore, quotas: Quotas) -> EmbeddedStore {
+    let folder = which.store.clone();
+    let folder = folder.unwrap_or_else(|| store::folder(context));
+    let vectors = store::vectors(context);
+    store::embedded(context, folder, (Hold::UntilIdle, quotas), vectors)
+}
+
+fn quotas(arguments: &QuotaArguments) -> Quotas {
+    let quota = |things, bytes| Quota { things, bytes };
+    Quotas {
+        user: quota(arguments.user_things, arguments.user_bytes),
+        org: quota(arguments.org_things, arguments.org_bytes),
+    }
+}
+
+/// Appends lines to a file, which is opened for each: whoever rotates it renames it. `-` is stdout.
+fn access_log(file: PathBuf) -> anyhow::Result<AccessLog> {
+    let append = move |line: &str| -> anyhow::Result<()> {
+        if file.as_os_str() == "-" {
+            return Ok(crate::printer::stdout().write_all(line.as_bytes())?);
+        }
+        let mut opened = reprise_files::open_path(&file, Access::Append)?;
+        Ok(opened.write_all(line.as_bytes())?)
+    };
+    append("").context("the access log cannot be written; correct --access-log")?;
+    Ok(Arc::new(move |line| {
+        if let Err(error) = append(&format!("{line}\n")) {
+            tracing::error!(%error, "a line of the access log is lost");
+        }
+    }))
+}
+
+/// The database that is meant, waited for where it is not there yet: a machine starts its services in
+/// any order.
+async fn once_there(options: PostgresOptions) -> anyhow::Result<PostgresStore> {
     let mut has_told = false;
     loop {
-        let opened = database(context, which, url).await;
+        let opened = PostgresStore::open(options.clone()).await;
+        let opened = opened.map_err(anyhow::Error::from);
         let Err(error) = &opened else {
             return opened;
         };
@@ -113,13 +154,22 @@ pub(super) async fn database(
     which: &WhichStore,
     url: &str,
 ) -> anyhow::Result<PostgresStore> {
+    Ok(PostgresStore::open(database_options(context, which, url)).await?)
+}
+
+/// The way to it.
+pub(super) fn database_options(
+    context: &Context,
+    which: &WhichStore,
+    url: &str,
+) -> PostgresOptions {
     let space = (!context.no_model).then(|| store::PUBLISHED.space());
     let vectors = store::vectors(context);
     let mut options = PostgresOptions::new(url, DIMENSIONS, space, vectors, Arc::new(SystemClock));
     options.authority.clone_from(&which.database_authority);
     options.serves_as_owner = which.database_as_owner;
     options.connections = usize::from(which.connections.get());
-    Ok(PostgresStore::open(options).await?)
+    options
 }
 
 async fn maintained(store: PostgresStore) {

@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use reprise_embed::Variant;
 use reprise_engine::Engine;
 use reprise_global::{
     Caller, CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalError, GlobalStore,
-    GlobalTier, Hold, TextVectors, TwoTierMemory,
+    GlobalTier, Hold, Quotas, TextVectors, TwoTierMemory,
 };
 use reprise_operations::{Reach, Sharing};
 use reprise_sandbox::Before;
@@ -26,7 +26,8 @@ use crate::config::GlobalService;
 /// How the users of this process reach published knowledge, and what a recall asks that does not
 /// say.
 pub(in crate::cli) fn sharing(context: &Context, is_command: bool) -> Sharing {
-    Sharing::new(reach(context, is_command), context.config.scope())
+    let config = &context.config;
+    Sharing::new(reach(context, is_command), config.scope()).for_hooks(config.hooks_ask())
 }
 
 /// What stands before the memories of a host whose recalls ask for published knowledge too.
@@ -70,7 +71,14 @@ fn reach(context: &Context, is_command: bool) -> Arc<Reach> {
                 options.deadline = PATIENCE;
             }
             let folder = folder(&context);
-            let new = || embedded(&context, folder, Hold::EachWrite, vectors);
+            let new = || {
+                embedded(
+                    &context,
+                    folder,
+                    (Hold::EachWrite, Quotas::default()),
+                    vectors,
+                )
+            };
             Arc::new(own.get_or_init(new).clone())
         };
         Ok(GlobalTier::new(store, caller, options))
@@ -81,6 +89,29 @@ fn reach(context: &Context, is_command: bool) -> Arc<Reach> {
 /// A service that knows nobody: for measuring one that does not answer.
 pub(in crate::cli) fn remote_at(url: &str) -> impl GlobalStore + use<> {
     RemoteStore::new(url, Arc::new(|_| Ok(None)), ALONE)
+}
+
+/// The address of the service that a user asks, and how long the fastest of three answers took; the
+/// first makes the connection.
+pub(in crate::cli) fn round_trip(
+    context: &Context,
+    user: &UserId,
+) -> Option<(String, anyhow::Result<Duration>)> {
+    let service = context.config.global_service(user)?;
+    let url = service.url.clone();
+    let store = remote(service);
+    let once = || -> anyhow::Result<Duration> {
+        let began = Instant::now();
+        wait(store.answers())??;
+        Ok(began.elapsed())
+    };
+    let first = once();
+    let took = first.map(|first| {
+        (0..2)
+            .filter_map(|_| once().ok())
+            .fold(first, Duration::min)
+    });
+    Some((url, took))
 }
 
 fn remote(service: GlobalService) -> RemoteStore {
@@ -109,7 +140,8 @@ pub(super) fn open(
     if let Some(service) = context.config.global_service(user) {
         return Ok((Arc::new(remote(service)), caller));
     }
-    let store = embedded(context, folder(context), Hold::EachWrite, vectors(context));
+    let held = (Hold::EachWrite, Quotas::default());
+    let store = embedded(context, folder(context), held, vectors(context));
     Ok((Arc::new(store), caller))
 }
 
@@ -122,7 +154,7 @@ pub(in crate::cli) fn folder(context: &Context) -> PathBuf {
 pub(in crate::cli) fn embedded(
     context: &Context,
     folder: PathBuf,
-    hold: Hold,
+    (hold, quotas): (Hold, Quotas),
     vectors: TextVectors,
 ) -> EmbeddedStore {
     EmbeddedStore::new(EmbeddedOptions {
@@ -134,6 +166,7 @@ pub(in crate::cli) fn embedded(
         clock: Arc::new(SystemClock),
         hold,
         patience: PATIENCE,
+        quotas,
         coordination: CoordinationSettings::default(),
     })
 }

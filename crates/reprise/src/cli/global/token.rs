@@ -1,23 +1,31 @@
-//! `reprise global token`: who may ask the service of published knowledge, as whom, for what. Every
-//! grant and withdrawal is a line of the audit log beside the tokens.
+//! `reprise global token` and `join`: who may ask the service of published knowledge, as whom, for
+//! what, until when. Every grant and withdrawal is a line of the audit log beside the tokens.
 
+use std::io::Write;
+use std::num::NonZeroU16;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
-use anyhow::bail;
-use chrono::{DateTime, Utc};
+use anyhow::{Context as _, bail};
+use chrono::{DateTime, TimeDelta, Utc};
 use reprise_global::AuditLine;
-use reprise_server::{Grant, Right, Scope, TokenEntry, TokenFile};
+use reprise_redact::{Outbound, is_plain_to_another};
+use reprise_server::{Grant, KnownToken, NewToken, Right, Scope, ServiceTokens, TokenFile};
 use reprise_types::{Clock, SystemClock, UserId};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::store;
-use crate::args::{GlobalTokenCommand, May};
+use super::{serve, store};
+use crate::args::{GlobalTokenArguments, GlobalTokenCommand, Granted, May, WhichStore};
 use crate::cli::store::make_folder;
-use crate::cli::{Context, output};
+use crate::cli::{Context, output, runtime};
 use crate::env;
 use crate::exit::Exit;
 
 const TOKENS_NAME: &str = "tokens.json";
+/// How long the service of an invitation may take, and its longest answer.
+const JOIN: Duration = Duration::from_secs(15);
+const JOINED_BYTES_MAX: u64 = 64 * 1024;
 
 /// The tokens of the service of this data directory.
 pub(super) fn file(context: &Context) -> anyhow::Result<PathBuf> {
@@ -31,57 +39,186 @@ pub(super) fn place(context: &Context) -> PathBuf {
     store::folder(context).join(TOKENS_NAME)
 }
 
-pub(super) fn run(context: &Context, command: &GlobalTokenCommand) -> anyhow::Result<Exit> {
-    let tokens = TokenFile::new(file(context)?);
+pub(super) fn run(context: &Context, arguments: &GlobalTokenArguments) -> anyhow::Result<Exit> {
+    runtime::threaded()?.block_on(async {
+        let which = WhichStore {
+            store: None,
+            database_url: arguments.database_url.clone(),
+            database_authority: arguments.database_authority.clone(),
+            database_as_owner: arguments.database_as_owner,
+            connections: NonZeroU16::MIN,
+        };
+        let database = match &which.database_url {
+            Some(url) => Some(serve::database(context, &which, url).await?),
+            None => None,
+        };
+        let file = Arc::new(TokenFile::new(file(context)?));
+        let tokens = ServiceTokens::new(file, database);
+        done(context, &tokens, &arguments.command).await
+    })
+}
+
+async fn done(
+    context: &Context,
+    tokens: &ServiceTokens,
+    command: &GlobalTokenCommand,
+) -> anyhow::Result<Exit> {
     let now = SystemClock.now();
     match command {
         GlobalTokenCommand::Add {
             name,
-            user,
-            org,
-            paid,
-            may,
+            granted,
+            expires_days,
         } => {
-            let grant = Grant {
-                org: org.as_ref().map(ToString::to_string),
-                paid: *paid,
-                may: may.iter().copied().map(Right::from).collect(),
-            };
-            let granted = format!("{name} {}", json!(grant));
-            let token = tokens.add_with(name, Scope::User(user.clone()), Some(grant), now)?;
-            tokens.audit(&line(now, "grant", granted, Some(user.clone())))?;
-            output::line(context, &json!({ "token": token }), &token)?;
+            let expires = expires_days.map(|days| now + TimeDelta::days(days.into()));
+            let (new, said) = new_token(name, granted, expires);
+            let line = line(now, "grant", said, Some(granted.user.clone()));
+            let token = tokens.add(new, line).await?;
+            output::line(
+                context,
+                &json!({ "token": token, "expires": expires }),
+                &token,
+            )?;
             crate::cli::note("keep it: only its hash is stored");
-            Ok(Exit::Success)
+        }
+        GlobalTokenCommand::Invite {
+            name,
+            granted,
+            expires_hours,
+            url,
+        } => {
+            let expires = now + TimeDelta::hours((*expires_hours).into());
+            let (new, said) = new_token(name, granted, Some(expires));
+            let line = line(now, "invite", said, Some(granted.user.clone()));
+            let code = tokens.invite(new, line).await?;
+            let link = format!("{}/join#{code}", url.trim_end_matches('/'));
+            output::line(context, &json!({ "link": link, "expires": expires }), &link)?;
+            crate::cli::note(&format!(
+                "it gives a token to the first who runs `reprise global join LINK`, until {}",
+                expires.format("%Y-%m-%d %H:%M UTC")
+            ));
+        }
+        GlobalTokenCommand::Rotate { name, grace_hours } => {
+            let grace = TimeDelta::hours((*grace_hours).into());
+            let line = line(now, "rotate", name.clone(), None);
+            let token = tokens.rotate(name, grace, line).await?;
+            let until = now + grace;
+            let row = json!({ "token": token, "old_until": until });
+            output::line(context, &row, &token)?;
+            let until = until.format("%Y-%m-%d %H:%M UTC");
+            crate::cli::note(&format!("the old one opens until {until}"));
         }
         GlobalTokenCommand::Revoke { name } => {
-            let known = tokens.list()?.into_iter().find(|token| token.name == *name);
+            let known = tokens.list().await?;
+            let known = known.into_iter().find(|known| known.entry.name == *name);
             let Some(known) = known else {
                 bail!("there is no token `{name}`; `reprise global token list` names them");
             };
-            let user = match known.scope {
+            let user = match known.entry.scope {
                 Scope::User(user) => Some(user),
                 Scope::All => None,
             };
-            tokens.revoke(name)?;
-            tokens.audit(&line(now, "revoke", name.clone(), user.clone()))?;
+            let line = line(now, "revoke", name.clone(), user.clone());
+            tokens.revoke(name, line).await?;
             let line = format!("{name} opens nothing any more");
-            output::line(context, &json!({ "revoked": name, "user": user }), line)
+            output::line(context, &json!({ "revoked": name, "user": user }), line)?;
         }
-        GlobalTokenCommand::List => {
-            let row = |token: &TokenEntry| {
-                json!({ "name": token.name, "user": token.scope, "grant": token.grant,
-                    "created": token.created })
-            };
-            output::rows(context, tokens.list()?, row, |token| {
-                let user = match &token.scope {
-                    Scope::User(user) => user.as_str(),
-                    Scope::All => "",
-                };
-                format!("{:<20} {user}  {}", token.name, json!(token.grant))
-            })
-        }
+        GlobalTokenCommand::List => list(context, tokens.list().await?)?,
     }
+    Ok(Exit::Success)
+}
+
+fn new_token(name: &str, granted: &Granted, expires: Option<DateTime<Utc>>) -> (NewToken, String) {
+    let grant = Grant {
+        org: granted.org.as_ref().map(ToString::to_string),
+        paid: granted.paid,
+        may: granted.may.iter().copied().map(Right::from).collect(),
+    };
+    let said = format!("{name} {}", json!(grant));
+    let new = NewToken {
+        name: name.to_owned(),
+        scope: Scope::User(granted.user.clone()),
+        grant: Some(grant),
+        expires,
+    };
+    (new, said)
+}
+
+fn list(context: &Context, tokens: Vec<KnownToken>) -> anyhow::Result<()> {
+    let mut out = crate::printer::stdout();
+    for KnownToken {
+        entry,
+        used,
+        is_shared,
+    } in tokens
+    {
+        if context.json {
+            let line = json!({ "name": entry.name, "user": entry.scope, "grant": entry.grant,
+                "created": entry.created, "expires": entry.expires, "used": used,
+                "invitation": entry.is_invitation, "in_database": is_shared });
+            writeln!(out, "{line}")?;
+            continue;
+        }
+        let Scope::User(user) = &entry.scope else {
+            continue;
+        };
+        let day = |at: DateTime<Utc>| at.format("%Y-%m-%d %H:%M").to_string();
+        let used = used.map_or_else(|| "never used".to_owned(), |at| format!("used {}", day(at)));
+        let ends = entry.expires.map(|at| format!(", until {}", day(at)));
+        let what = if entry.is_invitation {
+            "invitation"
+        } else {
+            &used
+        };
+        let (name, grant) = (&entry.name, json!(entry.grant));
+        writeln!(
+            out,
+            "{name:<20} {user}  {grant}  {what}{}",
+            ends.unwrap_or_default()
+        )?;
+    }
+    Ok(())
+}
+
+/// Takes an invitation up, and says what to write into the configuration.
+pub(super) fn join(context: &Context, link: &str) -> anyhow::Result<Exit> {
+    let found = link.split_once("/join#");
+    let (url, code) = found.context("an invitation is a link with `/join#`; copy all of it")?;
+    if is_plain_to_another(url) && !context.config.allows_plain_http() {
+        bail!(
+            "{url} is plain HTTP to another machine, where the token can be read on its way; ask for \
+             an https:// link, or set `allow_plain_http = true` under [global] if the way is safe"
+        );
+    }
+    let agent = ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .build();
+    let request = ureq::http::Request::builder()
+        .method(ureq::http::Method::POST)
+        .uri(format!("{url}/v1/invitations"))
+        .header("authorization", format!("Bearer {code}"))
+        .body(Outbound::nothing())
+        .context("the link is no address; copy all of it")?;
+    let agent: ureq::Agent = agent.into();
+    let answer = crate::outbound::send(&agent, request, Some(JOIN));
+    let mut answer = answer.with_context(|| format!("{url} does not answer; try again later"))?;
+    let status = answer.status().as_u16();
+    let read = answer.body_mut().with_config().limit(JOINED_BYTES_MAX);
+    let said: Value = serde_json::from_slice(&read.read_to_vec()?).unwrap_or_default();
+    let text = |name: &str| said[name].as_str().unwrap_or_default().to_owned();
+    let (user, token) = (text("user"), text("token"));
+    if status != 200 || token.is_empty() {
+        let detail = text("detail");
+        bail!("{url} gave no token ({status}); {detail}");
+    }
+    let lines = format!("[global]\nurl = \"{url}\"\n\n[global.tokens]\n{user} = \"{token}\"");
+    output::line(context, &said, lines)?;
+    let file = context.places.config.display();
+    crate::cli::note(&format!(
+        "put these lines into {file}: the token is shown this once"
+    ));
+    Ok(Exit::Success)
 }
 
 impl From<May> for Right {
@@ -97,12 +234,8 @@ impl From<May> for Right {
 /// A line of the audit log.
 fn line(at: DateTime<Utc>, what: &str, token: String, about: Option<UserId>) -> AuditLine {
     AuditLine {
-        at,
-        who: env::person(),
-        what: what.to_owned(),
-        id: None,
-        version: None,
         name: Some(token),
         about,
+        ..AuditLine::new(at, env::person(), what)
     }
 }

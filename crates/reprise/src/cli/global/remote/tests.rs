@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 
 use reprise_conformance::{DIMENSIONS, document, member, user, word_space, word_vectors};
 use reprise_engine::Engine;
-use reprise_global::{CoordinationSettings, EmbeddedOptions, EmbeddedStore, Hold};
+use reprise_global::{CoordinationSettings, EmbeddedOptions, EmbeddedStore, Hold, Quotas};
 use reprise_server::{GlobalService, GlobalServiceOptions, Grant, Right, Scope, TokenFile};
 use reprise_store::RealDisk;
 use reprise_types::{Clock, SystemClock};
@@ -35,6 +35,7 @@ impl House {
             clock: Arc::new(SystemClock),
             hold: Hold::UntilIdle,
             patience,
+            quotas: Quotas::default(),
             coordination: CoordinationSettings::default(),
         });
         let tokens = Arc::new(TokenFile::new(folder.path().join("tokens.json")));

@@ -1,0 +1,281 @@
+//! What operators take down and put back, and everything of one person, in the file and its ledger.
+
+use reprise_engine::{Engine, ForgetSelector};
+use reprise_files::Folder;
+use reprise_types::{RecordId, UserId};
+
+use super::keep::{Found, Reader};
+use super::ledger::{self, Line, Pen};
+use super::{Shared, storage};
+use crate::caller::{Caller, Shelf};
+use crate::error::{GlobalError, Result};
+use crate::record::{GlobalRecord, Publication, sha256_hex};
+use crate::store::ListPage;
+use crate::takedown::{
+    Erased, Listed, PERSON_VERSIONS_MAX, PersonLine, PutBack, TakeDown, TakeDownDone, TakenDown,
+    author_of, barred,
+};
+
+/// Longest file of what is held: a publication with every byte escaped.
+const HELD_BYTES_MAX: u64 = 2 * 1024 * 1024;
+
+/// Where the newest version of what was taken down is held, for putting it back.
+fn held_name(id: RecordId) -> String {
+    format!("held-{id}.json")
+}
+
+/// Refuses what was taken down of this origin.
+pub(super) fn not_barred(ledger: &Pen, caller: &Caller, origin: &str) -> Result<()> {
+    let mut taken = ledger.taken.values();
+    let bar = taken.find(|one| one.author == caller.user && one.origin == origin);
+    bar.map_or(Ok(()), |bar| Err(barred(bar.id, &bar.reason)))
+}
+
+impl Shared {
+    pub(super) fn catalogue(&self, caller: &Caller, page: ListPage) -> Result<Vec<Listed>> {
+        let Some(reader) = self.reader()? else {
+            return Ok(Vec::new());
+        };
+        let mut all = Vec::new();
+        for shelf in caller.shelves() {
+            all.extend(reader.on(&shelf)?.into_iter().map(|found| found.record));
+        }
+        all.sort_by(|a, b| {
+            let newest = b.published_at.cmp(&a.published_at);
+            newest.then(a.id.cmp(&b.id))
+        });
+        Ok(page.of(all).into_iter().map(Listed::from).collect())
+    }
+
+    pub(super) fn take_down(
+        &self,
+        operator: &Caller,
+        id: RecordId,
+        order: &TakeDown,
+    ) -> Result<TakeDownDone> {
+        order.check()?;
+        let none = || GlobalError::NotFound { id };
+        let found = self.reader()?.ok_or_else(none)?.get(operator, id)?;
+        let shelf = Shelf::holding(&found.record);
+        // What is an author's own may stand on a shelf that is closed to him by now.
+        if !operator.shelves().contains(&shelf) {
+            return Err(none());
+        }
+        let author = author_of(found.record.author_id, &shelf.to_string());
+        let at = self.now();
+        self.write(|engine, ledger| {
+            let newest = Reader::of(engine.snapshot()).get(&author, id)?;
+            let held = (!order.leaked).then(|| newest.record.publication.bytes());
+            if let Some(bytes) = &held {
+                self.own_folder()?
+                    .replace(held_name(id), bytes)
+                    .map_err(|error| GlobalError::storage(&error))?;
+            }
+            let mut taken = TakenDown {
+                id,
+                author: author.user.clone(),
+                origin: newest.record.publication.origin.clone(),
+                shelf: shelf.to_string(),
+                versions: 0,
+                checksum: newest.record.checksum.clone(),
+                reason: order.reason.clone(),
+                operator: operator.user.clone(),
+                at,
+                is_held: held.is_some(),
+            };
+            let why = "taken down by an operator";
+            taken.versions = withdraw(engine, &newest, why, at)?;
+            let line = Line::TakenDown {
+                who: operator.user.clone(),
+                was: taken.clone(),
+            };
+            ledger.write(&[line])?;
+            self.waiting().retain(|(_, of), _| *of != id);
+            engine.compact().map_err(storage)?;
+            let verified = Reader::of(engine.snapshot()).is_gone(engine, &newest)?;
+            Ok(TakeDownDone {
+                taken,
+                verified,
+                swept: true,
+            })
+        })
+    }
+
+    pub(super) fn put_back(&self, operator: &Caller, id: RecordId) -> Result<PutBack> {
+        let at = self.now();
+        let none = || GlobalError::NotFound { id };
+        let shelves: Vec<String> = operator.shelves().iter().map(Shelf::to_string).collect();
+        let was = self.write(|_, ledger| {
+            let was = ledger.taken.get(&id).cloned();
+            let was = was.filter(|was| shelves.contains(&was.shelf));
+            let was = was.ok_or_else(none)?;
+            let who = operator.user.clone();
+            let line = Line::PutBack {
+                at,
+                who,
+                was: was.clone(),
+            };
+            ledger.write(&[line])?;
+            Ok(was)
+        })?;
+        let author = author_of(was.author, &was.shelf);
+        let held = self.own_folder()?.read(held_name(id), HELD_BYTES_MAX);
+        let held = held.map_err(|error| GlobalError::storage(&error))?;
+        let held: Option<Publication> = held.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let published = held.map(|held| self.publish(&author, &held)).transpose()?;
+        self.drop_held(id)?;
+        Ok(PutBack {
+            id,
+            author: author.user,
+            published,
+        })
+    }
+
+    pub(super) fn taken_down(&self, caller: &Caller) -> Result<Vec<TakenDown>> {
+        let taken = self.pen()?.taken;
+        let own = taken.values().filter(|one| one.author == caller.user);
+        let mut own: Vec<TakenDown> = own.cloned().collect();
+        own.sort_by_key(|one| std::cmp::Reverse(one.at));
+        Ok(own)
+    }
+
+    pub(super) fn person(&self, caller: &Caller) -> Result<Vec<PersonLine>> {
+        let mut lines = Vec::new();
+        if let Some(reader) = self.reader()? {
+            let thing = |shelf: &Shelf, record: GlobalRecord| PersonLine::Thing {
+                id: record.id,
+                version: record.version,
+                shelf: shelf.to_string(),
+                at: record.published_at,
+                publication: record.publication,
+            };
+            for found in reader.own(caller)? {
+                let shelf = Shelf::holding(&found.record);
+                let versions = reader.versions(caller, found.record.id)?;
+                lines.extend(versions.into_iter().map(|one| thing(&shelf, one)));
+            }
+            for (_, branch) in reader
+                .branches
+                .keys()
+                .filter(|(who, _)| *who == caller.user)
+            {
+                let shelf = caller.branch(branch);
+                let drafts = reader.drafts(&shelf)?.into_iter();
+                lines.extend(drafts.map(|draft| thing(&shelf, draft.record)));
+            }
+        }
+        if lines.len() > PERSON_VERSIONS_MAX {
+            let user = &caller.user;
+            return Err(GlobalError::invalid(format!(
+                "{user} has more than {PERSON_VERSIONS_MAX} versions published, which is more than \
+                 is told at once; read them page by page with `reprise published`"
+            )));
+        }
+        lines.extend(
+            self.taken_down(caller)?
+                .into_iter()
+                .map(PersonLine::TakenDown),
+        );
+        lines.extend(ledger::of_person(&self.options.folder, &caller.user)?);
+        Ok(lines)
+    }
+
+    pub(super) fn erase_person(&self, caller: &Caller) -> Result<Erased> {
+        let at = self.now();
+        let user = &caller.user;
+        let mut erased = Erased::default();
+        let taken = self.taken_down(caller)?;
+        self.write(|engine, ledger| {
+            let reader = Reader::of(engine.snapshot());
+            let why = "its author was erased";
+            for found in reader.own(caller)? {
+                erased.things += 1;
+                erased.versions += u64::from(withdraw(engine, &found, why, at)?);
+            }
+            for (_, branch) in ledger.branches.keys().filter(|(who, _)| who == user) {
+                let drafts = reader.drafts(&caller.branch(branch))?;
+                let gone: Vec<RecordId> = drafts.iter().map(|draft| draft.kept).collect();
+                erased.drafts += gone.len() as u64;
+                let selector = ForgetSelector::All(gone);
+                engine.forget(&selector, why, at).map_err(storage)?;
+            }
+            engine.compact().map_err(storage)?;
+            self.waiting().retain(|(who, _), _| who != user);
+            let said = ledger.erase(user, at)?;
+            (erased.ratings, erased.reports) = (said.ratings, said.reports);
+            erased.retrieved = said.retrieved;
+            erased.audit_lines = said.lines;
+            erased.left = Reader::of(engine.snapshot()).own(caller)?.len() as u64 + said.left;
+            Ok(())
+        })?;
+        for one in &taken {
+            self.drop_held(one.id)?;
+        }
+        erased.taken_down = taken.len() as u64;
+        erased.swept = true;
+        Ok(erased)
+    }
+
+    fn own_folder(&self) -> Result<Folder> {
+        Folder::own(&self.options.folder).map_err(|error| GlobalError::storage(&error))
+    }
+
+    fn drop_held(&self, id: RecordId) -> Result<()> {
+        let gone = self.own_folder()?.remove(held_name(id));
+        gone.map(drop).map_err(|error| GlobalError::storage(&error))
+    }
+
+    /// Refuses what its author, or his organisation on its shelf, would have too much of.
+    pub(super) fn within_quotas(
+        &self,
+        reader: &Reader,
+        caller: &Caller,
+        shelf: &Shelf,
+        (is_new, bytes): (bool, usize),
+    ) -> Result<()> {
+        let holders = self
+            .options
+            .quotas
+            .holders(&caller.user, &shelf.to_string());
+        for (holder, quota) in holders.into_iter().filter(|(_, quota)| quota.is_some()) {
+            let standing: Vec<Found> = if holder.starts_with("user:") {
+                reader.own(caller)?
+            } else {
+                reader.on(shelf)?
+            };
+            let mut all = bytes as u64;
+            for found in &standing {
+                let author = author_of(found.record.author_id.clone(), &shelf.to_string());
+                let versions = reader.versions(&author, found.record.id)?;
+                let sizes = versions
+                    .iter()
+                    .map(|one| one.publication.bytes().len() as u64);
+                all += sizes.sum::<u64>();
+            }
+            quota.admits(&holder, standing.len() as u64 + u64::from(is_new), all)?;
+        }
+        Ok(())
+    }
+}
+
+/// Forgets a thing in all its versions, and what is to replace it; how many there were.
+pub(super) fn withdraw(
+    engine: &mut Engine,
+    newest: &Found,
+    why: &str,
+    at: chrono::DateTime<chrono::Utc>,
+) -> Result<u32> {
+    let replacing = Reader::of(engine.snapshot()).replacing(newest.record.id)?;
+    let selector = ForgetSelector::Record(newest.kept);
+    let gone = engine.forget(&selector, why, at).map_err(storage)?;
+    // What is to replace it says nearly the same.
+    let tried = ForgetSelector::All(replacing);
+    engine.forget(&tried, why, at).map_err(storage)?;
+    Ok(gone.len() as u32)
+}
+
+/// What stands in the place of a name: who knows the name and the salt can still find it.
+pub(super) fn nobody(salt: &str, user: &UserId) -> String {
+    let hash = sha256_hex(format!("{salt}/erased/{user}").as_bytes());
+    format!("erased-{}", hash.get(..16).unwrap_or_default())
+}

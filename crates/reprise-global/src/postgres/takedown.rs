@@ -1,0 +1,297 @@
+//! What operators list, take down and put back. A thing is changed as its author, so that the
+//! policies hold an operator to that one thing; whether it is his to take down his shelves say.
+
+use chrono::{DateTime, Utc};
+use deadpool_postgres::Transaction;
+use reprise_types::RecordId;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::connect::{Failure, connection};
+use super::node::{Node, changing, reading_within, record_id, shelf_names, uuid, version};
+use super::publish::{Prepared, is_gone, publish_in, withdraw};
+use super::read::{bounds, record};
+use super::shared::Shared;
+use crate::caller::Caller;
+use crate::error::GlobalError;
+use crate::record::Publication;
+use crate::rules::{Standing, decide_publish};
+use crate::store::{AuditLine, ListPage};
+use crate::takedown::{Listed, PutBack, TakeDown, TakeDownDone, TakenDown, author_of};
+
+pub(super) async fn catalogue(
+    shared: &Shared,
+    caller: &Caller,
+    page: ListPage,
+) -> Result<Vec<Listed>, Failure> {
+    let standings = shared.voices.standings(&shared.node).await?;
+    let mut client = connection(&shared.node.pool).await?;
+    let time = shared.node.options.change_time;
+    let transaction = reading_within(time, &mut client, caller, "").await?;
+    let statement = shared.node.sql(
+        "SELECT t.shelf, t.id, t.version, t.author, t.publication, t.checksum, t.since \
+         FROM reprise_global.thing t WHERE /*open*/(t.shelf = ANY($1)) AND t.until IS NULL \
+         AND t.shelf NOT LIKE 'branch:%' ORDER BY t.since DESC, t.id LIMIT $2 OFFSET $3",
+    );
+    let shelves = shelf_names(caller);
+    let [limit, offset] = bounds(page);
+    let rows = transaction
+        .query(&statement, &[&shelves, &limit, &offset])
+        .await?;
+    let mut listed = Vec::with_capacity(rows.len());
+    for row in &rows {
+        // An author sees his own also where its shelf is closed to him: not as an operator.
+        if shelves.iter().any(|shelf| *shelf == row.get::<_, &str>(0)) {
+            listed.push(Listed::from(record(row, &standings)?));
+        }
+    }
+    Ok(listed)
+}
+
+/// The author and the shelf of a thing that an operator may take down.
+async fn on_shelf(
+    node: &Node,
+    operator: &Caller,
+    id: RecordId,
+) -> Result<(Caller, String), Failure> {
+    let mut client = connection(&node.pool).await?;
+    let transaction = reading_within(node.options.change_time, &mut client, operator, "").await?;
+    let statement = node.sql(
+        "SELECT t.shelf, t.author FROM reprise_global.thing t \
+         WHERE /*open*/(t.shelf = ANY($1)) AND t.id = $2 LIMIT 1",
+    );
+    let (shelves, none) = (shelf_names(operator), || GlobalError::NotFound { id });
+    let row = transaction
+        .query_opt(&statement, &[&shelves, &uuid(id)])
+        .await?
+        .ok_or_else(none)?;
+    let (shelf, author): (String, String) = (row.get(0), row.get(1));
+    if !shelves.contains(&shelf) {
+        return Err(none().into());
+    }
+    let author = author.parse().map_err(|_| none())?;
+    Ok((author_of(author, &shelf), shelf))
+}
+
+pub(super) async fn take_down(
+    shared: &Shared,
+    operator: &Caller,
+    id: RecordId,
+    order: &TakeDown,
+) -> Result<TakeDownDone, Failure> {
+    let (node, key) = (&shared.node, uuid(id));
+    let (author, shelf) = on_shelf(node, operator, id).await?;
+    let mut client = connection(&node.pool).await?;
+    let transaction = changing(node, &mut client, &author).await?;
+    let statement = "SELECT a.origin, a.checksum, t.publication, clock_timestamp() \
+         FROM reprise_global.authored a JOIN reprise_global.thing t \
+         ON t.shelf = a.shelf AND t.id = a.id AND t.version = a.version \
+         WHERE a.author = $1 AND a.id = $2 FOR UPDATE OF a";
+    let name = author.user.as_str();
+    let row = transaction.query_opt(statement, &[&name, &key]).await?;
+    let row = row.ok_or(GlobalError::NotFound { id })?;
+    let (origin, checksum): (String, String) = (row.get(0), row.get(1));
+    let held: Option<String> = (!order.leaked).then(|| row.get(2));
+    let at: DateTime<Utc> = row.get(3);
+    let (gone, tokens) = withdraw(shared, &transaction, &author, &shelf, key).await?;
+    let versions = i32::try_from(gone).unwrap_or(i32::MAX);
+    let taken = TakenDown {
+        id,
+        author: author.user.clone(),
+        origin,
+        shelf: shelf.clone(),
+        versions: version(versions).0,
+        checksum,
+        reason: order.reason.clone(),
+        operator: operator.user.clone(),
+        at,
+        is_held: held.is_some(),
+    };
+    let statement = "INSERT INTO reprise_global.taken_down \
+         (id, author, origin, shelf, versions, checksum, reason, operator, at, held) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+    let who = operator.user.as_str();
+    let (origin, reason) = (&taken.origin, &taken.reason);
+    transaction
+        .execute(
+            statement,
+            &[
+                &key,
+                &name,
+                origin,
+                &shelf,
+                &versions,
+                &taken.checksum,
+                reason,
+                &who,
+                &at,
+                &held,
+            ],
+        )
+        .await?;
+    note(&transaction, &said("take_down", &taken, operator)).await?;
+    transaction.commit().await.map_err(Failure::Commit)?;
+    shared.shelves.changed(&shelf);
+    let verified = is_gone(node, &mut client, &author, &shelf, (key, &tokens)).await?;
+    drop(client);
+    Ok(TakeDownDone {
+        swept: order.leaked && swept(node).await,
+        taken,
+        verified,
+    })
+}
+
+/// A line about what was taken down.
+fn said(what: &str, taken: &TakenDown, operator: &Caller) -> AuditLine {
+    AuditLine {
+        id: Some(taken.id),
+        version: Some(taken.versions),
+        name: Some(taken.shelf.clone()),
+        about: Some(taken.author.clone()),
+        reason: Some(taken.reason.clone()),
+        checksum: Some(taken.checksum.clone()),
+        ..AuditLine::new(taken.at, operator.user.as_str(), what)
+    }
+}
+
+/// Writes a line of the audit log with all that it says.
+pub(super) async fn note(transaction: &Transaction<'_>, line: &AuditLine) -> Result<(), Failure> {
+    let statement = "INSERT INTO reprise_global.audit \
+         (at, who, what, id, version, shelf, about, reason, checksum) \
+         VALUES (clock_timestamp(), $1, $2, $3, $4, $5, $6, $7, $8)";
+    let number = line.version.map(|n| i32::try_from(n).unwrap_or(i32::MAX));
+    let about = line.about.as_ref().map(reprise_types::UserId::as_str);
+    let (id, name) = (line.id.map(uuid), &line.name);
+    let (reason, checksum) = (&line.reason, &line.checksum);
+    transaction
+        .execute(
+            statement,
+            &[
+                &line.who, &line.what, &id, &number, name, &about, reason, checksum,
+            ],
+        )
+        .await?;
+    Ok(())
+}
+
+/// Gives the space of deleted rows back, by the connection of who owns the tables; whether it did.
+pub(super) async fn swept(node: &Node) -> bool {
+    let Some(keeper) = &node.keeper else {
+        return false;
+    };
+    let sweep = async {
+        let client = connection(keeper).await?;
+        for table in ["thing", "search", "posting", "taken_down"] {
+            let statement = format!("VACUUM reprise_global.{table}");
+            client.batch_execute(&statement).await?;
+        }
+        Ok::<_, Failure>(())
+    };
+    match sweep.await {
+        Ok(()) => true,
+        Err(failure) => {
+            let error = GlobalError::from(failure);
+            tracing::warn!(%error, "what was deleted is not swept yet");
+            false
+        }
+    }
+}
+
+const TAKEN: &str = "id, author, origin, shelf, versions, checksum, reason, operator, at, \
+     held IS NOT NULL";
+
+fn taken(row: &Row) -> Result<TakenDown, Failure> {
+    let id = record_id(row.get::<_, Uuid>(0));
+    let user = |at: usize| {
+        let name: &str = row.get(at);
+        name.parse().map_err(|_| GlobalError::Storage {
+            message: format!("the row of {id} in the database is damaged (a name); restore it"),
+        })
+    };
+    Ok(TakenDown {
+        id,
+        author: user(1)?,
+        origin: row.get(2),
+        shelf: row.get(3),
+        versions: version(row.get(4)).0,
+        checksum: row.get(5),
+        reason: row.get(6),
+        operator: user(7)?,
+        at: row.get(8),
+        is_held: row.get(9),
+    })
+}
+
+pub(super) async fn taken_down(node: &Node, caller: &Caller) -> Result<Vec<TakenDown>, Failure> {
+    let mut client = connection(&node.pool).await?;
+    let time = node.options.change_time;
+    let transaction = reading_within(time, &mut client, caller, "").await?;
+    let statement = format!(
+        "SELECT {TAKEN} FROM reprise_global.taken_down WHERE author = $1 \
+         ORDER BY at DESC, id LIMIT 1000"
+    );
+    let author = caller.user.as_str();
+    let rows = transaction.query(&statement, &[&author]).await?;
+    rows.iter().map(taken).collect()
+}
+
+pub(super) async fn put_back(
+    shared: &Shared,
+    operator: &Caller,
+    id: RecordId,
+) -> Result<PutBack, Failure> {
+    let (node, key) = (&shared.node, uuid(id));
+    let none = || GlobalError::NotFound { id };
+    // The audit log says whose it was: the row is its author's alone.
+    let (author, shelf) = {
+        let client = connection(&node.pool).await?;
+        let statement = "SELECT about, shelf FROM reprise_global.audit \
+             WHERE id = $1 AND what = 'take_down' ORDER BY number DESC LIMIT 1";
+        let row = client.query_opt(statement, &[&key]).await?;
+        let row = row.ok_or_else(none)?;
+        let (author, shelf): (Option<String>, Option<String>) = (row.get(0), row.get(1));
+        let shelf = shelf.filter(|shelf| shelf_names(operator).contains(shelf));
+        let author = author.and_then(|author| author.parse().ok());
+        let (author, shelf) = author.zip(shelf).ok_or_else(none)?;
+        (author_of(author, &shelf), shelf)
+    };
+    let name = author.user.as_str();
+    let held: Option<String> = {
+        let mut client = connection(&node.pool).await?;
+        let time = node.options.change_time;
+        let transaction = reading_within(time, &mut client, &author, "").await?;
+        let statement = "SELECT held FROM reprise_global.taken_down WHERE author = $1 AND id = $2";
+        let row = transaction.query_opt(statement, &[&name, &key]).await?;
+        row.ok_or_else(none)?.get(0)
+    };
+    let prepared = match held {
+        Some(held) => {
+            let publication: Publication = serde_json::from_str(&held)
+                .map_err(|_| GlobalError::storage(&"what was held of it is damaged"))?;
+            Some(Prepared::of(node, &author, publication).await?)
+        }
+        None => None,
+    };
+    let mut client = connection(&node.pool).await?;
+    let transaction = changing(node, &mut client, &author).await?;
+    let statement = format!(
+        "DELETE FROM reprise_global.taken_down WHERE author = $1 AND id = $2 RETURNING {TAKEN}"
+    );
+    let row = transaction.query_opt(&statement, &[&name, &key]).await?;
+    let was = taken(&row.ok_or_else(none)?)?;
+    note(&transaction, &said("put_back", &was, operator)).await?;
+    let mut published = None;
+    if let Some(prepared) = &prepared {
+        let decide = |standing: Option<&Standing>, checksum: &str| {
+            decide_publish(standing, &prepared.shelf, checksum)
+        };
+        published = Some(publish_in(shared, &transaction, &author, prepared, None, decide).await?);
+    }
+    transaction.commit().await.map_err(Failure::Commit)?;
+    shared.shelves.changed(&shelf);
+    Ok(PutBack {
+        id,
+        author: author.user,
+        published,
+    })
+}

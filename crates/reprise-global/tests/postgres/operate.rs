@@ -1,0 +1,305 @@
+//! What an operator of a database relies on: migrations that are shown before they are made, a backup
+//! that brings the same answers back, bytes that are gone, quotas, and tokens for all nodes.
+
+use std::process::Command;
+
+use reprise_conformance::{document, member, user};
+use reprise_global::{
+    AccessPolicy, AuditLine, GlobalError, GlobalQuery, GlobalStore, KeptToken, PostgresOptions,
+    PostgresStore, Publication, Quota, Quotas, TakeDown,
+};
+use reprise_types::{Clock, RecordId, SystemClock};
+
+use crate::house::{House, database, options};
+
+async fn open(options: PostgresOptions) -> PostgresStore {
+    PostgresStore::open(options).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn migrations_are_shown_before_they_are_made_and_bring_older_tables_forward() {
+    let url = database().await;
+    let fresh = PostgresStore::pending(&options(&url)).await.unwrap();
+    let numbers: Vec<i32> = fresh.iter().map(|step| step.number).collect();
+    assert_eq!(numbers, [1, 2, 3, 4, 5]);
+    let admin = House::admin(&url).await;
+    let there = "SELECT to_regnamespace('reprise_global') IS NOT NULL";
+    let is_there = || async { admin.query_one(there, &[]).await.unwrap().get::<_, bool>(0) };
+    assert!(!is_there().await, "to show changes nothing");
+    // A node of the version before, with something published on it.
+    let own = House::client(&url).await;
+    own.batch_execute(
+        "CREATE SCHEMA reprise_global; CREATE TABLE reprise_global.schema_version \
+         (version integer PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())",
+    )
+    .await
+    .unwrap();
+    for step in &fresh[..4] {
+        let text = format!(
+            "{}; INSERT INTO reprise_global.schema_version (version) VALUES ({})",
+            step.statements, step.number
+        );
+        own.batch_execute(&text).await.unwrap();
+    }
+    let thing = document("Otters", "Otters hold hands.");
+    let bytes = i64::try_from(thing.bytes().len()).unwrap();
+    let text = String::from_utf8(thing.bytes()).unwrap();
+    let id = "SELECT gen_random_uuid()";
+    let id: uuid::Uuid = admin.query_one(id, &[]).await.unwrap().get(0);
+    for shelf in ["public", "org:acme"] {
+        let statement = "INSERT INTO reprise_global.thing VALUES \
+             ($1, $2, 1, 'ann', $3, 'c', now(), NULL, '{}')";
+        admin
+            .execute(statement, &[&shelf, &id, &text])
+            .await
+            .unwrap();
+    }
+    let next = PostgresStore::pending(&options(&url)).await.unwrap();
+    assert_eq!(next, fresh[4..]);
+    let store = open(options(&url)).await;
+    assert!(
+        PostgresStore::pending(&options(&url))
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    // What stood before counts in the quotas.
+    let counted = "SELECT things, bytes FROM reprise_global.usage WHERE holder = $1";
+    for (holder, things, bytes) in [("user:ann", 1, 2 * bytes), ("org:acme", 1, bytes)] {
+        let row = admin.query_one(counted, &[&holder]).await.unwrap();
+        assert_eq!(
+            (row.get::<_, i64>(0), row.get::<_, i64>(1)),
+            (things, bytes),
+            "{holder}"
+        );
+    }
+    let found = store
+        .get(&user("bob"), RecordId::from_u128(id.as_u128()), None)
+        .await;
+    assert_eq!(found.unwrap().publication, thing);
+}
+
+/// What readers and authors are told, to the last bit.
+async fn told(store: &PostgresStore) -> String {
+    let mut told = Vec::new();
+    for caller in [user("bob"), member("mia", "acme"), user("ann")] {
+        for question in ["otters hold hands", "about rivers", "what of topic7"] {
+            let answer = store.query(&caller, &GlobalQuery::new(question, 10)).await;
+            told.push(format!("{answer:?}"));
+        }
+        let (own, taken) = (
+            store.published(&caller).await,
+            store.taken_down(&caller).await,
+        );
+        told.push(format!(
+            "{own:?} {taken:?} {:?}",
+            store.branches(&caller).await
+        ));
+    }
+    let (audit, tokens) = (store.audit(&user("bob"), 1_000).await, store.tokens().await);
+    told.push(format!("{:?} {:?}", audit.unwrap(), tokens.unwrap()));
+    told.join("\n")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_was_dumped_dropped_and_restored_answers_as_before() {
+    let url = database().await;
+    let store = open(options(&url)).await;
+    let (ann, mia) = (member("ann", "acme"), member("mia", "acme"));
+    let things: Vec<Publication> = (0..40)
+        .map(|n| {
+            document(
+                &format!("Guide {n}"),
+                &format!("Otters and topic{n} by rivers."),
+            )
+        })
+        .collect();
+    store.import(&ann, things.clone()).await.unwrap();
+    let own = store.published(&ann).await.unwrap();
+    let org = Publication {
+        access_policy: AccessPolicy::Org,
+        ..document("Own rivers", "Otters hold hands in ours.")
+    };
+    store.publish(&ann, org).await.unwrap();
+    store.rate(&mia, own[0].id, 0.9).await.unwrap();
+    store.branch(&ann, "next").await.unwrap();
+    let tried = document("Tried", "Otters next year.");
+    store.draft(&ann, "next", tried).await.unwrap();
+    let order = TakeDown {
+        reason: "it names a customer".to_owned(),
+        leaked: false,
+    };
+    store
+        .take_down(&user("olga"), own[1].id, &order)
+        .await
+        .unwrap();
+    let before = told(&store).await;
+    drop(store);
+
+    let name = url.rsplit("dbname=").next().unwrap().to_owned();
+    let folder = tempfile::tempdir().unwrap();
+    let dump = folder.path().join("dump");
+    let server = House::server();
+    let run = |program: &str, more: &[&str]| {
+        let mut command = Command::new(server.program(program));
+        let host = server.folder().display().to_string();
+        let done = command.args(["-h", &host, "-U", "postgres"]).args(more);
+        assert!(done.status().unwrap().success(), "{program}");
+    };
+    let file = dump.display().to_string();
+    run("pg_dump", &["-Fc", "-f", &file, &name]);
+    run("dropdb", &["--force", &name]);
+    run("createdb", &[&name]);
+    run("pg_restore", &["--exit-on-error", "-d", &name, &file]);
+    let store = open(options(&url)).await;
+    assert_eq!(told(&store).await, before);
+    // And it goes on: what was held comes back, and the walls stand.
+    let back = store.put_back(&user("olga"), own[1].id).await.unwrap();
+    assert!(back.published.is_some());
+    let strange = store
+        .query(&user("eve"), &GlobalQuery::new("in ours", 50))
+        .await;
+    let hits = strange.unwrap().hits;
+    assert!(
+        hits.iter().all(|hit| hit.record.org_id.is_none()),
+        "{hits:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_what_leaked_no_table_and_no_index_has_a_byte() {
+    let url = database().await;
+    let store = open(options(&url)).await;
+    let word = "zebrafinchsecretword";
+    let thing = document("Leak", &format!("All of {word}."));
+    let id = store.publish(&user("ann"), thing.clone()).await.unwrap().id;
+    let order = TakeDown {
+        reason: "it holds a key".to_owned(),
+        leaked: true,
+    };
+    let done = store.take_down(&user("olga"), id, &order).await.unwrap();
+    assert!(done.verified && done.swept, "{done:?}");
+    let admin = House::admin(&url).await;
+    let tables = "SELECT relname::text FROM pg_class WHERE relkind = 'r' \
+         AND relnamespace = to_regnamespace('reprise_global')";
+    for row in admin.query(tables, &[]).await.unwrap() {
+        let table: String = row.get(0);
+        let rows = format!("SELECT t::text FROM reprise_global.{table} t");
+        for row in admin.query(&rows, &[]).await.unwrap() {
+            let text: String = row.get(0);
+            assert!(!text.contains(word), "{table}: {text}");
+        }
+    }
+    // What the dead rows held is not vacuumed away later: there are none.
+    let dead = "SELECT count(*) FROM reprise_global.search";
+    assert_eq!(
+        admin.query_one(dead, &[]).await.unwrap().get::<_, i64>(0),
+        0
+    );
+    let audit = store.audit(&user("olga"), 10).await.unwrap();
+    assert_eq!(audit[0].checksum, Some(thing.checksum()));
+    assert_eq!(audit[0].reason.as_deref(), Some("it holds a key"));
+    let told = store.person(&user("ann")).await.unwrap();
+    assert!(
+        !format!("{told:?}").contains(word),
+        "an export of its author has none"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_quota_holds_for_a_user_and_for_an_organisation_and_what_is_taken_back_makes_room() {
+    let url = database().await;
+    let mut options = options(&url);
+    let quota = |things, bytes| Quota { things, bytes };
+    options.quotas = Quotas {
+        user: quota(Some(2), Some(2_000)),
+        org: quota(Some(3), None),
+    };
+    let store = open(options).await;
+    let ann = member("ann", "acme");
+    let org = |title: &str| Publication {
+        access_policy: AccessPolicy::Org,
+        ..document(title, "Ours.")
+    };
+    let first = store.publish(&ann, org("One")).await.unwrap().id;
+    store.publish(&ann, org("Two")).await.unwrap();
+    let over = store.publish(&ann, org("Three")).await.unwrap_err();
+    assert!(matches!(over, GlobalError::Quota { .. }), "{over}");
+    assert!(over.to_string().contains("user ann"), "{over}");
+    assert!(
+        store.publish(&ann, org("One")).await.unwrap().unchanged,
+        "it stands"
+    );
+    store
+        .publish(&member("bea", "acme"), org("Four"))
+        .await
+        .unwrap();
+    let over = store
+        .publish(&member("bea", "acme"), org("Five"))
+        .await
+        .unwrap_err();
+    assert!(over.to_string().contains("org acme"), "{over}");
+    store.unpublish(&ann, first).await.unwrap();
+    let again = store.publish(&ann, org("Three")).await.unwrap();
+    // Versions count in bytes, and a refused one is not there.
+    let mut long = org("Three");
+    long.content = "x ".repeat(900);
+    let over = store.publish(&ann, long).await.unwrap_err();
+    assert!(over.to_string().contains("bytes"), "{over}");
+    assert_eq!(store.versions(&ann, again.id).await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tokens_of_a_database_are_found_by_every_node_and_changed_as_one_step() {
+    let url = database().await;
+    let one = open(options(&url)).await;
+    let two = open(options(&url)).await;
+    let now = SystemClock.now();
+    let token = |name: &str, hash: &str| KeptToken {
+        name: name.to_owned(),
+        hashes: vec![hash.to_owned()],
+        entry: "{\"scope\":{\"user\":\"ann\"}}".to_owned(),
+        used: None,
+    };
+    let add = |store: PostgresStore, new: KeptToken| async move {
+        let line = AuditLine::new(now, "olga", "grant");
+        let edit = |all: &mut Vec<KeptToken>| {
+            all.push(new);
+            Ok::<_, GlobalError>(((), line))
+        };
+        store.change_tokens(edit).await
+    };
+    let many = (0..8).map(|n| {
+        let store = if n % 2 == 0 { one.clone() } else { two.clone() };
+        add(store, token(&format!("t{n}"), &format!("hash{n}")))
+    });
+    let many: Vec<_> = many.map(tokio::spawn).collect();
+    for task in many {
+        task.await.unwrap().unwrap();
+    }
+    assert_eq!(one.tokens().await.unwrap().len(), 8, "none is lost");
+    assert_eq!(two.token_of("hash3").await.unwrap().unwrap().name, "t3");
+    assert!(one.tokens().await.unwrap()[3].used.is_some());
+    assert!(two.token_of("hash9").await.unwrap().is_none());
+    let gone = |all: &mut Vec<KeptToken>| {
+        all.retain(|token| token.name != "t3");
+        Ok::<_, GlobalError>(((), AuditLine::new(now, "olga", "revoke")))
+    };
+    one.change_tokens(gone).await.unwrap();
+    assert!(
+        two.token_of("hash3").await.unwrap().is_none(),
+        "from the next request on"
+    );
+    let refused = |_: &mut Vec<KeptToken>| {
+        Err::<((), AuditLine), _>(GlobalError::Busy {
+            message: "no".to_owned(),
+        })
+    };
+    assert!(one.change_tokens(refused).await.is_err());
+    assert_eq!(two.tokens().await.unwrap().len(), 7);
+    let told = one.audit(&user("olga"), 1).await.unwrap();
+    assert_eq!(
+        (told[0].who.as_str(), told[0].what.as_str()),
+        ("olga", "revoke")
+    );
+}

@@ -1,0 +1,162 @@
+//! Who asked for what, a line each, and how fast a user and an organisation may ask.
+//!
+//! A line names the route and never its path, no text, no body; a request has an id that its answer
+//! carries, so that a user's complaint leads to its line.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::middleware::Next;
+use axum::response::Response;
+use governor::clock::{Clock as _, DefaultClock};
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use reprise_global::Caller;
+use reprise_operations::{Problem, ProblemKind};
+use reprise_types::{Clock as _, SystemClock, system_entropy};
+use serde_json::json;
+
+use crate::http::Refusal;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// Longest id that is taken over from a caller.
+const ID_BYTES_MAX: usize = 64;
+
+/// Where lines of the access log go.
+pub type AccessLog = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Whose request it was, as its answer says within this process.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    pub(super) token: String,
+    pub(super) caller: Caller,
+}
+
+/// The id that a caller gave, where it is one, else a new one.
+fn id_of(headers: &HeaderMap) -> String {
+    let given = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let given =
+        given.filter(|id| (1..=ID_BYTES_MAX).contains(&id.len()) && id.chars().all(is_plain));
+    given.map_or_else(|| format!("{:032x}", system_entropy()), str::to_owned)
+}
+
+/// Names the request, and writes its line once it is answered.
+pub(super) async fn log(
+    State(lines): State<Option<AccessLog>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let id = id_of(request.headers());
+    let route = request.extensions().get::<MatchedPath>();
+    let route = route.map_or("none", MatchedPath::as_str).to_owned();
+    let method = request.method().clone();
+    let length = |headers: &HeaderMap| -> Option<u64> {
+        let length = headers.get(axum::http::header::CONTENT_LENGTH)?;
+        length.to_str().ok()?.parse().ok()
+    };
+    let (began, sent) = (Instant::now(), length(request.headers()));
+    let mut response = next.run(request).await;
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(REQUEST_ID, value);
+    }
+    if let Some(lines) = lines {
+        let asked = response.extensions().get::<Asked>();
+        let caller = asked.map(|asked| &asked.caller);
+        let line = json!({
+            "at": SystemClock.now(),
+            "request": id,
+            "user": caller.map(|caller| &caller.user),
+            "org": caller.and_then(|caller| caller.org.as_ref()),
+            "token": asked.map(|asked| &asked.token),
+            "method": method.as_str(),
+            "route": route,
+            "status": response.status().as_u16(),
+            "ms": began.elapsed().as_secs_f64() * 1e3,
+            "bytes_in": sent,
+            "bytes_out": length(response.headers()),
+        });
+        lines(&line.to_string());
+    }
+    response
+}
+
+/// Requests a minute of each user and of each organisation, over all of their tokens.
+#[derive(Debug, Default)]
+pub(super) struct Minutes {
+    user: Option<DefaultKeyedRateLimiter<String>>,
+    org: Option<DefaultKeyedRateLimiter<String>>,
+}
+
+impl Minutes {
+    pub(super) fn new(user: Option<NonZeroU32>, org: Option<NonZeroU32>) -> Self {
+        let limiter = |limit: NonZeroU32| RateLimiter::keyed(Quota::per_minute(limit));
+        Self {
+            user: user.map(limiter),
+            org: org.map(limiter),
+        }
+    }
+
+    /// Takes one of each; the refusal says in how many seconds there is another.
+    pub(super) fn take(&self, caller: &Caller) -> Result<(), Refusal> {
+        let user = Some(("user", caller.user.to_string()));
+        let org = caller
+            .org
+            .as_ref()
+            .map(|org| ("organisation", org.to_string()));
+        for (limits, holder) in [(&self.user, user), (&self.org, org)] {
+            let Some((limits, (what, name))) = limits.as_ref().zip(holder) else {
+                continue;
+            };
+            if let Err(until) = limits.check_key(&name) {
+                let wait = until.wait_time_from(DefaultClock::default().now());
+                let seconds = wait.as_secs() + 1;
+                let said = format!(
+                    "{what} `{name}` asks more often than its quota of requests a minute; ask again \
+                     in {seconds} s"
+                );
+                let problem = Problem::new(ProblemKind::Overloaded, said);
+                return Err(Refusal::from(problem).after(seconds));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_is_of_a_user_and_of_an_organisation_over_all_tokens() {
+        let of = |user: &str, org: Option<&str>| Caller {
+            org: org.map(|org| org.parse().unwrap()),
+            ..Caller::new(user.parse().unwrap())
+        };
+        let minutes = Minutes::new(NonZeroU32::new(2), NonZeroU32::new(3));
+        let (ann, bob) = (of("ann", Some("acme")), of("bob", Some("acme")));
+        assert!(minutes.take(&ann).is_ok() && minutes.take(&ann).is_ok());
+        assert!(minutes.take(&ann).is_err(), "ann's own");
+        assert!(minutes.take(&bob).is_ok());
+        assert!(minutes.take(&bob).is_err(), "that of acme");
+        assert!(minutes.take(&of("cid", None)).is_ok());
+        let free = Minutes::default();
+        assert!((0..100).all(|_| free.take(&ann).is_ok()));
+    }
+
+    #[test]
+    fn an_id_is_taken_over_where_it_is_one() {
+        let of = |id: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(REQUEST_ID, HeaderValue::from_str(id).unwrap());
+            id_of(&headers)
+        };
+        assert_eq!(of("a1-b2"), "a1-b2");
+        for odd in ["", "a b", "a\"b", &"x".repeat(65)] {
+            let made = of(odd);
+            assert!(made.len() == 32 && made != *odd, "{made}");
+        }
+    }
+}

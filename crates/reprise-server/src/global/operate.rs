@@ -1,0 +1,104 @@
+//! What operators do with published things, what one person may have of himself, and the way in by
+//! an invitation.
+
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Extension, Path, Query, Request, State};
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use reprise_global::{Caller, TakeDown};
+use reprise_operations::{Problem, ProblemKind};
+
+use super::bodies::Joined;
+use super::routes::{Desk, Part, answer, body, id, page};
+use crate::http::{Refusal, bearer};
+use crate::tokens::{Scope, TokenError};
+
+pub(super) async fn catalogue(
+    State(desk): State<Desk>,
+    Extension(caller): Extension<Caller>,
+    part: Result<Query<Part>, QueryRejection>,
+) -> Result<Response, Refusal> {
+    let page = page(part)?;
+    Ok(answer(desk.store.catalogue(&caller, page).await).into_response())
+}
+
+pub(super) async fn take_down(
+    State(desk): State<Desk>,
+    Extension(caller): Extension<Caller>,
+    Path(named): Path<String>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let order: TakeDown = body(request).await?;
+    let done = desk.store.take_down(&caller, id(&named)?, &order).await;
+    Ok(answer(done).into_response())
+}
+
+pub(super) async fn put_back(
+    State(desk): State<Desk>,
+    Extension(caller): Extension<Caller>,
+    Path(named): Path<String>,
+) -> Result<Response, Refusal> {
+    Ok(answer(desk.store.put_back(&caller, id(&named)?).await).into_response())
+}
+
+pub(super) async fn taken_down(
+    State(desk): State<Desk>,
+    Extension(caller): Extension<Caller>,
+) -> Response {
+    answer(desk.store.taken_down(&caller).await).into_response()
+}
+
+pub(super) async fn person(
+    State(desk): State<Desk>,
+    Extension(caller): Extension<Caller>,
+) -> Response {
+    answer(desk.store.person(&caller).await).into_response()
+}
+
+/// The caller's own, his tokens among it: this one opens nothing any more.
+pub(super) async fn erase_person(
+    State(desk): State<Desk>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Response, Refusal> {
+    let erased = desk.store.erase_person(&caller).await;
+    let mut erased = match erased {
+        Ok(erased) => erased,
+        refused => return Ok(answer(refused).into_response()),
+    };
+    let revoked = desk.tokens.revoke_user(&caller.user);
+    erased.tokens += revoked.map_err(|error| failed(&error))? as u64;
+    Ok(Json(erased).into_response())
+}
+
+/// Gives a token for an invitation, which stands in the place of one. Who shows another, or the
+/// same again, is told no more than that it is not open.
+pub(super) async fn join(
+    State(desk): State<Desk>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let code = bearer(&headers).unwrap_or_default();
+    let (token, entry) = desk
+        .tokens
+        .accept(code)
+        .await
+        .map_err(|error| failed(&error))?;
+    let (Scope::User(user), Some(grant)) = (entry.scope, entry.grant) else {
+        return Err(failed(&TokenError::NotInvited).into());
+    };
+    Ok(Json(Joined {
+        token,
+        user,
+        org: grant.org,
+    })
+    .into_response())
+}
+
+fn failed(error: &TokenError) -> Problem {
+    let kind = match error {
+        TokenError::NotInvited => ProblemKind::Unauthorized,
+        TokenError::Store(error) => return Problem::from(error.clone()),
+        _ => ProblemKind::Internal,
+    };
+    Problem::failed(kind, error)
+}

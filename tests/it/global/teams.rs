@@ -1,0 +1,388 @@
+//! A team and its operator: what is taken down and told, tokens that end and are replaced, invitations,
+//! quotas, the access log, one person's export and erasure, through the real service.
+
+use std::fs;
+use std::path::Path;
+
+use reprise_tests::Finished;
+use serde_json::{Value, json};
+
+use super::service::Service;
+use super::{done, ingest, run};
+
+/// An answer of the service: status, Retry-After, request id, body.
+struct Answer {
+    status: u16,
+    retry: Option<String>,
+    request: Option<String>,
+    body: Value,
+}
+
+#[expect(clippy::disallowed_methods, reason = "the test is the client")]
+fn ask(url: &str, method: &str, path: &str, token: &str, body: Option<&Value>) -> Answer {
+    let agent = ureq::Agent::config_builder().http_status_as_error(false);
+    let agent: ureq::Agent = agent.build().into();
+    let request = ureq::http::Request::builder()
+        .method(method)
+        .uri(format!("{url}{path}"))
+        .header("authorization", format!("Bearer {token}"))
+        .header("x-request-id", "complaint-7")
+        .body(body.map(Value::to_string).unwrap_or_default())
+        .expect("a request");
+    let mut answer = agent.run(request).expect("it answers");
+    let header = |name: &str| {
+        let value = answer.headers().get(name)?;
+        Some(value.to_str().ok()?.to_owned())
+    };
+    let (retry, request) = (header("retry-after"), header("x-request-id"));
+    let text = answer.body_mut().read_to_string().expect("a body");
+    Answer {
+        status: answer.status().as_u16(),
+        retry,
+        request,
+        body: serde_json::from_str(&text).unwrap_or_default(),
+    }
+}
+
+fn thing(number: usize, policy: &str) -> Value {
+    json!({ "origin": format!("o{number}"), "content_type": "document", "summary": "",
+        "title": format!("Rivers {number}"), "content": "Otters of the marked river.",
+        "tags": [], "access_policy": policy, "licence": "" })
+}
+
+fn token(data: &Path, name: &str, more: &[&str]) -> String {
+    let made = done(
+        data,
+        &[&["global", "token", "add", name, "--user", name], more].concat(),
+    );
+    made["token"].as_str().expect("a token").to_owned()
+}
+
+/// A machine whose configuration names a service.
+fn machine(data: &Path, url: &str, user: &str, token: &str) -> String {
+    fs::create_dir_all(data).expect("a data directory");
+    let config = data.join("config.toml");
+    let text = format!(
+        "user = \"{user}\"\n[global]\nurl = \"{url}\"\ndeadline_ms = 30000\n[global.tokens]\n\
+         {user} = \"{token}\"\n"
+    );
+    fs::write(&config, text).expect("a configuration");
+    config.display().to_string()
+}
+
+#[test]
+fn what_an_operator_takes_down_is_told_to_its_author_and_another_org_s_is_not_his() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = folder.path().join("server");
+    let service = Service::start(&server, &[]);
+    let ann = token(&server, "ann", &["--org", "acme"]);
+    let olga = token(&server, "olga", &["--org", "acme", "--may", "read,operate"]);
+    let oda = token(&server, "oda", &["--org", "other", "--may", "read,operate"]);
+    let data = folder.path().join("ann");
+    let config = machine(&data, &service.url, "ann", &ann);
+    let with = |arguments: &[&str]| -> Finished {
+        run(&data, &[&["--config", &config], arguments].concat())
+    };
+    ingest(
+        &data,
+        "ann",
+        &[json!({"external_id": "rivers", "text": "Otters of our own river"})],
+    );
+    let publish = [
+        "publish", "rivers", "--user", "ann", "--yes", "--policy", "org",
+    ];
+    let published = with(&publish);
+    let published: Value = serde_json::from_str(&published.stdout).expect("JSON");
+    let id = published["published"][0]["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+
+    let order = json!({ "reason": "it names a customer" });
+    let path = format!("/v1/publications/{id}/takedown");
+    // Not by whoever may write, and not by the operator of another organisation.
+    assert_eq!(
+        ask(&service.url, "POST", &path, &ann, Some(&order)).status,
+        403
+    );
+    assert_eq!(
+        ask(&service.url, "POST", &path, &oda, Some(&order)).status,
+        404
+    );
+    let listed = |token: &str| ask(&service.url, "GET", "/v1/catalogue", token, None).body;
+    assert_eq!(listed(&olga)[0]["id"], id.as_str());
+    assert_eq!(listed(&oda), json!([]));
+    assert_eq!(
+        ask(&service.url, "GET", "/v1/catalogue", &ann, None).status,
+        403
+    );
+
+    // The operator's own machine has the same as commands.
+    let desk = folder.path().join("olga");
+    let config_of_olga = machine(&desk, &service.url, "olga", &olga);
+    let operate = |arguments: &[&str]| {
+        let whole = [&["--config", &config_of_olga, "global"], arguments].concat();
+        done(&desk, &[&whole[..], &["--user", "olga"]].concat())
+    };
+    assert_eq!(operate(&["list"])["title"], "Otters of our own river");
+    let taken = operate(&["takedown", &id, "--reason", "it names a customer"]);
+    assert_eq!(
+        (&taken["verified"], &taken["author"]),
+        (&true.into(), &"ann".into())
+    );
+    let own = with(&["published", "--user", "ann"]);
+    let own: Value = serde_json::from_str(&own.stdout).expect("JSON");
+    assert_eq!(own["published"], json!([]));
+    assert_eq!(own["taken_down"][0]["reason"], "it names a customer");
+    assert_eq!(own["taken_down"][0]["operator"], "olga");
+    let told = reprise_tests::finish(
+        reprise_tests::reprise(&data)
+            .expect("reprise is built")
+            .args([
+                "--no-model",
+                "--config",
+                &config,
+                "published",
+                "--user",
+                "ann",
+            ]),
+    );
+    let told = told.expect("it runs").stdout;
+    assert!(
+        told.contains("taken down") && told.contains("names a customer"),
+        "{told}"
+    );
+    let refused = with(&publish);
+    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    assert!(
+        refused.stderr.contains("taken down by an operator"),
+        "{}",
+        refused.stderr
+    );
+    let back = operate(&["putback", &id]);
+    assert!(back["published"]["id"].is_string(), "{back}");
+    let own = with(&["published", "--user", "ann"]);
+    assert!(
+        own.stdout.contains("Otters of our own river"),
+        "{}",
+        own.stdout
+    );
+    assert!(!own.stdout.contains("taken_down"), "{}", own.stdout);
+}
+
+#[test]
+fn tokens_end_are_replaced_with_time_and_come_by_invitation_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = folder.path().join("server");
+    let service = Service::start(&server, &[]);
+    let opens = |token: &str| ask(&service.url, "GET", "/v1/publications", token, None).status;
+    let first = token(&server, "ann", &["--expires-days", "1"]);
+    assert_eq!(opens(&first), 200);
+    let rotated = done(&server, &["global", "token", "rotate", "ann"]);
+    let second = rotated["token"].as_str().expect("a token").to_owned();
+    assert_eq!(
+        (opens(&first), opens(&second)),
+        (200, 200),
+        "the old one opens for a time"
+    );
+    let rotate = ["global", "token", "rotate", "ann", "--grace-hours", "0"];
+    let third = done(&server, &rotate)["token"]
+        .as_str()
+        .expect("a token")
+        .to_owned();
+    assert_eq!((opens(&second), opens(&third)), (401, 200));
+    // One that has ended: the file says so, as it would tomorrow.
+    let file = server.join(".global/tokens.json");
+    let text = fs::read_to_string(&file).expect("tokens");
+    let mut tokens: Value = serde_json::from_str(&text).expect("JSON");
+    tokens[0]["expires"] = "2020-01-01T00:00:00Z".into();
+    fs::write(&file, tokens.to_string()).expect("written");
+    assert_eq!(opens(&third), 401);
+
+    let invite = [
+        "global",
+        "token",
+        "invite",
+        "bob",
+        "--user",
+        "bob",
+        "--org",
+        "acme",
+        "--url",
+        &service.url,
+    ];
+    let link = done(&server, &invite)["link"]
+        .as_str()
+        .expect("a link")
+        .to_owned();
+    let code = link.split_once('#').expect("a code").1.to_owned();
+    assert_eq!(opens(&code), 401, "an invitation is no token");
+    let machine = folder.path().join("bob");
+    let joined = done(&machine, &["global", "join", &link]);
+    assert_eq!(
+        (&joined["user"], &joined["org"]),
+        (&"bob".into(), &"acme".into())
+    );
+    assert_eq!(opens(joined["token"].as_str().expect("a token")), 200);
+    let again = run(&machine, &["global", "join", &link]);
+    assert_eq!(again.code, Some(2), "{}", again.stdout);
+    assert!(again.stderr.contains("not open"), "{}", again.stderr);
+    let odd = run(&machine, &["global", "join", "http://127.0.0.1:1/nothing"]);
+    assert!(odd.stderr.contains("/join#"), "{}", odd.stderr);
+    let audit = run(&server, &["global", "audit"]).stdout;
+    for what in ["\"grant\"", "\"rotate\"", "\"invite\"", "\"join\""] {
+        assert!(audit.contains(what), "{what}: {audit}");
+    }
+    assert!(!audit.contains(&code) && !audit.contains(&third), "{audit}");
+}
+
+#[test]
+fn a_quota_is_said_with_when_to_come_again_and_every_request_has_a_line_without_a_text() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = folder.path().join("server");
+    let log = folder.path().join("access.jsonl");
+    let log_name = log.display().to_string();
+    let limits = ["--user-things", "2", "--user-requests-a-minute", "8"];
+    let service = Service::start(
+        &server,
+        &[&limits[..], &["--access-log", &log_name]].concat(),
+    );
+    let ann = token(&server, "ann", &[]);
+    let publish = |number| {
+        let thing = thing(number, "public");
+        ask(&service.url, "POST", "/v1/publications", &ann, Some(&thing))
+    };
+    assert_eq!(
+        [publish(1).status, publish(2).status, publish(1).status],
+        [200, 200, 200]
+    );
+    let over = publish(3);
+    assert_eq!(
+        (over.status, over.retry.as_deref()),
+        (429, Some("3600")),
+        "{}",
+        over.body
+    );
+    assert_eq!(over.body["error"]["code"], "quota");
+    assert_eq!(over.request.as_deref(), Some("complaint-7"));
+    // The fifth to the eighth of this minute, and one too many.
+    let asked: Vec<Answer> = (0..5)
+        .map(|_| ask(&service.url, "GET", "/v1/takedowns", &ann, None))
+        .collect();
+    let last = asked.last().expect("the last");
+    assert_eq!(last.status, 429);
+    let retry: u64 = last
+        .retry
+        .as_deref()
+        .expect("when")
+        .parse()
+        .expect("seconds");
+    assert!((1..=60).contains(&retry), "{retry}");
+
+    let lines = fs::read_to_string(&log).expect("a log");
+    let lines: Vec<Value> = lines
+        .lines()
+        .map(|l| serde_json::from_str(l).expect("JSON"))
+        .collect();
+    assert_eq!(lines.len(), 9, "{lines:?}");
+    assert_eq!(
+        (&lines[0]["user"], &lines[0]["token"]),
+        (&"ann".into(), &"ann".into())
+    );
+    assert_eq!(lines[0]["route"], "/v1/publications");
+    assert_eq!(
+        (&lines[3]["status"], &lines[3]["request"]),
+        (&429.into(), &"complaint-7".into())
+    );
+    let all = format!("{lines:?}");
+    assert!(!all.contains("marked") && !all.contains(&ann), "{all}");
+}
+
+#[test]
+fn a_person_has_all_of_his_own_and_nothing_is_left_once_he_is_erased() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = folder.path().join("server");
+    let service = Service::start(&server, &[]);
+    let (ann, bob) = (token(&server, "ann", &[]), token(&server, "bob", &[]));
+    let publish = |token: &str, number| {
+        let thing = thing(number, "public");
+        let done = ask(
+            &service.url,
+            "POST",
+            "/v1/publications",
+            token,
+            Some(&thing),
+        );
+        assert_eq!(done.status, 200, "{}", done.body);
+        done.body["id"].as_str().expect("an id").to_owned()
+    };
+    publish(&ann, 1);
+    let theirs = publish(&bob, 2);
+    let rating = json!({ "rating": 0.5 });
+    let path = format!("/v1/publications/{theirs}/rating");
+    assert_eq!(
+        ask(&service.url, "PUT", &path, &ann, Some(&rating)).status,
+        200
+    );
+    let own = ask(&service.url, "GET", "/v1/person", &ann, None)
+        .body
+        .to_string();
+    assert!(
+        own.contains("Rivers 1") && own.contains("\"rated\""),
+        "{own}"
+    );
+    assert!(!own.contains("Rivers 2"), "{own}");
+    let erased = ask(&service.url, "DELETE", "/v1/person", &ann, None);
+    assert_eq!(erased.status, 200, "{}", erased.body);
+    let [things, ratings, tokens, left] =
+        ["things", "ratings", "tokens", "left"].map(|name| erased.body[name].as_u64());
+    assert_eq!(
+        [things, ratings, tokens, left],
+        [Some(1), Some(1), Some(1), Some(0)]
+    );
+    assert_eq!(
+        ask(&service.url, "GET", "/v1/person", &ann, None).status,
+        401
+    );
+    assert_eq!(
+        ask(
+            &service.url,
+            "GET",
+            &format!("/v1/publications/{theirs}"),
+            &bob,
+            None
+        )
+        .status,
+        200
+    );
+    drop(service);
+    // On the machine of the store the operator has the same as commands.
+    let exported = run(&server, &["global", "person", "export", "--user", "bob"]);
+    assert!(exported.stdout.contains("Rivers 2"), "{}", exported.stderr);
+    let without = run(&server, &["global", "person", "erase", "--user", "bob"]);
+    assert!(
+        without.stderr.contains("without a yes"),
+        "{}",
+        without.stderr
+    );
+    let gone = done(
+        &server,
+        &["global", "person", "erase", "--user", "bob", "--yes"],
+    );
+    assert_eq!((&gone["things"], &gone["left"]), (&1.into(), &0.into()));
+    let mut left = Vec::new();
+    for entry in fs::read_dir(server.join(".global")).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let bytes = fs::read(&path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        // The log of tokens names whose they were.
+        if text.contains("marked river") || (text.contains("\"ann\"") && !is_token_log(&path)) {
+            left.push(path);
+        }
+    }
+    assert!(left.is_empty(), "{left:?}");
+}
+
+fn is_token_log(path: &Path) -> bool {
+    path.to_string_lossy().contains("tokens.")
+}
