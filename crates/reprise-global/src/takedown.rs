@@ -208,7 +208,10 @@ pub enum PersonLine {
         count: u32,
     },
     /// How often it was in an answer to this person.
-    Retrieved { id: RecordId, count: u32 },
+    Retrieved {
+        id: RecordId,
+        count: u32,
+    },
     TakenDown(TakenDown),
     /// What the audit log says that this person did.
     Did(AuditLine),

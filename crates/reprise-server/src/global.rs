@@ -5,6 +5,7 @@ mod access;
 mod bodies;
 mod openapi;
 mod operate;
+mod people;
 mod ready;
 mod routes;
 mod table;
@@ -25,6 +26,7 @@ use crate::http::{Metrics, Rates};
 use crate::tokens::ServiceTokens;
 pub use access::AccessLog;
 use access::Minutes;
+pub use people::{People, PeopleSettings};
 use routes::Desk;
 
 /// How long open requests may take to end once the service is to end.
@@ -35,6 +37,8 @@ const DRAIN: Duration = Duration::from_secs(10);
 pub struct GlobalServiceOptions {
     pub store: Arc<dyn GlobalStore>,
     pub tokens: ServiceTokens,
+    /// People who bring tokens of an issuer's.
+    pub people: Option<People>,
     /// Where it listens; port 0 takes a free one.
     pub http: SocketAddr,
     /// Requests a second that one token may make; `None` for no limit but that on all.
@@ -86,6 +90,7 @@ impl GlobalService {
         let desk = Desk {
             store: options.store,
             tokens: options.tokens,
+            people: options.people,
             rates: Arc::new(Rates::new(options.requests_per_second)),
             minutes: Arc::new(Minutes::new(
                 options.user_requests_a_minute,

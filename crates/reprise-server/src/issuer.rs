@@ -437,4 +437,4 @@ impl JwtVerifier for Ring {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -20,6 +20,7 @@ use reprise_global::{Caller, TierOptions};
 use reprise_knowledge::ProjectionKind;
 use reprise_operations::{Projection, TagRules, Workspaces, hinted};
 use reprise_redact::is_plain_to_another;
+use reprise_server::PeopleSettings;
 use reprise_types::{RecallScope, UserId};
 use serde::Deserialize;
 
@@ -89,6 +90,8 @@ struct Global {
     quality_high: Option<f32>,
     /// Whose knowledge a recall asks for that does not say.
     scope: RecallScope,
+    /// For a service: people who sign in at an issuer.
+    oidc: Option<PeopleSettings>,
 }
 
 /// A service of published knowledge, as a user reaches it.
@@ -358,6 +361,11 @@ impl Config {
             *threshold = given;
         }
         Ok(options)
+    }
+
+    /// The people of an issuer who may come to a service.
+    pub(crate) fn people(&self) -> Option<PeopleSettings> {
+        self.global.oidc.clone()
     }
 
     /// Whether a token may go to another machine by plain HTTP.

@@ -31,11 +31,13 @@ use tokio::time::timeout;
 
 use super::access::{self, AccessLog, Asked, Minutes};
 use super::bodies::{Fates, LINES_DEFAULT, Moment, Nothing, Outcomes, Rating};
+use super::people::People;
 use super::ready::Readiness;
 use super::table::{ROUTES, Route};
 use super::{openapi, operate};
 use crate::http::{Metrics, Rates, Refusal, answer as aside, bearer, watch};
-use crate::tokens::{Scope, ServiceTokens, TokenEntry};
+use crate::issuer::Issuer;
+use crate::tokens::{Right, Scope, ServiceTokens};
 
 /// Longest body, in bytes: a publication with every byte escaped.
 const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
@@ -51,6 +53,7 @@ const BODY_TIME: Duration = Duration::from_secs(10);
 pub(super) struct Desk {
     pub(super) store: Arc<dyn GlobalStore>,
     pub(super) tokens: ServiceTokens,
+    pub(super) people: Option<People>,
     pub(super) minutes: Arc<Minutes>,
     pub(super) access: Option<AccessLog>,
     pub(super) rates: Arc<Rates>,
@@ -141,11 +144,7 @@ async fn admit(State(desk): State<Desk>, mut request: Request, next: Next) -> Re
     };
     // A body is nobody's to wait beside.
     let token = bearer(request.headers()).map(str::to_owned);
-    let known = match &token {
-        Some(token) => desk.tokens.recognise(token).await,
-        None => Ok(None),
-    };
-    let known = known.map_err(Problem::from);
+    let known = known(&desk, token.as_deref()).await;
     let asked = match known.and_then(|known| admitted(&desk, known, &request)) {
         Ok(asked) => asked,
         Err(problem) => {
@@ -164,14 +163,45 @@ async fn admit(State(desk): State<Desk>, mut request: Request, next: Next) -> Re
     response
 }
 
-fn admitted(desk: &Desk, known: Option<TokenEntry>, request: &Request) -> Result<Asked, Problem> {
-    let entry = known.ok_or_else(|| {
+/// What a token opens at this moment.
+pub(super) struct Known {
+    pub(super) name: String,
+    pub(super) caller: Caller,
+    pub(super) may: Vec<Right>,
+}
+
+async fn known(desk: &Desk, token: Option<&str>) -> Result<Known, Problem> {
+    let none = || {
         Problem::new(
             ProblemKind::Unauthorized,
             "send `Authorization: Bearer TOKEN`; `reprise global token add NAME` makes a token",
         )
-    })?;
-    desk.rates.take(&entry.name)?;
+    };
+    let token = token.ok_or_else(none)?;
+    if let Some(people) = desk.people.as_ref().filter(|_| Issuer::is_jwt(token)) {
+        return people.known(token).await;
+    }
+    let entry = desk.tokens.recognise(token).await?.ok_or_else(none)?;
+    let (Scope::User(user), Some(grant)) = (entry.scope, entry.grant) else {
+        return Err(Problem::new(
+            ProblemKind::Forbidden,
+            "this token is no user's; make one with `reprise global token add NAME --user USER`",
+        ));
+    };
+    let org = grant.org.map(|org| org.parse()).transpose();
+    Ok(Known {
+        name: entry.name,
+        caller: Caller {
+            user,
+            org: org.map_err(Problem::invalid)?,
+            paid: grant.paid,
+        },
+        may: grant.may,
+    })
+}
+
+fn admitted(desk: &Desk, known: Known, request: &Request) -> Result<Asked, Problem> {
+    desk.rates.take(&known.name)?;
     let matched = request.extensions().get::<MatchedPath>();
     let matched = matched.map(MatchedPath::as_str);
     let is_it = |route: &&Route| route.method == *request.method() && Some(route.path) == matched;
@@ -180,8 +210,7 @@ fn admitted(desk: &Desk, known: Option<TokenEntry>, request: &Request) -> Result
         // Not even where somebody has written a handler for it and no row.
         return Err(no_method());
     }
-    let may = entry.grant.as_ref().map(|grant| grant.may.as_slice());
-    if route.is_some_and(|route| !may.unwrap_or_default().contains(&route.right)) {
+    if route.is_some_and(|route| !known.may.contains(&route.right)) {
         return Err(Problem::new(
             ProblemKind::Forbidden,
             "this token does not open this operation; `reprise global token list` says what it may",
@@ -193,24 +222,8 @@ fn admitted(desk: &Desk, known: Option<TokenEntry>, request: &Request) -> Result
         return Err(Problem::invalid(said));
     }
     Ok(Asked {
-        token: entry.name.clone(),
-        caller: caller(entry)?,
-    })
-}
-
-/// Who a token speaks for, as it says at this moment.
-fn caller(entry: TokenEntry) -> Result<Caller, Problem> {
-    let (Scope::User(user), Some(grant)) = (entry.scope, entry.grant) else {
-        return Err(Problem::new(
-            ProblemKind::Forbidden,
-            "this token is no user's; make one with `reprise global token add NAME --user USER`",
-        ));
-    };
-    let org = grant.org.map(|org| org.parse()).transpose();
-    Ok(Caller {
-        user,
-        org: org.map_err(Problem::invalid)?,
-        paid: grant.paid,
+        token: known.name,
+        caller: known.caller,
     })
 }
 

@@ -15,14 +15,14 @@ const ISSUER: &str = "https://id.example/realms/one";
 const AUDIENCE: &str = "https://memory.example/mcp";
 const RSA: &[u8] = include_bytes!("../../../../tests/fixtures/tls/issuer-rsa.der");
 
-enum Signer {
+pub(crate) enum Signer {
     Rsa(RsaKeyPair),
     Ec(EcdsaKeyPair),
     Ed(Ed25519KeyPair),
 }
 
 impl Signer {
-    fn ed() -> Self {
+    pub(crate) fn ed() -> Self {
         let made = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
         Self::Ed(Ed25519KeyPair::from_pkcs8(made.as_ref()).unwrap())
     }
@@ -48,7 +48,7 @@ impl Signer {
         }
     }
 
-    fn jwk(&self, kid: &str) -> Value {
+    pub(crate) fn jwk(&self, kid: &str) -> Value {
         let text = |bytes: &[u8]| BASE64URL_NOPAD.encode(bytes);
         let mut jwk = match self {
             Self::Rsa(pair) => {
@@ -82,7 +82,7 @@ impl Signer {
         }
     }
 
-    fn token(&self, kid: &str, claims: &Value) -> String {
+    pub(crate) fn token(&self, kid: &str, claims: &Value) -> String {
         let message = unsigned(&json!({ "alg": self.alg(), "kid": kid }), claims);
         let signature = BASE64URL_NOPAD.encode(&self.sign(message.as_bytes()));
         format!("{message}.{signature}")

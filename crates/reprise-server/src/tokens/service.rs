@@ -135,6 +135,10 @@ impl ServiceTokens {
 
     /// Gives the token that an invitation stands for, once.
     pub async fn accept(&self, code: &str) -> Result<(String, TokenEntry), TokenError> {
+        if !code.starts_with(INVITATION) {
+            // Nothing is looked up for what cannot be one.
+            return Err(TokenError::NotInvited);
+        }
         let (token, now) = (fresh(PREFIX)?, SystemClock.now());
         let mut line = AuditLine::new(now, "", "join");
         // Whose it is says the entry: looked up first, and once more where it is changed.

@@ -11,7 +11,10 @@ use reprise_global::{
     Caller, EmbeddedStore, GlobalError, GlobalQuery, GlobalStore, Hold, PostgresOptions,
     PostgresStore, Quota, Quotas,
 };
-use reprise_server::{AccessLog, GlobalService, GlobalServiceOptions, ServiceTokens, TokenFile};
+use reprise_redact::{Outbound, is_plain_to_another};
+use reprise_server::{
+    AccessLog, GlobalService, GlobalServiceOptions, People, ServiceTokens, TokenFile,
+};
 use reprise_types::SystemClock;
 
 use super::{store, token};
@@ -20,6 +23,9 @@ use crate::cli::store::DIMENSIONS;
 use crate::cli::{Context, runtime};
 use crate::exit::Exit;
 
+/// How long an issuer may take to tell its keys, and the longest document of it.
+const KEYS: Duration = Duration::from_secs(10);
+const KEYS_BYTES_MAX: u64 = 1024 * 1024;
 /// Between two looks at whether the database is there.
 const AGAIN: Duration = Duration::from_secs(1);
 /// Between two looks at whether the database's index is to be built.
@@ -57,6 +63,7 @@ pub(super) fn run(context: &Context, arguments: &GlobalServeArguments) -> anyhow
             requests_per_second: Some(arguments.requests_per_second),
             user_requests_a_minute: arguments.quotas.user_requests_a_minute,
             org_requests_a_minute: arguments.quotas.org_requests_a_minute,
+            people: people(context),
             access_log: arguments.access_log.clone().map(access_log).transpose()?,
             requests_max: usize::from(arguments.requests_max.get()),
         })
@@ -99,6 +106,40 @@ fn held_in_folder(context: &Context, which: &WhichStore, quotas: Quotas) -> Embe
     let folder = folder.unwrap_or_else(|| store::folder(context));
     let vectors = store::vectors(context);
     store::embedded(context, folder, (Hold::UntilIdle, quotas), vectors)
+}
+
+/// The people of the configured issuer, whose keys are fetched when the first of them comes.
+fn people(context: &Context) -> Option<People> {
+    let settings = context.config.people()?;
+    let config = ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .build();
+    let agent: ureq::Agent = config.into();
+    let fetch = move |url: &str| -> Result<Vec<u8>, String> {
+        if is_plain_to_another(url) {
+            return Err(format!("{url} is plain HTTP to another machine"));
+        }
+        let request = ureq::http::Request::builder().uri(url);
+        let request = request.header("accept", "application/json");
+        let request = request
+            .body(Outbound::nothing())
+            .map_err(|e| e.to_string())?;
+        let answer = crate::outbound::send(&agent, request, Some(KEYS));
+        let mut answer = answer.map_err(|error| format!("{url}: {error}"))?;
+        let status = answer.status().as_u16();
+        if status != 200 {
+            return Err(format!("{url} answered {status}"));
+        }
+        let read = answer.body_mut().with_config().limit(KEYS_BYTES_MAX);
+        read.read_to_vec()
+            .map_err(|error| format!("{url}: {error}"))
+    };
+    Some(People::new(
+        settings,
+        Arc::new(fetch),
+        Arc::new(SystemClock),
+    ))
 }
 
 fn quotas(arguments: &QuotaArguments) -> Quotas {

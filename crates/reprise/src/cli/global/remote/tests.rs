@@ -2,11 +2,14 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use reprise_conformance::{DIMENSIONS, document, member, user, word_space, word_vectors};
 use reprise_engine::Engine;
 use reprise_global::{CoordinationSettings, EmbeddedOptions, EmbeddedStore, Hold, Quotas};
-use reprise_server::{GlobalService, GlobalServiceOptions, Grant, Right, Scope, TokenFile};
+use reprise_server::{
+    GlobalService, GlobalServiceOptions, Grant, Right, Scope, ServiceTokens, TokenFile,
+};
 use reprise_store::RealDisk;
 use reprise_types::{Clock, SystemClock};
 
@@ -41,7 +44,11 @@ impl House {
         let tokens = Arc::new(TokenFile::new(folder.path().join("tokens.json")));
         let service = GlobalService::start(GlobalServiceOptions {
             store: Arc::new(store),
-            tokens: Arc::clone(&tokens),
+            tokens: ServiceTokens::new(Arc::clone(&tokens), None),
+            people: None,
+            user_requests_a_minute: None,
+            org_requests_a_minute: None,
+            access_log: None,
             http: "127.0.0.1:0".parse().unwrap(),
             requests_per_second: requests_per_second.and_then(std::num::NonZeroU32::new),
             requests_max: 64,
@@ -58,7 +65,8 @@ impl House {
     }
 
     fn token(&self, caller: &Caller, may: &[Right]) -> String {
-        let name = format!("{}-{}", caller.user, self.tokens.list().unwrap().len());
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("{}-{}", caller.user, MADE.fetch_add(1, Ordering::Relaxed));
         let grant = Grant {
             org: caller.org.as_ref().map(ToString::to_string),
             paid: caller.paid,
@@ -78,6 +86,8 @@ impl House {
             let key = format!("{caller:?}");
             let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
             let all = [Right::Read, Right::Write, Right::Operate];
+            // One who was erased has none any more.
+            known.retain(|_, token| house.tokens.recognise(token).is_some());
             let token = known
                 .entry(key)
                 .or_insert_with(|| house.token(caller, &all));
