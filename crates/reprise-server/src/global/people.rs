@@ -78,9 +78,10 @@ impl People {
     /// Whose token it is, and what that opens.
     pub(super) async fn known(&self, token: &str) -> Result<Known, Problem> {
         let claims = self.issuer.claims(token).await.map_err(|error| {
-            let kind = match error.is_passing() {
-                true => ProblemKind::Unavailable,
-                false => ProblemKind::Unauthorized,
+            let kind = if error.is_passing() {
+                ProblemKind::Unavailable
+            } else {
+                ProblemKind::Unauthorized
             };
             Problem::failed(kind, &error)
         })?;

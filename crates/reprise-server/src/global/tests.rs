@@ -130,7 +130,7 @@ async fn people_of_an_issuer_come_in_by_their_groups_and_nobody_else_s_do() {
     let ours = document("plan", "words of acme");
     let ours = for_readers(reprise_global::AccessPolicy::Org, ours);
     let ours = String::from_utf8(ours.bytes()).unwrap();
-    let publish = |token: &str| send(address, "POST", "/v1/publications", token, &ours);
+    let publish = async |token: &str| send(address, "POST", "/v1/publications", token, &ours).await;
     let status = |answer: &str| answer[9..12].to_owned();
     assert_eq!(status(&publish(&ann).await), "200");
     assert_eq!(status(&publish(&sam).await), "403", "guests write nothing");
