@@ -17,7 +17,7 @@ fn text(file: &str) -> String {
 }
 
 fn yaml(text: &str) -> Value {
-    serde_saphyr::from_str(text).unwrap_or_else(|error| panic!("{error}:\n{text}"))
+    serde_saphyr::from_str(text).expect("it is YAML")
 }
 
 /// The flags of `reprise global serve`, as its help has them.
@@ -59,11 +59,13 @@ fn rendered(template: &str, values: &Value) -> String {
             ".Release.Name" => Value::from("demo"),
             path => value_at(values, path).clone(),
         };
+        assert!(
+            ["", "quote", "toJson"].contains(&how),
+            "`{how}` is not rendered here"
+        );
         out += &match (how, &value) {
-            ("quote" | "toJson", value) => value.to_string(),
             ("", Value::String(text)) => text.clone(),
-            ("", value) => value.to_string(),
-            (other, _) => panic!("`{other}` is not rendered here"),
+            (_, value) => value.to_string(),
         };
         rest = after;
     }
@@ -147,7 +149,7 @@ fn the_image_runs_as_nobody_and_is_of_both_architectures() {
     let last = image.rsplit("\nFROM ").next().expect("a stage");
     let user = last.lines().find_map(|line| line.strip_prefix("USER "));
     assert!(
-        user.is_some_and(|user| !user.starts_with("0") && user != "root"),
+        user.is_some_and(|user| !user.starts_with('0') && user != "root"),
         "{user:?}"
     );
     for word in [
@@ -181,7 +183,9 @@ fn alerts_and_panels_ask_for_metrics_that_there_are() {
     let rules = alerts["groups"][0]["rules"].as_array().expect("rules");
     let dashboard: Value = serde_json::from_str(&text("monitoring/dashboard.json")).expect("JSON");
     let panels = dashboard["panels"].as_array().expect("panels");
-    let targets = panels.iter().flat_map(|panel| panel["targets"].as_array());
+    let targets = panels
+        .iter()
+        .filter_map(|panel| panel["targets"].as_array());
     let asked = rules
         .iter()
         .chain(targets.flatten())

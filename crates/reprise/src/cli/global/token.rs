@@ -87,7 +87,7 @@ async fn done(
             expires_hours,
             url,
         } => {
-            let expires = now + TimeDelta::hours((*expires_hours).into());
+            let expires = now + TimeDelta::hours(expires_hours.get().into());
             let (new, said) = new_token(name, granted, Some(expires));
             let line = line(now, "invite", said, Some(granted.user.clone()));
             let code = tokens.invite(new, line).await?;
