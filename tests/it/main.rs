@@ -28,6 +28,7 @@ mod long_texts;
 mod models;
 mod moving_in;
 #[cfg(target_os = "linux")]
+mod notes;
 mod observations;
 mod offline;
 mod page;
@@ -38,6 +39,7 @@ mod projections;
 mod records;
 mod redacted;
 mod reembedding;
+mod repository;
 mod requirements;
 mod sessions;
 mod tending;

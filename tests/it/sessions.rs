@@ -19,7 +19,7 @@ fn git(folder: &Path, arguments: &[&str]) {
 }
 
 /// A repository with one file.
-fn shop(home: &Home) -> PathBuf {
+pub(crate) fn shop(home: &Home) -> PathBuf {
     let folder = home.folder().join("shop");
     fs::create_dir_all(folder.join("src")).expect("a folder");
     git(&folder, &["init", "-q"]);

@@ -251,9 +251,8 @@ fn label(memory: &RetrievedMemory) -> String {
         "" | NOTHING_SPEAKS => String::new(),
         reason => format!("; {reason}"),
     };
-    let by = memory.published.as_ref().map_or_else(String::new, |by| {
-        format!("; published by {}, version {}", by.author, by.version)
-    });
+    let by = memory.published.as_ref();
+    let by = by.map_or_else(String::new, |by| format!("; {}", by.words()));
     let about = About::of(record);
     format!(
         "- {date} [{}; {about}{corrected}{newer}{by}{reason}] ",

@@ -31,6 +31,8 @@ pub(crate) fn corner(line: &Value, of: &[(RecordId, String)]) -> Value {
 pub(crate) struct Carried {
     pub(crate) record: MemoryRecord,
     links: Vec<Joint>,
+    /// Whether a person gave it other tags.
+    is_retagged: bool,
 }
 
 impl Carried {
@@ -49,7 +51,11 @@ impl Carried {
             })
         });
         let links = links.collect();
-        Ok(Self { record, links })
+        Ok(Self {
+            record,
+            links,
+            is_retagged: false,
+        })
     }
 
     /// Takes the corner out of a form's metadata; `None` where there is none, or none to be read.
@@ -58,8 +64,16 @@ impl Carried {
         Self::read(metadata.remove(CORNER)?).ok()
     }
 
-    /// The record as one to be kept, under its old name too, and its links.
+    /// The tags that a person gave it.
+    pub(crate) fn retag(&mut self, tags: Vec<String>) {
+        (self.record.tags, self.is_retagged) = (tags, true);
+    }
+
+    /// The record as one to be kept, under its old name too, and its links. One whose tags a person
+    /// changed updates what is known.
     pub(crate) fn into_new(self) -> (NewRecord, Vec<Joint>) {
-        (moved(self.record, &BTreeMap::new()), self.links)
+        let mut new = moved(self.record, &BTreeMap::new());
+        new.updates = self.is_retagged;
+        (new, self.links)
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod ai_lessons;
 pub(crate) mod lines;
 pub(crate) mod notes;
+mod skills;
 pub(crate) mod stock;
 mod telling;
 
@@ -13,6 +14,8 @@ use std::path::Path;
 
 use crate::error::ExportError;
 
+pub use notes::first_of;
+pub use skills::{Proposed, SUCCESSES, Skill, skills, write_skills};
 pub use telling::{Outgoing, Telling};
 
 /// Whose form is written.

@@ -29,6 +29,9 @@ use std::path::{Path, PathBuf};
 use crate::error::ImportError;
 use give::Giver;
 
+pub(crate) use markdown::parts_of;
+pub use markdown::state_of_notes;
+
 pub use item::{Found, ImportKind, Item, Reading};
 pub use own::read_archive;
 pub use recognise::{recognise, recognise_all};

@@ -17,6 +17,7 @@ mod joint;
 mod lesson;
 mod lines;
 mod naming;
+mod notes;
 mod observation;
 mod project;
 mod projection;
@@ -24,6 +25,7 @@ mod projection;
 mod record_for_tests;
 mod referee;
 mod reference;
+mod repository;
 mod restate;
 mod stamp;
 mod still;
@@ -37,16 +39,20 @@ pub use consolidate::{
 };
 pub use ended::{Ended, Ran, committed, failing, ran};
 pub use error::{ExportError, ImportError};
-pub use export::{ExportKind, Outgoing, Telling, write_out};
+pub use export::{
+    ExportKind, Outgoing, Proposed, SUCCESSES, Skill, Telling, first_of, skills, write_out,
+    write_skills,
+};
 pub use graph::{Cluster, Graph, Step};
 pub use import::{
     Found, ImportKind, Item, Reading, back_up, read, read_archive, recognise, recognise_all,
-    session_places,
+    session_places, state_of_notes,
 };
 pub use joint::Joint;
 pub use lesson::{Fit, Lesson, normal_contexts};
 pub use lines::Lines;
 pub use naming::hex_id;
+pub use notes::{Gone, Place, Renewal, Replacement, Scope, deleted, is_written, renew};
 pub use observation::{
     FramePlan, FrameRules, FrameSummary, Observation, ObservationQuery, ObservationType,
     Observations, frame_of, frame_tokens, frame_type, is_frame, plan_frames,
@@ -57,6 +63,10 @@ pub use referee::compare_stock;
 pub use reference::{
     Definition, EVIDENCE_FIELD, TagRelation, evidence_of, meaning_of_confidence,
     meaning_of_evidence, meant_by, normal_evidence,
+};
+pub use repository::{
+    Clean, SHARED, Shared, SharedState, Trusted, read_shared, share, shared_state, trusted_file,
+    trusted_in,
 };
 pub use restate::restate;
 pub use still::with_gone;

@@ -58,6 +58,11 @@ impl Project {
         Some(name.map(|name| Self { root, name }))
     }
 
+    /// Where this checkout is.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// What it is called everywhere.
     pub fn name(&self) -> &str {
         &self.name

@@ -6,6 +6,7 @@ mod kind;
 mod place;
 mod register;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use reprise_files::Placed;
@@ -16,7 +17,8 @@ use crate::export::{Outgoing, ai_lessons};
 
 pub use kind::ProjectionKind;
 use place::{Place, State};
-use register::{Register, Written};
+pub(crate) use register::Register;
+use register::Written;
 
 /// What a rebuild did to the files of a projection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -95,6 +97,50 @@ pub fn rebuild(
             more: rest.len(),
         }),
     }
+}
+
+/// What became of files that were proposed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Proposed {
+    pub written: usize,
+    pub unchanged: usize,
+    /// Where a person's own files stand, or what they made of ours.
+    pub kept: Vec<PathBuf>,
+}
+
+/// Writes files below a folder, each where nothing stands or what was written before.
+pub(crate) fn propose(
+    place: &Path,
+    home: &Path,
+    files: &BTreeMap<PathBuf, Vec<u8>>,
+) -> Result<Proposed, ExportError> {
+    let kind = ProjectionKind::Markdown;
+    let mut register = Register::alone(place, home)?;
+    let known = register.read()?;
+    check_way(kind, place, &known)?;
+    let at = Place::make(kind, place, home)?;
+    let (mut done, mut due) = (Proposed::default(), Vec::new());
+    for (name, content) in files {
+        match at.state(name, content, &known)? {
+            State::Same => done.unchanged += 1,
+            State::Free => due.push((name, content, None)),
+            State::Own(stamp) => due.push((name, content, Some(stamp))),
+            State::Others(_) => done.kept.push(at.path(name)),
+        }
+    }
+    let written = due
+        .iter()
+        .map(|(name, content, _)| ((*name).clone(), (*content).clone()));
+    let mut own = Written::of(&written.collect()).at(place);
+    own.join(&known);
+    register.write(&own)?;
+    for (name, content, expected) in due {
+        match at.put(name, content, expected)? {
+            Placed::Done => done.written += 1,
+            Placed::Theirs => done.kept.push(at.path(name)),
+        }
+    }
+    Ok(done)
 }
 
 /// How a projection differs from memory, a sentence each; nothing where it is equal.

@@ -24,8 +24,8 @@ pub use hook::{HookAnswer, HookEvent, HookReport};
 pub use memories::{
     Change, Credited, Doubted, Extracted, Followed, Given, Known, LeftOut, Lesson, Memories,
     Memory, Merged, Noted, Parts, PastRecall, Projection, Prompt, Quoted, Reach, ReceiptLine,
-    Registered, Replayed, Sharing, Standing, TagRules, Told, Workspaces, bring_up_to_date, counted,
-    differences, run_outcome, tend,
+    Registered, Replayed, Repositories, Sharing, Standing, TagRules, Told, Workspaces,
+    bring_up_to_date, counted, differences, run_outcome, shared_by, tend,
 };
 pub use problem::{Problem, ProblemBody, ProblemKind};
 pub use wire::{

@@ -13,6 +13,7 @@ mod prompts;
 mod publishing;
 mod reading;
 mod records;
+mod repositories;
 mod sessions;
 mod sharing;
 mod spans;
@@ -52,6 +53,7 @@ pub(crate) use publishing::Receipts;
 pub use publishing::{ReceiptLine, Standing};
 pub use reading::Parts;
 pub(crate) use records::{MAY_CHANGE, missing};
+pub use repositories::{Repositories, shared_by};
 pub use sessions::{Given, LeftOut, Noted};
 pub(crate) use sharing::Wanted;
 pub use sharing::{Reach, Sharing};
@@ -78,6 +80,7 @@ pub struct Memories {
     tag_rules: Arc<TagRules>,
     workspaces: Arc<Workspaces>,
     sharing: Sharing,
+    repositories: Repositories,
     projections: Arc<[Projection]>,
     /// Why projections were not written when that was last tried, by user and place.
     failing: Arc<Mutex<BTreeMap<(UserId, PathBuf), String>>>,
@@ -105,6 +108,7 @@ impl Memories {
             tag_rules: Arc::default(),
             workspaces: Arc::default(),
             sharing: Sharing::default(),
+            repositories: Repositories::default(),
             projections: Arc::default(),
             failing: Arc::default(),
             planners: Arc::default(),

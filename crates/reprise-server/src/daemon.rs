@@ -26,7 +26,9 @@ use tokio::task::JoinSet;
 use crate::http::{self, App, Door, Metrics, NewDoor, PageDoor, Rates};
 use crate::place::Place;
 use crate::tokens::TokenFile;
-use reprise_operations::{Catalogue, Memories, Projection, Sharing, TagRules, Workspaces};
+use reprise_operations::{
+    Catalogue, Memories, Projection, Repositories, Sharing, TagRules, Workspaces,
+};
 use reprise_page::Setting;
 use reprise_types::UserId;
 
@@ -103,6 +105,7 @@ impl Daemon {
             return Err(DaemonError::Clock);
         }
         place.prepare()?;
+        let repositories = Repositories::of_data(place.data());
         let lock = LifeLock::take(&place, replace, patience).await?;
         let tokens = Arc::new(TokenFile::new(place.tokens()));
         let tcp = match http {
@@ -127,6 +130,7 @@ impl Daemon {
                 .with_tags(tags)
                 .with_workspaces(workspaces)
                 .with_sharing(sharing)
+                .with_repositories(repositories)
                 .with_projections(projections),
             catalogue,
             user,

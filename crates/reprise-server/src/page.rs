@@ -81,6 +81,9 @@ impl Host for Paged {
             let mut users: Vec<Neighbour> = folders
                 .filter_map(|folder| {
                     let user: UserId = folder.file_name().to_str()?.parse().ok()?;
+                    if user.is_of_repository() {
+                        return None;
+                    }
                     let file = std::fs::metadata(folder.path().join("memory.rvf"));
                     Some(Neighbour {
                         user: user.to_string(),

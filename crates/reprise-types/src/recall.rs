@@ -192,6 +192,23 @@ pub struct PublishedBy {
     pub quality: f32,
 }
 
+impl PublishedBy {
+    /// The author of what a repository shares; its version is the file.
+    pub const REPOSITORY: &str = "repository";
+
+    /// In words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let Self {
+            author, version, ..
+        } = self;
+        match author.as_str() {
+            Self::REPOSITORY => format!("from `{version}` of the repository, not the user's own"),
+            _ => format!("published by {author}, version {version}"),
+        }
+    }
+}
+
 /// Where a recall searches (C19).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 pub enum RecallScope {

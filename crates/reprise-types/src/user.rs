@@ -40,8 +40,16 @@ impl UserId {
         Self("anonymous".to_owned())
     }
 
+    /// In the name of a memory that holds what a repository shares, after its user.
+    pub const REPOSITORY: &str = "+repository-";
+
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Whether it is no user, but what a trusted repository shares: made anew from its files.
+    pub fn is_of_repository(&self) -> bool {
+        self.0.contains(Self::REPOSITORY)
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) use global::{
     GlobalBranchCommand, GlobalCommand, GlobalImportArguments, GlobalServeArguments,
     GlobalTokenArguments, GlobalTokenCommand, Granted, May, OperateCommand, OperatorArguments,
     PersonCommand, PublishArguments, QuotaArguments, RateArguments, ShareCommand,
-    UnpublishArguments, WhichStore,
+    ShareRepositoryArguments, TrustArguments, UnpublishArguments, WhichStore,
 };
 pub(crate) use help::{
     command, for_user, meant, only_kept, others, sentence_of_learn, slip_of_learn,
@@ -195,6 +195,8 @@ pub(crate) enum Command {
     /// Make, list and withdraw tokens for HTTP
     #[command(subcommand)]
     Token(TokenCommand),
+    /// Let the lessons of a repository answer, too
+    Trust(TrustArguments),
     /// Let others find records of yours: shows the exact bytes, and asks
     Publish(PublishArguments),
     /// Take back what was published, from every answer at once

@@ -43,6 +43,7 @@ mod session;
 mod stats;
 mod status;
 pub(crate) mod store;
+mod trust;
 mod whole;
 mod workspace;
 
@@ -129,6 +130,12 @@ fn carry_out(context: &Context, command: Command) -> anyhow::Result<Exit> {
         }
         Command::Share(ShareCommand::Rate(arguments)) | Command::Rate(arguments) => {
             global::rate(context, &arguments)
+        }
+        Command::Share(ShareCommand::Repository(arguments)) => {
+            trust::share_with(context, &arguments)
+        }
+        Command::Share(ShareCommand::Trust(arguments)) | Command::Trust(arguments) => {
+            trust::run(context, &arguments)
         }
         Command::Share(ShareCommand::Global(command)) | Command::Global(command) => {
             global::run(context, &command)

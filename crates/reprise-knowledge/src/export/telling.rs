@@ -30,6 +30,8 @@ pub struct Telling {
     pub line: Value,
     /// Where its links lead to, with their relations.
     pub links: Vec<(RecordId, String)>,
+    /// The first of its versions, where it has several.
+    pub first: Option<MemoryRecord>,
     /// Its unit vector, where it has one.
     pub vector: Option<Vec<f32>>,
 }

@@ -67,6 +67,7 @@ fn told() -> Vec<Telling> {
                 record: record.clone(),
                 line,
                 links,
+                first: None,
                 vector,
             }
         });

@@ -98,6 +98,11 @@ impl<'a> Giver<'a> {
         self.give(place.to_owned(), Found::Refused(why.into()))
     }
 
+    /// A note is read, or the files of which all are.
+    pub(super) fn told(&mut self, found: Found) -> Result<(), ImportError> {
+        self.give(String::new(), found)
+    }
+
     pub(super) fn repeated(&mut self, place: &str) -> Result<(), ImportError> {
         self.give(place.to_owned(), Found::Repeated)
     }

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use reprise_types::{NewRecord, Zone};
 
 use crate::joint::Joint;
+use crate::notes::{Place, Scope};
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $variant:ident = $name:literal;)*) => {
@@ -72,6 +73,11 @@ impl ImportKind {
         )
     }
 
+    /// Whether its records are pieces of notes, which stand for what a file says now.
+    pub fn is_of_notes(self) -> bool {
+        matches!(self, Self::Instructions | Self::Markdown)
+    }
+
     /// All their words, for a sentence.
     pub fn known() -> String {
         let names: Vec<&str> = Self::ALL.iter().map(|kind| kind.name()).collect();
@@ -120,4 +126,8 @@ pub enum Found {
     Repeated,
     /// What cannot be used, and why.
     Refused(String),
+    /// Files whose notes are told whole: what memory has of them and is not told is gone.
+    Scope(Scope),
+    /// A note that was read; its pieces are told besides.
+    Note(Place),
 }

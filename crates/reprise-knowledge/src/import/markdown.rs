@@ -8,6 +8,7 @@ mod note;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use reprise_files::{FileError, read_named};
 use reprise_types::{
@@ -16,11 +17,14 @@ use reprise_types::{
 use serde_json::{Map, Value, json};
 
 use super::give::Giver;
+use super::item::Found;
 use crate::carried::{CORNER, Carried};
 use crate::error::ImportError;
 use crate::naming::hex_id;
+use crate::notes::{Place, Scope};
 use crate::project::Project;
 use crate::stamp;
+pub(crate) use note::parts_of;
 use note::{HEADING_BYTES_MAX, Note, Relation, body_of, distinct};
 
 const ENDINGS: [&str; 3] = ["md", "markdown", "mdc"];
@@ -70,6 +74,21 @@ pub(super) fn has_notes(path: &Path) -> Result<bool, ImportError> {
     Ok(!found.is_empty())
 }
 
+/// What says whether notes have changed: their names, sizes and times.
+pub fn state_of_notes(path: &Path) -> Result<Vec<(PathBuf, u64, Option<SystemTime>)>, ImportError> {
+    let mut files = vec![path.to_owned()];
+    if path.is_dir() {
+        files.clear();
+        walk(path, DEPTH_MAX, &mut files)?;
+        files.extend(INSTRUCTIONS.map(|name| path.join(name)));
+    }
+    let looked = files.into_iter().filter_map(|file| {
+        let found = fs_err::metadata(&file).ok()?;
+        Some((file, found.len(), found.modified().ok()))
+    });
+    Ok(looked.collect())
+}
+
 /// Every note below a folder, in the order of names; what is hidden is not looked at.
 fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), ImportError> {
     let mut inside: Vec<_> = fs_err::read_dir(folder)?.collect::<Result<_, _>>()?;
@@ -97,7 +116,7 @@ pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError
         files.clear();
         walk(path, DEPTH_MAX, &mut files)?;
     }
-    Reader::new(path, &[]).read(files, giver)
+    Reader::new(path, &[]).read(path, files, giver)
 }
 
 /// The instructions of a project, or one file of them, with what they import by `@path`.
@@ -114,7 +133,7 @@ pub(super) fn read_instructions(path: &Path, giver: &mut Giver<'_>) -> Result<()
             walk(&inside, DEPTH_MAX, &mut files)?;
         }
     }
-    Reader::new(path, &["instructions"]).read(files, giver)
+    Reader::new(path, &["instructions"]).read(path, files, giver)
 }
 
 struct Reader {
@@ -125,6 +144,8 @@ struct Reader {
     called: HashMap<String, ExternalId>,
     relations: Vec<(String, ExternalId, Relation)>,
     read: HashSet<PathBuf>,
+    /// What tells its notes from those of the same name elsewhere.
+    place: String,
 }
 
 impl Reader {
@@ -136,7 +157,10 @@ impl Reader {
         };
         let project = Project::of(root);
         let named = project.as_ref().map(Project::tag);
+        let whole = fs_err::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+        let folder = || format!("folder:{}", hex_id(&[&whole.to_string_lossy()]));
         Self {
+            place: named.clone().unwrap_or_else(folder),
             root: root.to_owned(),
             tags: tags
                 .iter()
@@ -150,7 +174,14 @@ impl Reader {
         }
     }
 
-    fn read(mut self, files: Vec<PathBuf>, giver: &mut Giver<'_>) -> Result<(), ImportError> {
+    /// `start` is the note or folder that was named.
+    fn read(
+        mut self,
+        start: &Path,
+        files: Vec<PathBuf>,
+        giver: &mut Giver<'_>,
+    ) -> Result<(), ImportError> {
+        giver.told(Found::Scope(self.scope(start)))?;
         let follows = self.tags.iter().any(|tag| tag == "instructions");
         let mut waiting: std::collections::VecDeque<PathBuf> = files.into();
         while let Some(file) = waiting.pop_front() {
@@ -215,9 +246,17 @@ impl Reader {
             relations,
         } = Note::read(text);
         if let Some(line) = front.get(CORNER) {
-            return own_note(giver, place, line, front.get("links"), body_of(text));
+            return own_note(giver, place, line, &front, body_of(text));
+        }
+        // The list of a bundle's notes (OKF 0.1).
+        if front.contains_key("okf_version") && file.ends_with("index.md") {
+            return Ok(());
         }
         let path = self.path_of(file);
+        giver.told(Found::Note(Place {
+            root: self.place.clone(),
+            path: path.clone(),
+        }))?;
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();
         let title = spoken(front.get("title")).or_else(|| spoken(front.get("name")));
         let title = title.filter(|title| title.len() <= HEADING_BYTES_MAX);
@@ -234,7 +273,7 @@ impl Reader {
             record.external_ids = vec![name(&path, &section.headings, &section.text)];
             record.tags = joined(&labels, section.tags);
             record.details = Some(json!({
-                "type": "note_section", "path": path, "title": title,
+                "type": "note_section", "root": self.place, "path": path, "title": title,
                 "headings": section.headings, "content": section.text,
             }));
             pieces.push((section.line, record));
@@ -248,7 +287,7 @@ impl Reader {
             record.external_ids = vec![name(&path, &observed.headings, &said)];
             record.tags = joined(&labels, observed.tags.clone());
             record.details = Some(json!({
-                "type": "note_observation", "path": path, "title": title,
+                "type": "note_observation", "root": self.place, "path": path, "title": title,
                 "headings": observed.headings, "category": observed.category,
                 "content": observed.content, "tags": observed.tags, "context": observed.context,
             }));
@@ -263,7 +302,8 @@ impl Reader {
             record.external_ids = vec![name(&path, &[], &title)];
             record.tags = joined(&labels, Vec::new());
             record.details = Some(json!({
-                "type": "note_section", "path": path, "title": title, "headings": [], "content": "",
+                "type": "note_section", "root": self.place, "path": path, "title": title,
+                "headings": [], "content": "",
             }));
             pieces.push((1, record));
         }
@@ -327,6 +367,17 @@ impl Reader {
         Ok(())
     }
 
+    fn scope(&self, start: &Path) -> Scope {
+        let start = fs_err::canonicalize(start).unwrap_or_else(|_| start.to_owned());
+        let prefix = PathBuf::from(self.path_of(&start));
+        let above = start.ancestors().nth(prefix.components().count());
+        Scope {
+            root: self.place.clone(),
+            base: above.unwrap_or(&start).to_owned(),
+            prefix,
+        }
+    }
+
     /// A file as its project calls it, or else the folder that was named.
     fn path_of(&self, file: &Path) -> String {
         let inside = self
@@ -348,7 +399,7 @@ fn own_note(
     giver: &mut Giver<'_>,
     place: &str,
     line: &Value,
-    links: Option<&Value>,
+    front: &Map<String, Value>,
     text: &str,
 ) -> Result<(), ImportError> {
     let Some(corner) = line.as_object() else {
@@ -359,9 +410,17 @@ fn own_note(
     };
     let mut corner = corner.clone();
     corner.insert("text".to_owned(), json!(text));
-    corner.insert("links".to_owned(), links.cloned().unwrap_or_default());
+    let links = front.get("links").cloned();
+    corner.insert("links".to_owned(), links.unwrap_or_default());
+    let tags = front.get("tags").map(|tags| json!(words(Some(tags))));
+    let is_retagged = tags.filter(|tags| corner.get("tags") != Some(tags));
     match Carried::read(Value::Object(corner)) {
-        Ok(carried) => giver.own(place, carried),
+        Ok(mut carried) => {
+            if let Some(tags) = is_retagged {
+                carried.retag(words(Some(&tags)));
+            }
+            giver.own(place, carried)
+        }
         Err(why) => giver.refuse(place, format!("the note is none of an export: {why}")),
     }
 }

@@ -24,6 +24,7 @@ pub(crate) fn all(path: &Path, kind: ImportKind) -> All {
             Found::Link(joint) => all.links.push(joint),
             Found::Repeated => all.repeated += 1,
             Found::Refused(why) => all.refused.push((place, why)),
+            Found::Scope(_) | Found::Note(_) => {}
         }
         true
     };

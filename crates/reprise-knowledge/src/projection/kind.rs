@@ -119,10 +119,7 @@ impl ProjectionKind {
                 files.insert(PathBuf::new(), lines::frames_file(&own, false)?);
             }
             Self::Markdown => {
-                for one in own {
-                    let (name, content) = notes::note(one)?;
-                    files.insert(PathBuf::from(name), content.into_bytes());
-                }
+                files = notes::files(own.into_iter())?;
             }
         }
         Ok(files)
@@ -138,7 +135,7 @@ impl ProjectionKind {
                 "index.json",
             ],
             Self::AiLessons | Self::Frames => &[""],
-            Self::Markdown => &[],
+            Self::Markdown => &[notes::INDEX],
         }
     }
 

@@ -7,6 +7,7 @@ use reprise_files::{FileError, Folder, Kind, Placed, Stamp};
 use super::kind::{ProjectionKind, SUNWELL};
 use super::register::Written;
 use crate::error::ExportError;
+use crate::export::notes::says_the_same;
 use crate::naming::hash_of;
 
 /// Longest file that is read to see whether it is our own.
@@ -119,6 +120,14 @@ impl Place {
             None => State::Free,
             Some((there, _)) if there == content => State::Same,
             Some((there, stamp)) if known.holds(name, &hash_of(&there)) => State::Own(stamp),
+            // What a person edited, and memory has taken in.
+            Some((there, stamp))
+                if self.kind == ProjectionKind::Markdown
+                    && known.names(name)
+                    && says_the_same(&there, content) =>
+            {
+                State::Own(stamp)
+            }
             Some((_, stamp)) => State::Others(stamp),
         })
     }

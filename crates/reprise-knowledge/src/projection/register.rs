@@ -26,44 +26,44 @@ const WAY: &str = "";
 /// By the hash of a file's name the hashes of what may stand in it.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Written(BTreeMap<String, BTreeSet<String>>);
+pub(crate) struct Written(BTreeMap<String, BTreeSet<String>>);
 
 impl Written {
-    pub(super) fn of(files: &BTreeMap<PathBuf, Vec<u8>>) -> Self {
+    pub(crate) fn of(files: &BTreeMap<PathBuf, Vec<u8>>) -> Self {
         let files = files.iter();
         let hashed = files.map(|(name, content)| (key(name), BTreeSet::from([hash_of(content)])));
         Self(hashed.collect())
     }
 
     /// The same of the folder that a path leads to now.
-    pub(super) fn at(mut self, chosen: &Path) -> Self {
+    pub(crate) fn at(mut self, chosen: &Path) -> Self {
         let way = BTreeSet::from([way_of(chosen)]);
         self.0.insert(WAY.to_owned(), way);
         self
     }
 
     /// Whether a path leads where it led: what a repository brings may be a link to elsewhere.
-    pub(super) fn is_at(&self, chosen: &Path) -> bool {
+    pub(crate) fn is_at(&self, chosen: &Path) -> bool {
         let known = self.0.get(WAY);
         known.is_none_or(|known| known.contains(&way_of(chosen)))
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.keys().all(|name| name == WAY)
     }
 
-    pub(super) fn join(&mut self, other: &Self) {
+    pub(crate) fn join(&mut self, other: &Self) {
         for (name, contents) in other.0.iter().filter(|(name, _)| *name != WAY) {
             let own = self.0.entry(name.clone()).or_default();
             own.extend(contents.iter().cloned());
         }
     }
 
-    pub(super) fn names(&self, name: &Path) -> bool {
+    pub(crate) fn names(&self, name: &Path) -> bool {
         self.0.contains_key(&key(name))
     }
 
-    pub(super) fn holds(&self, name: &Path, content: &str) -> bool {
+    pub(crate) fn holds(&self, name: &Path, content: &str) -> bool {
         let contents = self.0.get(&key(name));
         contents.is_some_and(|contents| contents.contains(content))
     }
@@ -85,7 +85,7 @@ fn key(name: &Path) -> String {
 }
 
 /// The register of one place, held by one rebuild.
-pub(super) struct Register {
+pub(crate) struct Register {
     folder: Folder,
     name: String,
     /// What stands in it, as far as this process knows.
@@ -94,7 +94,7 @@ pub(super) struct Register {
 }
 
 impl Register {
-    pub(super) fn alone(root: &Path, home: &Path) -> Result<Self, ExportError> {
+    pub(crate) fn alone(root: &Path, home: &Path) -> Result<Self, ExportError> {
         let folder = Folder::make_own(home)?.make_folder(FOLDER)?;
         let name = name_of(root);
         let alone = folder.lock(format!("{name}.lock"), PATIENCE)?;
@@ -106,13 +106,13 @@ impl Register {
         })
     }
 
-    pub(super) fn read(&mut self) -> Result<Written, ExportError> {
+    pub(crate) fn read(&mut self) -> Result<Written, ExportError> {
         self.stored = self.folder.read(file_of(&self.name), BYTES_MAX)?;
         parse(self.stored.as_deref(), &self.folder, &self.name)
     }
 
     /// The same for whoever only compares.
-    pub(super) fn read_of(root: &Path, home: &Path) -> Result<Written, ExportError> {
+    pub(crate) fn read_of(root: &Path, home: &Path) -> Result<Written, ExportError> {
         let home = Folder::find_own(home)?;
         let folder = home.map(|home| home.find_folder(FOLDER)).transpose()?;
         let Some(folder) = folder.flatten() else {
@@ -123,7 +123,7 @@ impl Register {
         parse(stored.as_deref(), &folder, &name)
     }
 
-    pub(super) fn write(&mut self, written: &Written) -> Result<(), ExportError> {
+    pub(crate) fn write(&mut self, written: &Written) -> Result<(), ExportError> {
         let stored = serde_json::to_vec(written).map_err(std::io::Error::from)?;
         if self.stored.as_ref() != Some(&stored) {
             self.folder.replace(file_of(&self.name), &stored)?;

@@ -19,6 +19,7 @@ fn telling(new: NewRecord, number: u32) -> Telling {
     Telling {
         line: json!({"id": record.id, "text": record.text}),
         links: Vec::new(),
+        first: None,
         vector: (number == 1).then(|| vec![0.6, 0.8]),
         record,
     }
@@ -141,7 +142,8 @@ fn notes_of_what_is_gone_are_removed_and_those_of_others_stay() {
         )
         .unwrap()
         .len(),
-        1
+        2,
+        "the note, and the list that names it"
     );
     assert_eq!(noted(folder.path(), fewer, false).unwrap().removed, 1);
     assert!(place.join("own.md").exists());

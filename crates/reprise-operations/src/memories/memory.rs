@@ -252,7 +252,11 @@ impl Memory {
         vector: Option<Embedding>,
     ) -> Result<Recall, Problem> {
         let query = request.query.clone();
-        let found = self.all.recall(&self.user, request, vector);
+        let asked = request.clone();
+        let found = async {
+            let recall = self.all.recall(&self.user, request, vector).await?;
+            Ok(self.with_repositories(&asked, None, recall).await)
+        };
         self.noted(&query, found).await
     }
 

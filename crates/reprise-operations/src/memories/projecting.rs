@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use reprise_engine::Snapshot;
 use reprise_knowledge::{
-    ExportError, Outgoing, ProjectionKind, Rebuilt, Telling, compare, hindrance, rebuild,
+    ExportError, Outgoing, ProjectionKind, Rebuilt, Telling, compare, first_of, hindrance, rebuild,
 };
 use reprise_types::UserId;
 use serde_json::Value;
@@ -279,6 +279,7 @@ fn telling(memory: &Snapshot, project: Option<&str>) -> Vec<Telling> {
             line: line.unwrap_or(Value::Null),
             links: links.map(|link| (link.record, link.relation)).collect(),
             vector: memory.vector(record.id),
+            first: first_of(memory, &record),
             record,
         }
     });

@@ -191,10 +191,12 @@ impl Memory {
         let asked = recalled.as_ref().ok().map(|(given, hits)| Asked {
             recall_id: given.recall_id,
             prompt: report.text.clone(),
-            put_in: hits.iter().map(|hit| hit.record.id).collect(),
+            put_in: ids_of_own(hits),
         });
+        let given = recalled.as_ref().map_or(&[][..], |(_, hits)| hits);
+        let given: Vec<RecordId> = given.iter().map(|hit| hit.record.id).collect();
         self.all.sessions.change(key, |session| {
-            session.see(asked.as_ref().map_or(&[], |asked| &asked.put_in));
+            session.see(&given);
             let others: Vec<RecordId> = others.iter().map(|hit| hit.record.id).collect();
             session.see(&others);
             session.recalled = asked;
@@ -328,7 +330,12 @@ impl Memory {
         };
         let request = request.heard(&self.calendar());
         let query = request.query.clone();
-        let recall = self.all.recall_within(&self.user, request, within);
+        let recall = async {
+            let asked = request.clone();
+            let recall = self.all.recall_within(&self.user, request, within).await?;
+            let project = Some(report.project.as_str());
+            Ok(self.with_repositories(&asked, project, recall).await)
+        };
         let mut recall = self.noted(&query, recall).await?;
         without_sensitive(&mut recall);
         let foreign = |tag: &String| tag.starts_with("project:") && Some(tag) != own.as_ref();
@@ -442,7 +449,7 @@ impl Line {
             ..
         } = found;
         let mut told = match published {
-            Some(by) => format!("published by {}, version {}", by.author, by.version),
+            Some(by) => by.words(),
             None => Told::of(&record, why.contradicted_by).words(calendar),
         };
         if why.answered.is_some() {
@@ -487,6 +494,12 @@ fn injected(parts: &[(&str, &str, Vec<Line>)], nonce: u128) -> HookAnswer {
     HookAnswer {
         context: memory.into_text(),
     }
+}
+
+/// What a run may give credit to: what others said is not in this memory.
+fn ids_of_own(hits: &[RetrievedMemory]) -> Vec<RecordId> {
+    let own = hits.iter().filter(|hit| hit.published.is_none());
+    own.map(|hit| hit.record.id).collect()
 }
 
 #[cfg(test)]

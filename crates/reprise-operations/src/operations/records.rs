@@ -95,6 +95,10 @@ impl Operation for Get {
             };
             let record = match found {
                 Err(problem) if problem.kind == ProblemKind::NotFound && as_of.is_none() => {
+                    if let Some(lesson) = memory.of_repositories(name).await {
+                        records.push(json!(ExportLine::new(&lesson)));
+                        continue;
+                    }
                     records.push(memory.published_line(name).await?.ok_or(problem)?);
                     continue;
                 }

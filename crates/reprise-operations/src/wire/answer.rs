@@ -172,15 +172,10 @@ impl From<RetrievedMemory> for Hit {
 /// The plain line of a hit; of something published it says who did.
 fn reason(published: Option<&PublishedBy>, why: &mut Why) -> String {
     let reason = std::mem::take(&mut why.reason);
-    let Some(PublishedBy {
-        author, version, ..
-    }) = published
-    else {
-        return reason;
-    };
-    match reason.as_str() {
-        "" => format!("published by {author}, version {version}"),
-        _ => format!("published by {author}, version {version}; {reason}"),
+    match (published, reason.as_str()) {
+        (None, _) => reason,
+        (Some(by), "") => by.words(),
+        (Some(by), _) => format!("{}; {reason}", by.words()),
     }
 }
 

@@ -73,8 +73,10 @@ pub(crate) enum ExportFormat {
     Json,
     /// A YAML document per record
     Yaml,
-    /// A folder with a note for each record
+    /// A folder with a note for each record: a bundle of the Open Knowledge Format
     Markdown,
+    /// A `SKILL.md` for each subject of what helped three times or more, shown and asked about first
+    Skills,
     /// A file of stock rvf-runtime, vectors included
     Rvf,
     /// A folder with `.sunwell/memory` in it
@@ -99,6 +101,9 @@ pub(crate) struct ExportArguments {
     /// Replace a file that is no earlier export of this memory
     #[arg(long, requires = "out")]
     pub(crate) force: bool,
+    /// Of skills: do not ask, they have been read
+    #[arg(long)]
+    pub(crate) yes: bool,
     /// Records tagged `sensitive` too
     #[arg(long)]
     pub(crate) sensitive: bool,

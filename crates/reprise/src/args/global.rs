@@ -59,8 +59,38 @@ pub(crate) enum ShareCommand {
     List(WhoseArguments),
     /// Say how good something is that others published
     Rate(RateArguments),
+    /// Write records into `.reprise/shared` of a repository, for others to review and pull
+    Repository(ShareRepositoryArguments),
+    /// Let the lessons of a repository (`.reprise/shared`) answer, too
+    Trust(TrustArguments),
     #[command(flatten)]
     Global(GlobalCommand),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShareRepositoryArguments {
+    /// The records, by id or external id
+    #[arg(required = true)]
+    pub(crate) ids: Vec<String>,
+    /// A folder of the repository
+    #[arg(long, value_name = "FOLDER", default_value = ".")]
+    pub(crate) folder: PathBuf,
+    /// Whose they are
+    #[arg(long, env = crate::env::USER, default_value = "default")]
+    pub(crate) user: UserId,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustArguments {
+    /// A folder of the repository
+    #[arg(default_value = ".")]
+    pub(crate) folder: PathBuf,
+    /// Whose recalls they answer
+    #[arg(long, env = crate::env::USER, default_value = "default")]
+    pub(crate) user: UserId,
+    /// Let them answer no more
+    #[arg(long)]
+    pub(crate) remove: bool,
 }
 
 #[derive(Debug, Subcommand)]

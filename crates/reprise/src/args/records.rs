@@ -49,6 +49,15 @@ pub(crate) struct IngestArguments {
     /// Keep texts as they stand, keys and passwords included
     #[arg(long)]
     pub(crate) verbatim: bool,
+    /// Of notes: what memory says by now goes out to the notes that it wrote there, too
+    #[arg(long)]
+    pub(crate) sync: bool,
+    /// Of notes: go on as they change, until Ctrl-C
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) watch: bool,
+    /// Of notes: forget what stands for notes and sections that are gone
+    #[arg(long)]
+    pub(crate) forget_gone: bool,
     /// Keep the records now and embed them at the next start of the service
     #[arg(long)]
     pub(crate) later: bool,

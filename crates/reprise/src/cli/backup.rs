@@ -135,6 +135,7 @@ fn users(context: &Context) -> anyhow::Result<Vec<UserId>> {
     for entry in fs_err::read_dir(&context.places.data)? {
         let name = entry?.file_name().to_string_lossy().into_owned();
         let user: Option<UserId> = name.parse().ok();
+        let user = user.filter(|user| !user.is_of_repository());
         users.extend(user.filter(|user| context.places.file_of(user).exists()));
     }
     users.sort();

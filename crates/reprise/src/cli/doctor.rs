@@ -222,6 +222,7 @@ fn stores(context: &Context) -> Vec<Finding> {
     let mut users: Vec<UserId> = folders
         .filter_map(Result::ok)
         .filter_map(|folder| folder.file_name().to_str()?.parse().ok())
+        .filter(|user: &UserId| !user.is_of_repository())
         .filter(|user| context.places.file_of(user).exists())
         .collect();
     users.sort();

@@ -1,18 +1,23 @@
 //! `reprise export`: every live record, with all that the log says besides, or in another system's
 //! form. What is tagged `sensitive` stays here unless it is asked for.
 
+use std::collections::HashMap;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::bail;
 use reprise_engine::Engine;
-use reprise_knowledge::{Beside, ExportKind, Outgoing, Telling, may_be_committed, tell, write_out};
+use reprise_knowledge::{
+    Beside, ExportKind, Outgoing, ProjectionKind, SUCCESSES, Telling, first_of, may_be_committed,
+    rebuild, skills, tell, write_out, write_skills,
+};
 use reprise_operations::{ExportLine, counted, is_sensitive};
 use reprise_store::Verify;
-use reprise_types::MemoryRecord;
+use reprise_types::{MemoryRecord, RecordId};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::context::agreed;
 use super::copies::{self, Form};
 use super::store::{self, Access};
 use super::{Context, whole};
@@ -20,8 +25,14 @@ use crate::args::{ExportArguments, ExportFormat};
 use crate::exit::Exit;
 use crate::printer::{self, Printer};
 
+/// A run of this quality went well.
+const WELL: f32 = 0.7;
+
 pub(super) fn run(context: &Context, arguments: &ExportArguments) -> anyhow::Result<Exit> {
     let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
+    if arguments.format == ExportFormat::Skills {
+        return propose(context, arguments, &engine);
+    }
     // What is encrypted cannot be searched for what was forgotten: it is known as a backup is.
     let noted = if arguments.seal.seals() {
         Form::Backup
@@ -65,23 +76,29 @@ pub(super) fn run(context: &Context, arguments: &ExportArguments) -> anyhow::Res
             is_whole(path, beside);
             Ok(stayed)
         })?,
-        (Some(path), Err(kind)) => whole::place(path, |beside| {
+        (Some(path), Err(kind)) => {
             let (told, stayed, has_past) = telling(&engine, arguments)?;
             let rules = context.config.tag_rules();
             let all = Outgoing {
                 records: &told,
                 aliases: rules.aliases(),
             };
-            write_out(kind, beside, all)?;
+            whole::place(path, |beside| {
+                write_out(kind, beside, all)?;
+                is_whole(path, beside);
+                Ok(())
+            })?;
             if has_past && kind != ExportKind::Rvf {
                 super::note(
                     "this form has no place for earlier versions and for what runs taught; \
                      --format jsonl takes them along",
                 );
             }
-            is_whole(path, beside);
-            Ok(stayed)
-        })?,
+            if kind == ExportKind::Markdown && arguments.as_of.is_none() {
+                remember(context, arguments, path, all);
+            }
+            stayed
+        }
     };
     if stayed > 0 {
         super::note(&format!(
@@ -90,6 +107,87 @@ pub(super) fn run(context: &Context, arguments: &ExportArguments) -> anyhow::Res
         ));
     }
     Ok(Exit::Success)
+}
+
+/// Skills of what helped often enough: shown, and written where a person agrees.
+fn propose(
+    context: &Context,
+    arguments: &ExportArguments,
+    engine: &Engine,
+) -> anyhow::Result<Exit> {
+    let memory = engine.snapshot();
+    let mut successes: HashMap<RecordId, usize> = HashMap::new();
+    for run in memory
+        .learner()
+        .ended_runs()
+        .filter(|run| run.quality >= WELL)
+    {
+        for used in run.used {
+            // What was corrected since helps as it is now.
+            let current = memory.current(*used).unwrap_or(*used);
+            *successes.entry(current).or_default() += 1;
+        }
+    }
+    let records = memory.records().filter_map(Result::ok);
+    let counted_ones = records.filter_map(|record| {
+        let successes = *successes.get(&record.id)?;
+        Some((record, successes))
+    });
+    let lessons: Vec<_> = counted_ones.collect();
+    let proposed = skills(&lessons)?;
+    let mut out = printer::stdout();
+    if !context.json {
+        for skill in &proposed {
+            writeln!(out, "{}/SKILL.md\n\n{}", skill.name, skill.content)?;
+        }
+    }
+    let count = counted(proposed.len(), "skill");
+    let Some(place) = arguments.out.as_ref().filter(|_| !proposed.is_empty()) else {
+        super::note(&format!(
+            "{count} proposed, of what helped {SUCCESSES} times or more; --out FOLDER writes them"
+        ));
+        return Ok(Exit::Success);
+    };
+    let question = format!("write {count} below `{}`?", place.display());
+    let refusal = "nobody is there to be asked; add --yes once the skills have been read";
+    if !arguments.yes && !agreed(&question, refusal)? {
+        bail!("nothing was written");
+    }
+    let file = context.places.file_of(&arguments.user);
+    let home = file.parent().unwrap_or(&context.places.data);
+    let done = write_skills(&std::path::absolute(place)?, home, &proposed)?;
+    for path in &done.kept {
+        super::note(&format!(
+            "`{}` stays as it is: a person wrote or changed it",
+            path.display()
+        ));
+    }
+    if context.json {
+        let row = serde_json::json!({
+            "written": done.written, "unchanged": done.unchanged, "kept": done.kept,
+            "skills": proposed.iter().map(|one| &one.name).collect::<Vec<_>>(),
+        });
+        writeln!(out, "{row}")?;
+    } else {
+        writeln!(
+            out,
+            "{} written, {} unchanged",
+            done.written, done.unchanged
+        )?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Remembers which notes memory wrote, so that `import --sync` brings them up to date and tells which
+/// are gone.
+fn remember(context: &Context, arguments: &ExportArguments, path: &Path, all: Outgoing<'_>) {
+    let file = context.places.file_of(&arguments.user);
+    let written = file
+        .parent()
+        .map(|home| rebuild(ProjectionKind::Markdown, path, home, all, false));
+    if let Some(Err(error)) = written {
+        super::note(&format!("warning: {error}"));
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +203,8 @@ fn form_of(format: ExportFormat) -> Result<LineForm, ExportKind> {
         ExportFormat::Jsonl => return Ok(LineForm::Jsonl),
         ExportFormat::Json => return Ok(LineForm::Json),
         ExportFormat::Yaml => return Ok(LineForm::Yaml),
-        ExportFormat::Markdown => ExportKind::Markdown,
+        // Skills are proposed, and no form of a memory.
+        ExportFormat::Markdown | ExportFormat::Skills => ExportKind::Markdown,
         ExportFormat::Rvf => ExportKind::Rvf,
         ExportFormat::Sunwell => ExportKind::Sunwell,
         ExportFormat::AiLessons => ExportKind::AiLessons,
@@ -135,6 +234,7 @@ fn telling(
             line,
             links: links.map(|link| (link.record, link.relation)).collect(),
             vector: memory.vector(record.id),
+            first: first_of(&memory, record),
         });
         Ok(())
     })?;

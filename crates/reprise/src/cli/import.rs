@@ -3,6 +3,7 @@
 
 pub(super) mod history;
 mod moving;
+mod notes;
 mod report;
 
 use std::collections::{BTreeSet, HashSet};
@@ -13,7 +14,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use reprise_agent::Intake;
 use reprise_engine::Engine;
 use reprise_knowledge::{
-    Found, ImportError, ImportKind, Item, Joint, Reading, back_up, read, recognise, recognise_all,
+    Found, ImportError, ImportKind, Item, Joint, Reading, Renewal, back_up, read, recognise,
+    recognise_all,
 };
 use reprise_operations::operations::links::NamedLink;
 use reprise_operations::{Fate, read_line};
@@ -52,9 +54,27 @@ pub(super) fn run(context: &Context, arguments: &ImportArguments) -> anyhow::Res
             Zone::Machine
         },
     };
+    anyhow::ensure!(
+        kind.is_of_notes() || !(arguments.sync || arguments.watch || arguments.forget_gone),
+        "--sync, --watch and --forget-gone go with notes, and this is {kind}"
+    );
+    let once = || take(context, arguments, kind, reading);
+    if arguments.watch {
+        return notes::watch(context, arguments, once);
+    }
+    once()
+}
+
+fn take(
+    context: &Context,
+    arguments: &ImportArguments,
+    kind: ImportKind,
+    reading: Reading,
+) -> anyhow::Result<Exit> {
     let report = Report {
         kind: kind.name(),
         inserted: 0,
+        replaced: 0,
         duplicate: 0,
         rejected: 0,
         truncated: 0,
@@ -64,6 +84,7 @@ pub(super) fn run(context: &Context, arguments: &ImportArguments) -> anyhow::Res
         history: None,
         redacted: Vec::new(),
         lines: Vec::new(),
+        gone: Vec::new(),
     };
     let report = if arguments.dry_run {
         look(context, arguments, kind, reading, report)?
@@ -159,10 +180,17 @@ fn look(
     };
     let mut seen: HashSet<ExternalId> = HashSet::new();
     let mut history = kind.is_of_sessions().then(History::default);
-    read(
-        &arguments.path,
+    let mut renewal = notes::renewal(context, arguments, kind, reading)?;
+    if let Some(renewal) = &mut renewal {
+        report.replaced = renewal.replaced.len() as u64;
+        let gone = std::mem::take(&mut renewal.gone).into_iter();
+        report.gone = gone.map(|one| notes::row(one, false)).collect();
+    }
+    each(
+        renewal,
+        arguments,
         kind,
-        &reading,
+        reading,
         &mut |Item { place, found }| {
             match found {
                 Found::Record(mut record) => {
@@ -188,6 +216,7 @@ fn look(
                 Found::Link(_) => report.links += 1,
                 Found::Repeated => report.duplicate += 1,
                 Found::Refused(why) => report.refuse(place, why),
+                Found::Scope(_) | Found::Note(_) => {}
             }
             true
         },
@@ -214,6 +243,13 @@ fn take_in(
         patience: PATIENCE,
     };
     let bar = progress(arguments, kind, reading)?;
+    let mut report = report;
+    let mut renewal = notes::renewal(context, arguments, kind, reading)?;
+    let mut gone = Vec::new();
+    if let Some(renewal) = &mut renewal {
+        notes::replace(context, arguments, renewal, &mut report)?;
+        gone = std::mem::take(&mut renewal.gone);
+    }
     let mut arrivals = Arrivals {
         keeper: Keeper::new(context, &arguments.user, manner)?,
         group: Vec::with_capacity(GROUP),
@@ -226,7 +262,7 @@ fn take_in(
         new: BTreeSet::new(),
         failed: None,
     };
-    let done = read(&arguments.path, kind, &reading, &mut |item| {
+    let done = each(renewal, arguments, kind, reading, &mut |item| {
         bar.inc(1);
         arrivals
             .take(item)
@@ -268,7 +304,26 @@ fn take_in(
         history::teach(context, &arguments.user, new, &mut counted)?;
         report.history = Some(counted);
     }
+    notes::settle(context, arguments, gone, &mut report)?;
     Ok(report)
+}
+
+/// Every item of a source: of notes what is left to keep.
+fn each(
+    renewal: Option<Renewal>,
+    arguments: &ImportArguments,
+    kind: ImportKind,
+    reading: Reading,
+    take: &mut dyn FnMut(Item) -> bool,
+) -> Result<(), ImportError> {
+    let Some(renewal) = renewal else {
+        return read(&arguments.path, kind, &reading, take);
+    };
+    if renewal.items.into_iter().all(take) {
+        Ok(())
+    } else {
+        Err(ImportError::Stopped)
+    }
 }
 
 /// Copies of what moves in, where its kind asks for it.
@@ -341,6 +396,7 @@ impl Arrivals<'_> {
             Found::Link(joint) => self.links.push(joint),
             Found::Repeated => self.report.duplicate += 1,
             Found::Refused(why) => self.report.refuse(place, why),
+            Found::Scope(_) | Found::Note(_) => {}
         }
         Ok(())
     }
@@ -384,6 +440,18 @@ fn say(context: &Context, arguments: &ImportArguments, report: &Report) -> anyho
             "{path} is {kind}: {inserted} records and {links} links {verb} kept, {duplicate} were \
              known, {rejected} lines cannot be used, {truncated} texts are cut"
         )?;
+        if report.replaced > 0 {
+            let count = report.replaced;
+            writeln!(out, "{count} were changed there and replaced here")?;
+        }
+        for gone in report
+            .gone
+            .iter()
+            .filter(|_| arguments.dry_run)
+            .take(SAID_MAX)
+        {
+            writeln!(out, "gone: {}: {}", gone.path, gone.text)?;
+        }
         if let Some(history) = &report.history {
             writeln!(out, "{}", history.says())?;
         }

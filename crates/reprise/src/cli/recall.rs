@@ -32,6 +32,7 @@ pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Res
     let asker = Asker { asked, session };
     let found = answered(context, arguments, &asker)?;
     asker.session.close();
+    super::trust::hint(context, user);
     if is_new && arguments.asked.scope != Some(RecallScope::Global) {
         super::note(&format!(
             "user `{user}` has no memory yet; `reprise learn` makes one"

@@ -8,7 +8,7 @@ use std::time::Duration;
 use reprise_agent::MemoryService;
 use reprise_engine::Engine;
 use reprise_operations::{
-    Effect, Entry, Memories, Operation, Problem, Projection, Ran, Sharing, taken_out,
+    Effect, Entry, Memories, Operation, Problem, Projection, Ran, Repositories, Sharing, taken_out,
 };
 use reprise_server::Call;
 use reprise_store::RealDisk;
@@ -48,7 +48,9 @@ impl Session {
         let (reads, whose) = (effect == Effect::Reads, (context.clone(), user.clone()));
         config.open_engine = Arc::new(move |path, options| {
             let mut options = options.clone();
-            if reads {
+            // What a repository shares is made anew from its files by whoever asks.
+            let is_cache = path.to_string_lossy().contains(UserId::REPOSITORY);
+            if reads && !is_cache {
                 (options.read_only, options.create) = (true, false);
             }
             let open = || Engine::open(Arc::new(RealDisk), path, &options);
@@ -148,4 +150,5 @@ pub(super) fn memories(
         .with_tags(context.config.tag_rules())
         .with_workspaces(context.config.workspaces.clone())
         .with_sharing(sharing)
+        .with_repositories(Repositories::of_data(&context.places.data))
 }

@@ -92,6 +92,12 @@ pub(super) fn body_of(text: &str) -> &str {
     body.strip_suffix('\n').unwrap_or(body)
 }
 
+/// A note's front matter and what stands after it.
+pub(crate) fn parts_of(text: &str) -> (Map<String, Value>, &str) {
+    let (front, _, body) = front_matter(text);
+    (front, body.strip_suffix('\n').unwrap_or(body))
+}
+
 /// The mapping between two lines of dashes, and what comes after it. What stands there and is no
 /// YAML mapping is handed back as it is.
 fn front_matter(text: &str) -> (Map<String, Value>, Option<&str>, &str) {

@@ -3,7 +3,9 @@
 
 use reprise_engine::excerpt;
 use reprise_knowledge::{Lesson, evidence_of};
-use reprise_types::{About, Calendar, QuotedMemory, Recall, RecallScope, RetrievedMemory, Verdict};
+use reprise_types::{
+    About, Calendar, PublishedBy, QuotedMemory, Recall, RecallScope, RetrievedMemory, Verdict,
+};
 use serde_json::{Value, json};
 
 use crate::excerpt::{short, within};
@@ -304,10 +306,15 @@ fn quote(
         "" => String::new(),
         level => format!("[{}] ", level.replace('_', "-")),
     };
-    let by = match field("author") {
-        "" => String::new(),
-        author => format!(" published by {author}, version {}", field("version")),
-    };
+    let by = light["author"].as_str().and_then(|author| {
+        let by = PublishedBy {
+            author: author.parse().ok()?,
+            version: field("version").to_owned(),
+            quality: 0.0,
+        };
+        Some(format!(" {}", by.words()))
+    });
+    let by = by.unwrap_or_default();
     let label = format!("- {day} {score:.2}{by} [{}] ({told}) {sure}", field("id"));
     memory.line(&label, &first);
     if !field("warning").is_empty() {

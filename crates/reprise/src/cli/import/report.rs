@@ -7,6 +7,7 @@ use reprise_redact::{Redaction, Redactor};
 use serde::Serialize;
 
 use super::history::Counted;
+use super::notes::GoneRow;
 use crate::cli::keep::{DIFFERS, cut_off};
 
 /// What became of a source.
@@ -14,6 +15,8 @@ use crate::cli::keep::{DIFFERS, cut_off};
 pub(super) struct Report {
     pub(super) kind: &'static str,
     pub(super) inserted: u64,
+    /// What was changed in its note, and is a new version now.
+    pub(super) replaced: u64,
     pub(super) duplicate: u64,
     pub(super) rejected: u64,
     pub(super) truncated: u64,
@@ -29,6 +32,9 @@ pub(super) struct Report {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) redacted: Vec<TakenOut>,
     pub(super) lines: Vec<Line>,
+    /// Records whose notes or sections are gone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) gone: Vec<GoneRow>,
 }
 
 /// What cannot be used, not the whole of it, or not what is there.

@@ -1,0 +1,137 @@
+//! Lessons that helped often enough, as skills in the form of Agent Skills (agentskills.io): a folder
+//! with a `SKILL.md` each. They are proposals: whoever writes them has shown them first.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use reprise_types::{MemoryKind, MemoryRecord, WayOut};
+use serde_json::{Map, Value, json};
+
+use super::notes::{front_matter, headline};
+use crate::error::ExportError;
+use crate::projection::propose;
+
+pub use crate::projection::Proposed;
+
+/// Runs that went well with a record, before it is proposed.
+pub const SUCCESSES: usize = 3;
+/// Bounds of the form.
+const NAME_CHARS: usize = 64;
+const DESCRIPTION_CHARS: usize = 1_024;
+/// Lessons of one skill, the most helpful first: a body that is read whole.
+const LESSONS_MAX: usize = 20;
+
+/// A proposal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skill {
+    pub name: String,
+    /// Of its `SKILL.md`.
+    pub content: String,
+    pub lessons: usize,
+}
+
+/// One for each subject of a project: the first plain tag of its lessons. Each lesson comes with the
+/// number of runs that went well with it.
+pub fn skills(lessons: &[(MemoryRecord, usize)]) -> Result<Vec<Skill>, ExportError> {
+    let mut groups: BTreeMap<(String, String), Vec<&(MemoryRecord, usize)>> = BTreeMap::new();
+    for one in lessons {
+        let (record, successes) = one;
+        let may_leave = record.may_leave(WayOut::Export).is_ok();
+        if *successes < SUCCESSES || record.kind == MemoryKind::Episode || !may_leave {
+            continue;
+        }
+        let mut tags = record.tags.iter();
+        let project = tags.find_map(|tag| tag.strip_prefix("project:"));
+        let project = project.map_or("", |name| name.rsplit('/').next().unwrap_or(name));
+        let subject = record.tags.iter().find(|tag| !tag.contains(':'));
+        let key = (project.to_owned(), subject.cloned().unwrap_or_default());
+        groups.entry(key).or_default().push(one);
+    }
+    let mut named: BTreeMap<String, Skill> = BTreeMap::new();
+    for ((project, subject), mut of) in groups {
+        of.sort_by(|(a, more), (b, less)| less.cmp(more).then(a.id.cmp(&b.id)));
+        of.truncate(LESSONS_MAX);
+        let words = [project.as_str(), subject.as_str()];
+        let title: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        let mut name = name(&title.join(" "));
+        while named.contains_key(&name) {
+            name.push_str("-2");
+        }
+        let skill = Skill {
+            content: content(&name, &title.join(": "), &of)?,
+            lessons: of.len(),
+            name: name.clone(),
+        };
+        named.insert(name, skill);
+    }
+    Ok(named.into_values().collect())
+}
+
+/// Writes them below a folder. What a person wrote or changed stays as it is.
+pub fn write_skills(place: &Path, home: &Path, skills: &[Skill]) -> Result<Proposed, ExportError> {
+    let files = skills.iter().map(|skill| {
+        let path = PathBuf::from(&skill.name).join("SKILL.md");
+        (path, skill.content.clone().into_bytes())
+    });
+    propose(place, home, &files.collect())
+}
+
+/// Lower-case letters, digits and single hyphens.
+fn name(title: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { ' ' };
+    let words: String = title.to_ascii_lowercase().chars().map(plain).collect();
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let name: String = words.join("-").chars().take(NAME_CHARS - 8).collect();
+    match name.trim_end_matches('-') {
+        "" => "lessons".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+fn content(
+    name: &str,
+    title: &str,
+    lessons: &[&(MemoryRecord, usize)],
+) -> Result<String, ExportError> {
+    let of = if title.is_empty() {
+        "earlier work"
+    } else {
+        title
+    };
+    let heads: Vec<&str> = lessons.iter().map(|(one, _)| headline(&one.text)).collect();
+    let description = format!(
+        "What earlier sessions learned of {of}, each of which helped {SUCCESSES} times or more. Use \
+         it when a task touches on: {}",
+        heads.join("; ")
+    );
+    let description: String = description.chars().take(DESCRIPTION_CHARS).collect();
+    let records = lessons.iter().map(|(one, _)| one.id.to_string());
+    let fields = [
+        ("name", json!(name)),
+        ("description", json!(description)),
+        (
+            "metadata",
+            json!({ "by": "reprise", "records": records.collect::<Vec<_>>().join(" ") }),
+        ),
+    ];
+    let fields: Map<String, Value> = fields
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect();
+    let mut body = format!("{}# {of}\n", front_matter(&fields, name)?);
+    body.push_str("\nNotes of earlier sessions: check what could have changed since.\n");
+    for (lesson, successes) in lessons {
+        let (head, text) = (headline(&lesson.text), lesson.text.trim());
+        let rest = text.trim_start_matches(['#', ' ']);
+        let rest = rest.strip_prefix(head).unwrap_or(text).trim();
+        body.extend(["\n## ", head, "\n\n"]);
+        if !rest.is_empty() {
+            body.extend([rest, "\n\n"]);
+        }
+        body.extend(["(helped ", &successes.to_string(), " times)\n"]);
+    }
+    Ok(body)
+}
+
+#[cfg(test)]
+mod tests;

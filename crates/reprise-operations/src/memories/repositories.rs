@@ -1,0 +1,237 @@
+//! Lessons that arrive with checkouts the user trusts: each repository's stand in a memory of their
+//! own beside the user's, made anew as its files change, and answer with it as what others said.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use reprise_engine::{Engine, ForgetSelector, decide};
+use reprise_knowledge::{
+    Shared, SharedState, Trusted, read_shared, shared_state, trusted_file, trusted_in,
+};
+use reprise_redact::Redactor;
+use reprise_types::{
+    ExternalId, MemoryRecord, NewRecord, PublishedBy, Recall, RecallRequest, UserId,
+};
+use tokio::sync::Mutex;
+
+use super::{Memories, Memory};
+use crate::problem::Problem;
+
+/// Most checkouts that answer for one user.
+const CHECKOUTS_MAX: usize = 16;
+/// How long a recall waits for files that changed, and then for what they say; what is late is there
+/// for the next.
+const PATIENCE: [Duration; 2] = [Duration::from_millis(1_500), Duration::from_millis(400)];
+/// The same of a hook.
+const PATIENCE_OF_A_HOOK: [Duration; 2] = [Duration::from_millis(30), Duration::from_millis(40)];
+
+/// The checkouts that are trusted, as a file of the data directory lists them.
+#[derive(Debug, Clone, Default)]
+pub struct Repositories {
+    file: Option<PathBuf>,
+    /// What was read of each.
+    seen: Arc<Mutex<BTreeMap<PathBuf, SharedState>>>,
+}
+
+impl Repositories {
+    /// Those that are listed in a data directory, in the file that [`trusted_file`] names.
+    #[must_use]
+    pub fn of_data(data: &Path) -> Self {
+        Self {
+            file: Some(trusted_file(data)),
+            seen: Arc::default(),
+        }
+    }
+
+    /// Whoever is trusted; nobody where the file cannot be read.
+    pub fn trusted(&self) -> Vec<Trusted> {
+        let read = self.file.as_ref().map(|file| trusted_in(file));
+        read.and_then(Result::ok).unwrap_or_default()
+    }
+}
+
+/// What a repository shares, without secrets.
+pub fn shared_by(root: &Path, project: &str) -> Result<Shared, String> {
+    let clean = |text: &str| {
+        let redacted = Redactor::new().redact_text(text);
+        let rules = redacted.removed.into_iter().map(|removed| removed.rule);
+        (redacted.text, rules.collect())
+    };
+    read_shared(root, project, &clean).map_err(|error| error.to_string())
+}
+
+impl Memory {
+    /// What a recall found, and what the checkouts share that this user trusts; for a hook those of
+    /// its project alone, and soon.
+    pub(super) async fn with_repositories(
+        &self,
+        request: &RecallRequest,
+        project: Option<&str>,
+        mut recall: Recall,
+    ) -> Recall {
+        if request.as_of.is_some() || request.top_k == 0 {
+            return recall;
+        }
+        let [to_read, to_answer] = project.map_or(PATIENCE, |_| PATIENCE_OF_A_HOOK);
+        let mut found = Vec::new();
+        for (checkout, memory) in self.checkouts(project) {
+            let fresh = self.refreshed(checkout, memory.clone());
+            if tokio::time::timeout(to_read, fresh).await.is_err() {
+                tracing::debug!(%memory, "lessons of a checkout are still being read");
+            }
+            match self
+                .all
+                .recall_within(&memory, request.clone(), to_answer)
+                .await
+            {
+                Ok(shared) => {
+                    recall.considered += shared.considered;
+                    found.extend(shared.results);
+                }
+                Err(problem) => tracing::warn!(%problem, "a checkout's lessons do not answer"),
+            }
+        }
+        if found.is_empty() {
+            return recall;
+        }
+        for mut one in found {
+            one.published = by_file(&one.record);
+            let results = &mut recall.results;
+            let place = results
+                .iter()
+                .position(|own| own.sona_score < one.sona_score);
+            results.insert(place.unwrap_or(results.len()), one);
+        }
+        recall.results.truncate(request.top_k);
+        decide(&mut recall);
+        recall
+    }
+
+    /// A lesson of a checkout, by its id.
+    pub(crate) async fn of_repositories(&self, name: &str) -> Option<MemoryRecord> {
+        for (_, memory) in self.checkouts(None) {
+            if !self.all.service.has_memory(&memory) {
+                continue;
+            }
+            if let Ok(record) = self.all.of(&memory).record(name).await {
+                return Some(record);
+            }
+        }
+        None
+    }
+
+    fn checkouts(&self, project: Option<&str>) -> Vec<(Trusted, UserId)> {
+        if self.user.is_of_repository() {
+            return Vec::new();
+        }
+        let trusted = self.all.repositories.trusted().into_iter();
+        let own = trusted
+            .filter(|one| one.user == self.user)
+            .filter(|one| project.is_none_or(|project| one.project == project))
+            .take(CHECKOUTS_MAX);
+        own.filter_map(|one| Some((one.clone(), one.memory()?)))
+            .collect()
+    }
+
+    /// Brings the memory of a checkout up to what its files say, where they have changed. Goes on to
+    /// its end whoever waits.
+    async fn refreshed(&self, checkout: Trusted, memory: UserId) {
+        let all = self.all.clone();
+        let task = tokio::spawn(async move {
+            let seen = Arc::clone(&all.repositories.seen);
+            let mut seen = seen.lock().await;
+            let root = checkout.root.clone();
+            let looked = tokio::task::spawn_blocking(move || shared_state(&root)).await;
+            let state = match looked {
+                Ok(Ok(state)) => state,
+                // What leads elsewhere by now, or cannot be read, says nothing.
+                _ => SharedState::new(),
+            };
+            if seen.get(&checkout.root) == Some(&state) {
+                return;
+            }
+            match all.taken_from(&checkout, &memory).await {
+                Ok(()) => drop(seen.insert(checkout.root, state)),
+                Err(problem) => tracing::warn!(%problem, "lessons of a checkout were not read"),
+            }
+        });
+        // A task that panicked is logged by the runtime.
+        drop(task.await);
+    }
+}
+
+impl Memories {
+    /// The same with these checkouts.
+    #[must_use]
+    pub fn with_repositories(self, repositories: Repositories) -> Self {
+        Self {
+            repositories,
+            ..self
+        }
+    }
+
+    /// Has a checkout's memory say what its files say now.
+    async fn taken_from(&self, checkout: &Trusted, memory: &UserId) -> Result<(), Problem> {
+        let of = checkout.clone();
+        let read = tokio::task::spawn_blocking(move || {
+            let project = reprise_knowledge::Project::of(&of.root);
+            // Another repository stands at its place by now, or none.
+            let is_it = project.is_some_and(|project| project.name() == of.project);
+            is_it.then(|| shared_by(&of.root, &of.project))
+        });
+        let read = read.await.map_err(Problem::invalid)?;
+        let shared = read.transpose().map_err(Problem::invalid)?;
+        let shared = shared.unwrap_or_default();
+        for problem in &shared.problems {
+            tracing::warn!(root = %checkout.root.display(), %problem, "a shared file");
+        }
+        let wanted: BTreeMap<ExternalId, NewRecord> = shared
+            .lessons
+            .into_iter()
+            .filter_map(|lesson| Some((lesson.external_ids.first()?.clone(), lesson)))
+            .collect();
+        if wanted.is_empty() && !self.service.has_memory(memory) {
+            return Ok(());
+        }
+        let names: BTreeSet<ExternalId> = wanted.keys().cloned().collect();
+        let now = self.clock.now();
+        let sort = move |engine: &mut Engine| {
+            let held = engine.snapshot();
+            let held: Vec<MemoryRecord> = held.records().filter_map(Result::ok).collect();
+            let mut known = BTreeSet::new();
+            for record in held {
+                let mut of = record.external_ids.iter();
+                if let Some(name) = of.find(|name| names.contains(name)) {
+                    known.insert(name.clone());
+                } else {
+                    let gone = ForgetSelector::Id(record.id);
+                    engine.forget(&gone, "no file of its repository says it", now)?;
+                }
+            }
+            Ok::<_, reprise_engine::EngineError>(known)
+        };
+        let known = if self.service.has_memory(memory) {
+            let known = self.with_engine(memory, sort).await?;
+            known.map_err(|error| Problem::invalid(error.to_string()))?
+        } else {
+            BTreeSet::new()
+        };
+        let new = wanted.into_iter().filter(|(name, _)| !known.contains(name));
+        let new: Vec<_> = new.map(|(_, lesson)| Ok(lesson)).collect();
+        if !new.is_empty() {
+            self.of(memory).observe_read(new).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Where a lesson of a checkout comes from.
+fn by_file(record: &MemoryRecord) -> Option<PublishedBy> {
+    Some(PublishedBy {
+        author: PublishedBy::REPOSITORY.parse().ok()?,
+        version: record.provenance.source_refs.first()?.clone(),
+        quality: 0.5,
+    })
+}

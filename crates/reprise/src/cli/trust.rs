@@ -1,0 +1,157 @@
+//! `reprise trust`: whose repositories' lessons may answer; `reprise share repository`: a record
+//! becomes such a lesson, for others to review in the diff.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, ensure};
+use reprise_files::Folder;
+use reprise_knowledge::{Project, SHARED, Trusted, share, shared_state, trusted_file, trusted_in};
+use reprise_operations::operations::records::{Get, GetArguments};
+use reprise_operations::{Effect, counted, shared_by};
+use reprise_redact::Redactor;
+use reprise_store::Verify;
+use reprise_types::{RecordId, UserId};
+use serde_json::json;
+
+use super::session::Session;
+use super::store::{self, Access};
+use super::{Context, note};
+use crate::args::{ShareRepositoryArguments, TrustArguments};
+use crate::exit::Exit;
+
+/// Problems of files that are said one by one.
+const SAID_MAX: usize = 10;
+
+pub(super) fn run(context: &Context, arguments: &TrustArguments) -> anyhow::Result<Exit> {
+    let file = trusted_file(&context.places.data);
+    let mut trusted = trusted_in(&file).map_err(anyhow::Error::msg)?;
+    let (root, project) = checkout(&arguments.folder)?;
+    let user = &arguments.user;
+    let one = Trusted {
+        user: user.clone(),
+        root: root.clone(),
+        project: project.clone(),
+    };
+    let is_it = |other: &Trusted| other.user == one.user && other.root == one.root;
+    let was = trusted.iter().any(is_it);
+    trusted.retain(|other| !is_it(other));
+    let mut out = crate::printer::stdout();
+    if arguments.remove {
+        ensure!(was, "`{}` is not trusted by {user}", root.display());
+        write(&file, &trusted)?;
+        if let Some(memory) = one
+            .memory()
+            .filter(|memory| store::exists(context, memory).is_ok_and(|is| is))
+        {
+            store::remove(context, &memory)?;
+        }
+        writeln!(out, "lessons of {project} answer {user} no more")?;
+        return Ok(Exit::Success);
+    }
+    let shared = shared_by(&root, &project).map_err(anyhow::Error::msg)?;
+    trusted.push(one);
+    trusted.sort();
+    write(&file, &trusted)?;
+    if context.json {
+        let row = json!({
+            "root": root, "project": project, "user": user,
+            "lessons": shared.lessons.len(), "problems": shared.problems,
+        });
+        writeln!(out, "{row}")?;
+        return Ok(Exit::Success);
+    }
+    let count = counted(shared.lessons.len(), "lesson");
+    writeln!(
+        out,
+        "{count} in {SHARED} of {project} answer {user} from now on, and what a pull brings; \
+         `reprise trust --remove` ends it"
+    )?;
+    for problem in shared.problems.iter().take(SAID_MAX) {
+        note(problem);
+    }
+    let more = shared.problems.len().saturating_sub(SAID_MAX);
+    if more > 0 {
+        note(&format!("and {more} more; --json lists them"));
+    }
+    Ok(Exit::Success)
+}
+
+/// Says once in a command that lessons wait for a word, where they stand in this checkout.
+pub(super) fn hint(context: &Context, user: &UserId) {
+    let here = || -> Option<String> {
+        let root = fs_err::canonicalize(".").ok()?;
+        let root = root.ancestors().find(|up| up.join(SHARED).is_dir())?;
+        let trusted = trusted_in(&trusted_file(&context.places.data)).ok()?;
+        if trusted
+            .iter()
+            .any(|one| one.user == *user && one.root == root)
+        {
+            return None;
+        }
+        let count = shared_state(root).ok()?.len();
+        (count > 0).then(|| {
+            format!(
+                "{} of this repository may answer, too: look at {SHARED}, then run `reprise trust`",
+                counted(count, "lesson")
+            )
+        })
+    };
+    if let Some(says) = here() {
+        note(&says);
+    }
+}
+
+pub(super) fn share_with(
+    context: &Context,
+    arguments: &ShareRepositoryArguments,
+) -> anyhow::Result<Exit> {
+    let (root, _) = checkout(&arguments.folder)?;
+    let session = Session::open(context, &arguments.user, Effect::Reads)?;
+    let got = session.call::<Get>(GetArguments {
+        ids: arguments.ids.clone(),
+        ..GetArguments::default()
+    });
+    session.close();
+    let clean = |text: &str| {
+        let redacted = Redactor::new().redact_text(text);
+        let rules = redacted.removed.into_iter().map(|removed| removed.rule);
+        (redacted.text, rules.collect())
+    };
+    let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
+    let mut out = crate::printer::stdout();
+    for line in got?.records {
+        let id: RecordId = serde_json::from_value(line["id"].clone())?;
+        let record = engine.snapshot().get(id);
+        let record = record.with_context(|| {
+            format!(
+                "`{id}` is no record of {}'s own; share what is",
+                arguments.user
+            )
+        })??;
+        let path = share(&root, &record, &clean)?;
+        if context.json {
+            writeln!(out, "{}", json!({ "id": id, "file": path }))?;
+        } else {
+            writeln!(out, "{}", path.display())?;
+        }
+    }
+    note("review the diff and commit it; whoever trusts the repository recalls it after a pull");
+    Ok(Exit::Success)
+}
+
+/// The root of the checkout that a folder is in, and what its project is called.
+fn checkout(folder: &Path) -> anyhow::Result<(PathBuf, String)> {
+    let shown = folder.display();
+    let folder = fs_err::canonicalize(folder)
+        .with_context(|| format!("`{shown}` is no folder; name one of a repository"))?;
+    let project = Project::of(&folder)
+        .with_context(|| format!("`{shown}` belongs to no repository; run `git init` there"))?;
+    Ok((project.root().to_owned(), project.name().to_owned()))
+}
+
+fn write(file: &Path, trusted: &[Trusted]) -> anyhow::Result<()> {
+    let above = file.parent().context("the data directory has no place")?;
+    let name = file.file_name().context("the list has no name")?;
+    Ok(Folder::make_own(above)?.replace(name, &serde_json::to_vec_pretty(trusted)?)?)
+}

@@ -1,0 +1,240 @@
+//! Markdown that a person edits beside a memory: edits come in, what memory says goes out, nothing
+//! goes round twice, and what both changed is told.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::home::Home;
+
+/// A record and the folder with the note that memory wrote of it.
+fn exported(home: &Home) -> (String, PathBuf) {
+    home.done(&["learn", "--user", "ada", "The api listens on port 80."]);
+    let folder = home.folder().join("bundle").to_string_lossy().into_owned();
+    home.done(&[
+        "export", "--user", "ada", "--format", "markdown", "--out", &folder,
+    ]);
+    let named = fs::read_dir(&folder).expect("a folder");
+    let mut named = named.map(|entry| entry.expect("an entry").path());
+    let note = named.find(|path| !path.ends_with("index.md"));
+    (folder, note.expect("a note"))
+}
+
+fn import(home: &Home, path: &str, flags: &[&str]) -> Value {
+    let finished = home.run(&[&["--json", "import", "--user", "ada", path], flags].concat());
+    serde_json::from_str(&finished.stdout).expect("JSON")
+}
+
+fn counts(report: &Value) -> [u64; 4] {
+    ["inserted", "replaced", "duplicate", "rejected"]
+        .map(|name| report[name].as_u64().unwrap_or(99))
+}
+
+fn texts(home: &Home) -> Vec<String> {
+    let listed = home.asked(&["list", "--user", "ada"]);
+    let records = listed["records"].as_array().expect("records").iter();
+    let texts = records.map(|one| one["text"].as_str().unwrap_or_default().to_owned());
+    texts.collect()
+}
+
+fn edit(note: &PathBuf, from: &str, to: &str) {
+    let text = fs::read_to_string(note).expect("readable");
+    let (head, body) = text.rsplit_once("---\n").expect("front matter");
+    assert!(body.contains(from), "{body}");
+    fs::write(note, format!("{head}---\n{}", body.replace(from, to))).expect("written");
+}
+
+#[test]
+fn a_changed_section_of_a_note_supersedes_the_old_one() {
+    let home = Home::new();
+    let note = home.folder().join("runbook.md");
+    let path = note.to_string_lossy().into_owned();
+    fs::write(
+        &note,
+        "# Deploy\n\nDeploy on Thursdays.\n\n# Pager\n\nAda has it.\n",
+    )
+    .unwrap();
+    assert_eq!(counts(&import(&home, &path, &[])), [2, 0, 0, 0]);
+    fs::write(&note, "# Deploy\n\nDeploy on Mondays.\n").unwrap();
+    let looked = import(&home, &path, &["--dry-run"]);
+    assert_eq!(
+        (counts(&looked), &looked["gone"][0]["where"]),
+        ([0, 1, 0, 0], &"runbook.md".into())
+    );
+    let report = import(&home, &path, &[]);
+    assert_eq!(counts(&report), [0, 1, 0, 0]);
+    assert_eq!(report["gone"][0]["forgotten"], false);
+    let first = home.asked(&["recall", "--user", "ada", "when do we deploy?"]);
+    let first = first["results"][0]["text"].as_str().expect("a text");
+    assert!(first.contains("Mondays"), "{first}");
+    assert!(texts(&home).iter().all(|text| !text.contains("Thursdays")));
+    // The section that is gone goes where that is said.
+    let report = import(&home, &path, &["--forget-gone"]);
+    assert_eq!(report["gone"][0]["forgotten"], true);
+    assert_eq!(texts(&home).len(), 1);
+    assert_eq!(counts(&import(&home, &path, &[])), [0, 0, 1, 0]);
+}
+
+#[test]
+fn an_exported_note_goes_both_ways_and_comes_to_rest() {
+    let home = Home::new();
+    let (folder, note) = exported(&home);
+    let index = fs::read_to_string(PathBuf::from(&folder).join("index.md")).expect("a list");
+    assert!(
+        index.starts_with("---\nokf_version: \"0.1\"\n---\n# "),
+        "{index}"
+    );
+    assert!(
+        index.contains("* [The api listens on port 80.](the-api-"),
+        "{index}"
+    );
+    let head = fs::read_to_string(&note).expect("readable");
+    assert!(head.starts_with("---\ntype: "), "{head}");
+    assert_eq!(counts(&import(&home, &folder, &["--sync"])), [0, 0, 1, 0]);
+
+    edit(&note, "port 80", "port 90");
+    assert_eq!(counts(&import(&home, &folder, &["--sync"])), [0, 1, 0, 0]);
+    assert_eq!(texts(&home), ["The api listens on port 90."]);
+    let written = fs::read_to_string(&note).expect("the same file, written anew");
+    assert_eq!(counts(&import(&home, &folder, &["--sync"])), [0, 0, 1, 0]);
+    assert_eq!(fs::read_to_string(&note).expect("there"), written);
+
+    // Corrected here: the note follows.
+    let listed = home.asked(&["list", "--user", "ada"]);
+    let id = listed["records"][0]["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    let changed = [
+        "edit",
+        "--user",
+        "ada",
+        &id,
+        "--content",
+        "The api listens on port 91.",
+    ];
+    home.done(&changed);
+    import(&home, &folder, &["--sync"]);
+    assert!(
+        fs::read_to_string(&note)
+            .expect("there")
+            .contains("port 91")
+    );
+
+    // Both: named, and neither is lost.
+    let listed = home.asked(&["list", "--user", "ada"]);
+    let id = listed["records"][0]["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    home.done(&[
+        "edit",
+        "--user",
+        "ada",
+        &id,
+        "--content",
+        "The api listens on port 92.",
+    ]);
+    edit(&note, "port 91", "port 93");
+    let report = import(&home, &folder, &["--sync"]);
+    assert_eq!(counts(&report), [0, 0, 0, 1]);
+    let why = report["lines"][0]["why"].as_str().expect("a reason");
+    assert!(why.starts_with("conflict"), "{why}");
+    assert_eq!(texts(&home), ["The api listens on port 92."]);
+    assert!(
+        fs::read_to_string(&note)
+            .expect("there")
+            .contains("port 93")
+    );
+
+    fs::remove_file(&note).expect("removed");
+    let report = import(&home, &folder, &["--sync"]);
+    assert_eq!(report["gone"][0]["forgotten"], false);
+    assert!(
+        !note.exists(),
+        "it is not written again before somebody said so"
+    );
+    import(&home, &folder, &["--sync", "--forget-gone"]);
+    assert!(texts(&home).is_empty());
+}
+
+#[test]
+fn watching_takes_in_what_is_written_meanwhile() {
+    let home = Home::new();
+    let folder = home.folder().join("notes");
+    fs::create_dir(&folder).expect("made");
+    fs::write(folder.join("a.md"), "# Deploy\n\nDeploy on Thursdays.\n").expect("written");
+    let path = folder.to_string_lossy().into_owned();
+    let mut watching = home.command(&["--json", "import", "--user", "ada", &path, "--watch"]);
+    let mut watching = watching.stdout(Stdio::piped()).spawn().expect("it starts");
+    let told = watching.stdout.take().expect("piped");
+    let mut reports = BufReader::new(told).lines();
+    let mut next = || -> Value {
+        let line = reports.next().expect("it goes on").expect("a line");
+        serde_json::from_str(&line).expect("JSON")
+    };
+    assert_eq!(counts(&next()), [1, 0, 0, 0]);
+    fs::write(folder.join("a.md"), "# Deploy\n\nDeploy on Mondays.\n").expect("written");
+    assert_eq!(counts(&next()), [0, 1, 0, 0]);
+    watching.kill().expect("it ends");
+    watching.wait().expect("it ended");
+    assert_eq!(texts(&home).len(), 1);
+}
+
+#[test]
+fn what_helped_three_times_is_proposed_as_a_skill_and_a_persons_own_stays() {
+    let home = Home::new();
+    home.done(&[
+        "learn",
+        "--user",
+        "ada",
+        "Round coupons once per cart.",
+        "--tags",
+        "money",
+    ]);
+    home.done(&["learn", "--user", "ada", "The gate is shut at night."]);
+    let listed = home.asked(&["list", "--user", "ada"]);
+    let records = listed["records"].as_array().expect("records");
+    let coupons = records
+        .iter()
+        .find(|one| one["text"].to_string().contains("coupons"));
+    let id = &coupons.expect("the lesson")["id"];
+    let outcomes = home.folder().join("outcomes.jsonl");
+    for run in 0..3 {
+        let line = serde_json::json!({
+            "query": "how are coupons rounded?", "used": [id], "quality": 0.9,
+            "run_id": format!("run-{run}"),
+        });
+        fs::write(&outcomes, line.to_string()).expect("written");
+        let path = outcomes.to_string_lossy().into_owned();
+        home.done(&["outcome", "--user", "ada", "--jsonl", &path]);
+    }
+    let place = home.folder().join("skills");
+    let path = place.to_string_lossy().into_owned();
+    let export = [
+        "export", "--user", "ada", "--format", "skills", "--out", &path,
+    ];
+    let asked = home.run(&export);
+    assert!(
+        asked.stdout.contains("## Round coupons once per cart."),
+        "{}",
+        asked.stdout
+    );
+    assert!(!asked.stdout.contains("gate"), "{}", asked.stdout);
+    assert!(
+        asked.stderr.contains("--yes") && !place.exists(),
+        "{}",
+        asked.stderr
+    );
+    home.done(&[&export[..], &["--yes"]].concat());
+    let file = place.join("money/SKILL.md");
+    let skill = fs::read_to_string(&file).expect("a skill");
+    assert!(skill.starts_with("---\nname: money\n"), "{skill}");
+    fs::write(&file, "mine").expect("written");
+    let kept = home.run(&[&export[..], &["--yes"]].concat());
+    assert!(kept.stderr.contains("stays as it is"), "{}", kept.stderr);
+    assert_eq!(fs::read_to_string(&file).expect("there"), "mine");
+}

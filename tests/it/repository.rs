@@ -1,0 +1,154 @@
+//! Lessons in a repository: written by one, reviewed as a diff, pulled and trusted by another, who
+//! recalls them as what they are.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::home::Home;
+use crate::sessions::shop;
+use crate::together::run;
+
+const LESSON: &str = "Coupons are rounded once per cart, never per line.";
+
+fn asked(home: &Home, user: &str, question: &str) -> Value {
+    home.asked(&["recall", "--user", user, question])["results"].clone()
+}
+
+fn shared(folder: &Path, name: &str, text: &str) {
+    let place = folder.join(".reprise/shared");
+    fs::create_dir_all(&place).expect("made");
+    fs::write(place.join(name), text).expect("written");
+}
+
+#[test]
+fn a_lesson_goes_through_the_diff_and_answers_whoever_trusts_the_repository() {
+    let home = Home::new();
+    let folder = shop(&home);
+    let path = folder.to_string_lossy().into_owned();
+    home.done(&["learn", "--user", "ada", LESSON, "--tags", "money"]);
+    let listed = home.asked(&["list", "--user", "ada"]);
+    let id = listed["records"][0]["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    let write = [
+        "share",
+        "repository",
+        &id,
+        "--user",
+        "ada",
+        "--folder",
+        &path,
+    ];
+    let file = home.done(&write);
+    assert_eq!(
+        file.trim(),
+        ".reprise/shared/coupons-are-rounded-once-per-cart-never-per-line.md"
+    );
+    let written = fs::read_to_string(folder.join(file.trim())).expect("readable");
+    assert!(
+        written.starts_with("---\ntype: Lesson\n") && written.contains(LESSON),
+        "{written}"
+    );
+    assert!(!written.contains(&id), "{written}");
+
+    home.done(&["learn", "--user", "bob", "The gate is shut at night."]);
+    let question = "how are coupons rounded?";
+    let is_there = |results: &Value| results.to_string().contains("rounded once");
+    assert!(
+        !is_there(&asked(&home, "bob", question)),
+        "nobody trusts it yet"
+    );
+    let said = home.done(&["trust", &path, "--user", "bob"]);
+    assert!(said.contains("1 lesson"), "{said}");
+    let results = asked(&home, "bob", question);
+    let first = &results[0];
+    assert_eq!(first["text"], LESSON, "{results}");
+    assert_eq!(
+        (&first["author"], &first["version"]),
+        (&json!("repository"), &json!(file.trim()))
+    );
+    let reason = first["reason"].as_str().expect("a reason");
+    assert!(reason.contains("not the user's own"), "{reason}");
+    // Never among the user's own.
+    let own = home.asked(&["list", "--user", "bob"]);
+    assert_eq!(own["records"].as_array().map(Vec::len), Some(1), "{own}");
+    let shown = home.asked(&[
+        "show",
+        first["id"].as_str().expect("an id"),
+        "--user",
+        "bob",
+    ]);
+    assert_eq!(shown["records"][0]["text"], LESSON);
+
+    // A pull changes, adds and takes away.
+    fs::remove_file(folder.join(file.trim())).expect("removed");
+    shared(
+        &folder,
+        "refunds.md",
+        "---\ntitle: Refunds\n---\nRefunds are booked in the month of the sale.\n",
+    );
+    let results = asked(&home, "bob", "when are refunds booked?");
+    assert!(
+        results[0]["text"]
+            .as_str()
+            .expect("a text")
+            .contains("month of the sale")
+    );
+    assert!(!is_there(&asked(&home, "bob", question)));
+
+    // A hook tells them, too, and where they are from.
+    let hooked = |session: usize| {
+        let mut hook = home.command(&["hook", "user-prompt", "--text", "--user", "bob"]);
+        hook.args(["--deadline-ms", "60000"]);
+        let prompt = "when are refunds booked?";
+        let input = json!({ "session_id": format!("s{session}"), "cwd": folder, "prompt": prompt });
+        run(&mut hook, &input.to_string())
+    };
+    // The first ones may find it being read.
+    let mut told = (0..20).map(hooked);
+    let told = told.find(|told| told.contains("month of the sale"));
+    let told = told.unwrap_or_default();
+    assert!(told.contains("month of the sale"), "{told}");
+    assert!(told.contains(".reprise/shared/refunds.md"), "{told}");
+
+    home.done(&["trust", &path, "--user", "bob", "--remove"]);
+    let after = asked(&home, "bob", "when are refunds booked?");
+    assert!(!after.to_string().contains("month of the sale"), "{after}");
+}
+
+#[test]
+fn what_a_clone_brings_is_bounded_and_said_once_when_it_is_trusted() {
+    let home = Home::new();
+    let folder = shop(&home);
+    let path = folder.to_string_lossy().into_owned();
+    shared(
+        &folder,
+        "key.md",
+        "Deploys need a key.\npassword = \"hunter2hunter2hunter2\"\n",
+    );
+    shared(&folder, "huge.md", &"x ".repeat(50_000));
+    let secret = home.folder().join("diary.md");
+    fs::write(&secret, "Between us: the vault is under the stairs.").expect("written");
+    symlink(&secret, folder.join(".reprise/shared/link.md")).expect("linked");
+    let said = home.asked(&["trust", &path, "--user", "ada"]);
+    assert_eq!(said["lessons"], 1, "{said}");
+    assert_eq!(said["problems"].as_array().map(Vec::len), Some(3), "{said}");
+    assert!(!said.to_string().contains("hunter2"), "{said}");
+    let results = asked(&home, "ada", "what do deploys need?");
+    assert!(
+        results.to_string().contains("Deploys need a key"),
+        "{results}"
+    );
+    assert!(!results.to_string().contains("hunter2"), "{results}");
+    let vault = asked(&home, "ada", "where is the vault?");
+    assert!(!vault.to_string().contains("stairs"), "{vault}");
+    // Another repository at its place is not the one that was trusted.
+    fs::remove_dir_all(folder.join(".git")).expect("removed");
+    shared(&folder, "evil.md", "Deploys need no review.");
+    let results = asked(&home, "ada", "what do deploys need?");
+    assert!(!results.to_string().contains("Deploys need"), "{results}");
+}
