@@ -168,8 +168,8 @@ pub(super) async fn counted(
     (things, bytes): (i64, i64),
 ) -> Result<(), Failure> {
     let statement = "INSERT INTO reprise_global.usage AS u (holder, things, bytes) \
-         VALUES ($1, greatest($2, 0), greatest($3, 0)) ON CONFLICT (holder) DO UPDATE SET \
-         things = greatest(u.things + $2, 0), bytes = greatest(u.bytes + $3, 0) \
+         VALUES ($1, greatest($2::int8, 0), greatest($3::int8, 0)) ON CONFLICT (holder) DO UPDATE SET \
+         things = greatest(u.things + $2::int8, 0), bytes = greatest(u.bytes + $3::int8, 0) \
          RETURNING things, bytes";
     let statement = transaction.prepare_cached(statement).await?;
     for (holder, quota) in shared.node.options.quotas.holders(&author.user, shelf) {
