@@ -164,7 +164,7 @@ fn connect_says_what_there_is_to_bring_in() {
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let said = &done.stderr;
     assert!(
-        said.contains("holds 1 sessions of 1 projects on 1 days"),
+        said.contains("holds 1 session of 1 project on 1 day"),
         "{said}"
     );
     assert!(said.contains("--dry-run"), "{said}");

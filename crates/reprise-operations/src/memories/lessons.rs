@@ -32,8 +32,12 @@ pub struct Lesson {
     #[serde(alias = "content")]
     #[arg(id = "lesson_text", long = "text", visible_alias = "content")]
     pub text: Option<String>,
+    /// What was learned, in a sentence; `-` reads standard input.
+    #[serde(skip)]
+    #[arg(id = "TEXT", conflicts_with = "lesson_text")]
+    pub typed: Vec<String>,
     /// Free words.
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, visible_alias = "tag", value_delimiter = ',')]
     pub tags: Option<Vec<String>>,
     /// Words that it should be found by.
     #[schemars(extend("x-rare" = true))]

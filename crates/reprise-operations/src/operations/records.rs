@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use chrono::{DateTime, SecondsFormat, Utc};
 use reprise_engine::Snapshot;
 use reprise_types::{
     About, Calendar, Clock, MemoryRecord, QuotedMemory, SystemClock, system_entropy,
@@ -141,26 +142,54 @@ impl Operation for Get {
             if record["title_derived"] != true && !part("text").starts_with(title) {
                 memory.line("  title: ", title);
             }
-            facts(record.as_object(), &mut memory);
+            facts(record, &mut memory);
         }
         memory.into_text().into()
     }
 }
 
 /// What else a record says, a field a line.
-fn facts(record: Option<&Map<String, Value>>, memory: &mut QuotedMemory) {
-    for (name, value) in record.into_iter().flatten() {
+fn facts(record: &Value, memory: &mut QuotedMemory) {
+    let is_told = |value: &Value| {
+        ["text", "title", "type"]
+            .iter()
+            .any(|own| record[own] == *value)
+    };
+    let once = record["seen_count"] == 1;
+    for (name, value) in record.as_object().into_iter().flatten() {
         let said = match value {
             _ if TOLD.contains(&name.as_str()) => continue,
-            Value::Null => continue,
-            Value::Array(items) if items.is_empty() => continue,
-            Value::Object(fields) if fields.is_empty() => continue,
-            Value::String(text) => text.clone(),
+            _ if once && ["seen_count", "last_seen"].contains(&name.as_str()) => continue,
+            Value::String(text) => match text.parse::<DateTime<Utc>>() {
+                Ok(time) => time.to_rfc3339_opts(SecondsFormat::Secs, true),
+                Err(_) => text.clone(),
+            },
+            Value::Object(fields) => {
+                let new = fields
+                    .iter()
+                    .filter(|(_, value)| !is_empty(value) && !is_told(value));
+                let new: Map<String, Value> = new.map(|(n, v)| (n.clone(), v.clone())).collect();
+                if new.is_empty() {
+                    continue;
+                }
+                Value::Object(new).to_string()
+            }
             other => other.to_string(),
         };
-        if !said.is_empty() {
+        if !is_empty(value) {
             memory.line(&format!("  {name}: "), &said);
         }
+    }
+}
+
+/// Whether a field says nothing.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
@@ -172,8 +201,9 @@ mod tests {
     fn a_reader_is_told_who_published_what_is_not_the_users_own() {
         let own = json!({
             "id": "A", "text": "Mine\nto the end", "title": "Mine", "type": "prompt",
-            "timestamp": "2026-02-02T09:00:00Z", "source": "user_input", "tags": ["a", "b"],
-            "session_id": "", "metadata": {"speaker": "Ann"}, "links": [],
+            "timestamp": "2026-02-02T09:00:00.123456789Z", "source": "user_input",
+            "tags": ["a", "b"], "session_id": "", "metadata": {"speaker": "Ann"}, "links": [],
+            "details": {"content": "Mine\nto the end", "title": "Mine"}, "seen_count": 1,
         });
         let theirs = json!({
             "id": "B", "text": "Lunch is at noon", "scope": "global", "author": "kim", "version": "2",
@@ -185,11 +215,18 @@ mod tests {
             "ago) Mine\n  to the end\n",
             "  tags: [\"a\",\"b\"]",
             "speaker",
-            "timestamp: ",
+            "timestamp: 2026-02-02T09:00:00Z",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        for part in ["user_input", "session_id", "links", "title:"] {
+        for part in [
+            "user_input",
+            "session_id",
+            "links",
+            "title:",
+            "details",
+            "seen",
+        ] {
             assert!(!text.contains(part), "{part}: {text}");
         }
         let said = "published by kim, version 2 [B] Lunch is at noon";

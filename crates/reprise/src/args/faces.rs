@@ -161,7 +161,7 @@ pub(crate) struct ConnectArguments {
     #[arg(long)]
     pub(crate) undo: bool,
     /// Print what would be written, and write nothing
-    #[arg(long)]
+    #[arg(long, visible_alias = "dry-run")]
     pub(crate) show: bool,
     /// All of the user's memory, or the part of the project that the program works in
     #[arg(long, value_enum, default_value_t)]

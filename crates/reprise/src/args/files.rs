@@ -35,10 +35,10 @@ pub(crate) struct BackupArguments {
     /// The file to write (`-` for stdout); with --all a folder, one file for each user in it
     pub(crate) to: PathBuf,
     /// Whose memory
-    #[arg(long, required_unless_present = "all")]
-    pub(crate) user: Option<UserId>,
-    /// Every user's memory, branches too
-    #[arg(long, conflicts_with = "user")]
+    #[arg(long, env = crate::env::USER, default_value = "default")]
+    pub(crate) user: UserId,
+    /// Every user's memory, branches too, whatever --user says
+    #[arg(long)]
     pub(crate) all: bool,
     /// Replace a file that is no earlier backup of this memory
     #[arg(long)]
@@ -52,10 +52,10 @@ pub(crate) struct RestoreArguments {
     /// A file that `backup` wrote (`-` for stdin); with --all the folder
     pub(crate) from: PathBuf,
     /// Whose memory it becomes
-    #[arg(long, required_unless_present = "all")]
-    pub(crate) user: Option<UserId>,
-    /// The memory of every user of whom the folder has a backup
-    #[arg(long, conflicts_with = "user")]
+    #[arg(long, env = crate::env::USER, default_value = "default")]
+    pub(crate) user: UserId,
+    /// The memory of every user of whom the folder has a backup, whatever --user says
+    #[arg(long)]
     pub(crate) all: bool,
     /// Put the memory that is there aside, as memory.rvf.before-restore, or -2, -3 and so on
     #[arg(long)]

@@ -57,7 +57,7 @@ const EXAMPLES: [(&str, &[&str]); 19] = [
     ),
     (
         "edit",
-        &["reprise edit 01JQ8Z3V5N8M6T2R4W7X9YABCD --content \"corrected\""],
+        &["reprise edit 01JQ8Z3V5N8M6T2R4W7X9YABCD \"the text as it should be\""],
     ),
     (
         "link",

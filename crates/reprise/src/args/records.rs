@@ -162,24 +162,10 @@ pub(crate) struct TagsArguments {
 pub(crate) struct LearnArguments {
     #[command(subcommand)]
     pub(crate) command: Option<LearnCommand>,
-    /// What was learned, in a sentence; `-` reads stdin
-    #[arg(conflicts_with = "lesson_text")]
-    pub(crate) text: Vec<String>,
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
     #[command(flatten)]
     pub(crate) lesson: Lesson,
-}
-
-impl LearnArguments {
-    /// The lesson, in a sentence or in its parts.
-    pub(crate) fn lesson(&self) -> Lesson {
-        let mut lesson = self.lesson.clone();
-        if !self.text.is_empty() {
-            lesson.text = Some(self.text.join(" "));
-        }
-        lesson
-    }
 }
 
 #[derive(Debug, Args)]

@@ -28,24 +28,23 @@ const SALVAGED: &str = "salvaged.rvf";
 const REPLACED: &str = ".before-restore";
 
 pub(super) fn run(context: &Context, arguments: &BackupArguments) -> anyhow::Result<Exit> {
-    match &arguments.user {
-        Some(user) if arguments.to == Path::new("-") => {
-            let (engine, _) = store::open(context, user, Access::Read, Verify::Tail)?;
-            let mut out = arguments.seal.over(crate::printer::stdout_of_bytes())?;
-            engine.snapshot().log().copy_to(&mut out)?;
-            out.finish()?.flush()?;
-        }
-        Some(user) => return one_or_rest(context, user, &arguments.to, arguments),
-        None => {
-            fs_err::create_dir_all(&arguments.to)?;
-            let ending = if arguments.seal.seals() { ".age" } else { "" };
-            let named = |user: &UserId| arguments.to.join(format!("{user}.rvf{ending}"));
-            let users = users(context)?.into_iter();
-            return Ok(each(users.map(|user| (named(&user), user)), |user, to| {
-                one_or_rest(context, user, to, arguments)
-            }));
-        }
+    let BackupArguments { to, user, all, .. } = arguments;
+    if *all {
+        fs_err::create_dir_all(to)?;
+        let ending = if arguments.seal.seals() { ".age" } else { "" };
+        let named = |user: &UserId| to.join(format!("{user}.rvf{ending}"));
+        let users = users(context)?.into_iter();
+        return Ok(each(users.map(|user| (named(&user), user)), |user, to| {
+            one_or_rest(context, user, to, arguments)
+        }));
     }
+    if to != Path::new("-") {
+        return one_or_rest(context, user, to, arguments);
+    }
+    let (engine, _) = store::open(context, user, Access::Read, Verify::Tail)?;
+    let mut out = arguments.seal.over(crate::printer::stdout_of_bytes())?;
+    engine.snapshot().log().copy_to(&mut out)?;
+    out.finish()?.flush()?;
     Ok(Exit::Success)
 }
 
@@ -209,8 +208,8 @@ fn say(context: &Context, user: &UserId, made: &Proven, to: &Path) -> anyhow::Re
 }
 
 pub(super) fn restore(context: &Context, arguments: &RestoreArguments) -> anyhow::Result<Exit> {
-    if let Some(user) = &arguments.user {
-        return restore_one(context, user, &arguments.from, arguments);
+    if !arguments.all {
+        return restore_one(context, &arguments.user, &arguments.from, arguments);
     }
     let folder = arguments.from.display();
     let backups = backups(&arguments.from)?;

@@ -18,7 +18,7 @@ use reprise_knowledge::{
     recognise_all,
 };
 use reprise_operations::operations::links::NamedLink;
-use reprise_operations::{Fate, read_line};
+use reprise_operations::{Fate, counted, read_line};
 use reprise_redact::{Redaction, Redactor};
 use reprise_store::Verify;
 use reprise_types::limits::TEXT_BYTES_MAX;
@@ -435,11 +435,18 @@ fn say(context: &Context, arguments: &ImportArguments, report: &Report) -> anyho
             "were"
         };
         let path = arguments.path.display();
-        writeln!(
+        let (records, links) = (counted(inserted, "record"), counted(links, "link"));
+        write!(
             out,
-            "{path} is {kind}: {inserted} records and {links} links {verb} kept, {duplicate} were \
-             known, {rejected} lines cannot be used, {truncated} texts are cut"
+            "{path} is {kind}: {records} and {links} {verb} kept, {duplicate} were known"
         )?;
+        if *rejected > 0 {
+            write!(out, ", {} cannot be used", counted(rejected, "line"))?;
+        }
+        if *truncated > 0 {
+            write!(out, ", {} cut", counted(truncated, "long text"))?;
+        }
+        writeln!(out)?;
         if report.replaced > 0 {
             let count = report.replaced;
             writeln!(out, "{count} were changed there and replaced here")?;

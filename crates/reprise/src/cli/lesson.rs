@@ -24,7 +24,7 @@ use crate::exit::Exit;
 const READ_MAX: u64 = 16 * 1024 * 1024;
 
 pub(super) fn learn(context: &Context, arguments: &LearnArguments) -> anyhow::Result<Exit> {
-    if let [word] = arguments.text.as_slice()
+    if let [word] = arguments.lesson.typed.as_slice()
         && let Some(command) = args::slip_of_learn(word)
     {
         bail!(
@@ -32,13 +32,16 @@ pub(super) fn learn(context: &Context, arguments: &LearnArguments) -> anyhow::Re
              keeps the word itself"
         );
     }
-    let lesson = typed(arguments.lesson())?;
+    let lesson = typed(arguments.lesson.clone())?;
     let lesson = evidence::asked(context, &arguments.whose, lesson)?;
     run::<lessons::Learn>(context, &arguments.whose, lesson)
 }
 
 /// The lesson with its text: `-` is what stands on standard input.
 fn typed(mut lesson: Lesson) -> anyhow::Result<Lesson> {
+    if !lesson.typed.is_empty() {
+        lesson.text = Some(lesson.typed.join(" "));
+    }
     if lesson.text.as_deref() == Some("-") {
         let mut input = input::open(Path::new("-"))?.take(READ_MAX);
         let mut text = String::new();

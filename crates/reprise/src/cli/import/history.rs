@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use chrono::NaiveDate;
 use reprise_knowledge::{Found, ImportKind, Item, Reading, read, session_places};
-use reprise_operations::Effect;
 use reprise_operations::operations::lessons::{ExtractLearnings, ExtractLearningsArguments};
+use reprise_operations::{Effect, counted};
 use reprise_types::{NewRecord, UserId};
 use serde::Serialize;
 
@@ -37,16 +37,21 @@ pub(super) struct Counted {
 impl Counted {
     /// A sentence for people.
     pub(super) fn says(&self) -> String {
-        let Self {
-            sessions,
-            projects,
-            days,
-            learnings,
-            outcomes,
-        } = self;
         format!(
-            "{sessions} sessions of {projects} projects on {days} days; {learnings} learnings and \
-             {outcomes} outcomes of tests are new"
+            "{}; new: {}, {} of tests",
+            self.of(),
+            counted(self.learnings, "learning"),
+            counted(self.outcomes, "outcome"),
+        )
+    }
+
+    /// What the history is of.
+    fn of(&self) -> String {
+        format!(
+            "{} of {} on {}",
+            counted(self.sessions, "session"),
+            counted(self.projects, "project"),
+            counted(self.days, "day"),
         )
     }
 }
@@ -117,20 +122,14 @@ pub(crate) fn offer(kind: ImportKind, home: &Path, user: &UserId) {
                 whole
             },
         );
-        let Counted {
-            sessions,
-            projects,
-            days,
-            ..
-        } = history.counted();
-        if sessions == 0 || looked.is_err() && whole {
+        let held = history.counted();
+        if held.sessions == 0 || looked.is_err() && whole {
             continue;
         }
         let least = if whole { "" } else { "at least " };
-        let path = path.display();
+        let (path, held) = (path.display(), held.of());
         note(&format!(
-            "{path} holds {least}{sessions} sessions of {projects} projects on {days} days; \
-             `reprise import {path} --user {user} --dry-run` says what of them would be kept, and \
+            "{path} holds {least}{held}; `reprise import {path} --user {user} --dry-run` says what of them would be kept, and \
              without --dry-run it is"
         ));
     }

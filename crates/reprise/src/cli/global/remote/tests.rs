@@ -347,6 +347,8 @@ async fn an_operator_reads_of_every_act_and_grant_and_nobody_else_does() {
         version: None,
         name: Some("laptop".to_owned()),
         about: Some("bob".parse().unwrap()),
+        reason: None,
+        checksum: None,
     };
     house.tokens.audit(&line).unwrap();
     let store = house.store();
