@@ -151,6 +151,31 @@ mod tests {
     }
 
     #[test]
+    fn the_buckets_end_where_they_are_told_to() {
+        let scored = |score, quality| Scores {
+            score,
+            sona_score: score,
+            quality,
+        };
+        let ends = |local_high, global_quality| {
+            let thresholds = Thresholds {
+                local_high,
+                global_quality,
+            };
+            let local = vec![(scored(0.5, None), "own")];
+            merged(
+                local,
+                vec![(scored(0.9, Some(0.8)), "other")],
+                2,
+                thresholds,
+            )
+        };
+        assert_eq!(ends(0.6, 0.7), ["other", "own"]);
+        assert_eq!(ends(0.4, 0.7), ["own", "other"], "it is high");
+        assert_eq!(ends(0.6, 0.9), ["own", "other"], "the other is not proven");
+    }
+
+    #[test]
     fn each_answer_keeps_its_own_order_inside_a_bucket() {
         let local = [
             ("second session", 0.7, None),

@@ -160,6 +160,15 @@ mod tests {
             assert_eq!(combined.bytes, theirs);
             assert_eq!(combined.loser.unwrap()["last_prd_hash"], "abc123def456");
         }
+        // Ten o'clock in Cairo is before nine in Greenwich, whatever the texts say.
+        let at = |time: &str| format!(r#"{{"agent_id":"tsm","ts_checkpoint":"{time}"}}"#);
+        let (cairo, greenwich) = (at("2026-01-01T10:00:00+02:00"), at("2026-01-01T09:00:00Z"));
+        let combined = both(
+            MergeRule::Checkpoint,
+            cairo.as_bytes(),
+            greenwich.as_bytes(),
+        );
+        assert_eq!(combined.unwrap().bytes, greenwich.as_bytes());
         let stranger = br#"{"agent_id":"PRM-001","ts_checkpoint":"2026-01-01"}"#;
         assert!(both(MergeRule::Checkpoint, ours, stranger).is_err());
     }

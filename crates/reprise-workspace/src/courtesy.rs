@@ -18,7 +18,7 @@ const SEEN_BYTES_MAX: u64 = 4096;
 /// A person who was here is still at work for so long.
 const PRESENCE_MS: i64 = 5_000;
 /// The room between two transactions meanwhile.
-const GAP_MS: i64 = 250;
+pub(crate) const GAP_MS: i64 = 250;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Seen {

@@ -352,6 +352,13 @@ async fn a_killed_agent_comes_back_with_everything_acknowledged() {
         #[expect(clippy::disallowed_methods, reason = "the test is about being killed")]
         agents[0].kill();
         agents[0].wait(None).await.unwrap();
+        // It is started again by itself: nobody has asked for it since.
+        until(async || {
+            let now = crate::shutdown::children(&service.0.directory).await.agents;
+            now.first()
+                .is_some_and(|agent| agent.get_id() != agents[0].get_id())
+        })
+        .await;
         until(async || {
             service
                 .with_engine(&ada(), |engine| engine.stats().live)

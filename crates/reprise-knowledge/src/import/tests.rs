@@ -180,7 +180,24 @@ fn what_crashed() -> tempfile::TempDir {
 #[test]
 fn what_crashed_the_originals_migration_is_read() {
     let folder = what_crashed();
+    let files = || -> Vec<Vec<u8>> {
+        let names = [
+            "memory/decisions.jsonl",
+            "team/decisions.jsonl",
+            "plans/abc.json",
+        ];
+        let file = |name: &str| fs_err::read(folder.path().join(".sunwell").join(name)).unwrap();
+        names.map(file).into()
+    };
+    let before = files();
     let found = all(folder.path(), ImportKind::Sunwell);
+    assert!(files() == before, "what is read is not touched (S3)");
+    // The decision itself comes before the learning that stands for it (S32).
+    let first = found
+        .records
+        .iter()
+        .find(|one| one.external_ids[0].id == "42d75ab7ca52a337");
+    assert_eq!(first.unwrap().details.as_ref().unwrap()["type"], "decision");
     let names: Vec<&str> = found
         .records
         .iter()
@@ -263,6 +280,7 @@ fn a_line_that_its_schema_refuses_is_told_and_costs_no_other() {
         })
         .collect();
     let written = written.join("\n") + "\n" + r#"{"fact":"no id","category":"type"}"# + "\n";
+    let written = [b"\xff\n", written.as_bytes()].concat();
     write(folder.path(), ".sunwell/memory/learnings.jsonl", written);
     let scope = r#"{"id":"d","decision":"x","scope":"world"}"#;
     write(folder.path(), ".sunwell/memory/decisions.jsonl", scope);
@@ -270,11 +288,11 @@ fn a_line_that_its_schema_refuses_is_told_and_costs_no_other() {
     let texts: Vec<&str> = found.records.iter().map(|one| one.text.as_str()).collect();
     assert_eq!(texts, ["fact 0"]);
     let told: Vec<&str> = found.refused.iter().map(|(_, why)| why.as_str()).collect();
-    let expected = ["no scope"]
+    let expected = ["no scope", "not UTF-8"]
         .into_iter()
         .chain(lines[1..].iter().map(|(_, why)| *why))
         .chain(["no `id`"]);
-    assert_eq!(told.len(), 7, "{told:?}");
+    assert_eq!(told.len(), 8, "{told:?}");
     for (told, why) in told.iter().zip(expected) {
         assert!(told.contains(why), "{told}: {why}");
     }

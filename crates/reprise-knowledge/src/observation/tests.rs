@@ -33,6 +33,8 @@ fn importance_is_cut_as_the_original_cuts_it() {
 fn the_core_wins_over_metadata_and_nothing_is_lost() {
     let mut observation = Observation::new("API timeout", ObservationType::Error);
     observation.source = Some("task-1".to_owned());
+    observation.related_ids = vec!["o-1".to_owned()];
+    observation.tags = vec!["auth".to_owned()];
     observation
         .metadata
         .insert("content".to_owned(), json!("other"));
@@ -69,13 +71,15 @@ fn the_core_wins_over_metadata_and_nothing_is_lost() {
         "nothing of the writer's is written over"
     );
     let record = kept(observation.record("s"), 1);
-    assert_eq!(record.tags, ["error", "importance:10", "source:task-1"]);
+    let tags = ["error", "importance:10", "auth", "source:task-1"];
+    assert_eq!(record.tags, tags);
     assert_eq!(Observation::of(&record), Some(observation.clone()));
     // As a frame it goes out and comes in with all that its writer said.
     let out = frame_of(&record);
     let (back, _) = frame(out.as_object().unwrap().clone(), Zone::Utc).unwrap();
     let back = Observation::of(&kept(back, 2)).unwrap();
     assert_eq!(back.metadata, observation.metadata);
+    assert_eq!(back.related_ids, observation.related_ids);
 }
 
 #[test]

@@ -189,7 +189,13 @@ fn what_another_program_wrote_is_left_alone_until_it_is_adopted() {
 #[test]
 fn every_line_for_sunwell_keeps_to_its_schema() {
     let folder = tempfile::tempdir().unwrap();
-    sunwell(folder.path(), &told(&[])[..], false).unwrap();
+    let at = chrono::DateTime::from_timestamp(1_768_000_000, 0).unwrap();
+    let mut all = told(&[]);
+    for (number, category) in (100..).zip(Category::ALL) {
+        let learned = Learning::new(format!("Of {}", category.name()), *category, at);
+        all.push(telling(learned.record(), number));
+    }
+    sunwell(folder.path(), &all[..], false).unwrap();
     let memory = folder.path().join(".sunwell/memory");
     let mut counts = Vec::new();
     for ((_, schema), file) in SCHEMAS.iter().zip(["learnings", "decisions", "failures"]) {
@@ -206,15 +212,15 @@ fn every_line_for_sunwell_keeps_to_its_schema() {
             "the schema asks for something"
         );
     }
-    assert_eq!(counts, [3, 1, 1]);
+    assert_eq!(counts, [10, 1, 1]);
     let index: Value =
         serde_json::from_slice(&fs_err::read(memory.join("index.json")).unwrap()).unwrap();
     assert_eq!(index["version"], "1.0");
-    assert_eq!(index["stats"]["total"], 3);
+    assert_eq!(index["stats"]["total"], 10);
     assert_eq!(index["categories"][0], "TASK_COMPLETION");
     assert_eq!(
         (&index["totalLearnings"], &index["byCategory"]["type"]),
-        (&json!(3), &json!(1))
+        (&json!(10), &json!(2))
     );
 }
 

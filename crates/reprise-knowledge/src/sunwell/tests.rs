@@ -54,6 +54,15 @@ fn a_learning_comes_back_from_its_record() {
         ),
         ("task", 0.8)
     );
+    let mut decision = Decision::new("Use one writer", "Order", at());
+    decision.scope = "file".to_owned();
+    assert_eq!(Decision::of(&kept(decision.record(), 2)), Some(decision));
+    let done = Learning::of_task("t1", "Ship", Some("forum".to_owned()), at());
+    let (source, goal) = (done.source.as_deref(), done.goal.as_deref());
+    assert_eq!(
+        (source, goal, done.confidence),
+        (Some("t1"), Some("forum"), 1.0)
+    );
 }
 
 #[test]
@@ -70,7 +79,9 @@ fn a_decision_and_a_failure_are_one_learning_each() {
         "{}",
         records[0].text
     );
-    let memory = SunwellMemory::of(&records);
+    let again = [kept(decision.record(), 3), kept(failure.record(), 4)];
+    let memory = SunwellMemory::of(records.iter().chain(&again));
+    assert_eq!(memory.learnings().len(), 2, "each once (S22)");
     assert_eq!(memory.decisions(), [decision.clone()]);
     assert_eq!(memory.failures(), std::slice::from_ref(&failure));
     let query = LearningQuery {
@@ -78,7 +89,13 @@ fn a_decision_and_a_failure_are_one_learning_each() {
         ..LearningQuery::default()
     };
     assert_eq!(memory.query(&query).len(), 1);
-    assert_eq!(memory.get(&decision.id).unwrap().source_type, "user");
+    let stands = memory.get(&decision.id).unwrap();
+    assert_eq!(
+        (stands.source_type.as_str(), stands.confidence),
+        ("user", 1.0)
+    );
+    let said = json!({ "rationale": "it is there", "scope": "project" });
+    assert_eq!(json!(stands.metadata), said, "its reason, and the default");
     assert_eq!(
         memory.get(&failure.id).unwrap().metadata["approach"],
         "Unbounded cache"
@@ -87,6 +104,10 @@ fn a_decision_and_a_failure_are_one_learning_each() {
     assert_eq!(stats["by_category"], json!({ "decision": 1, "failure": 1 }));
     let view = serde_json::to_value(memory.intelligence()).unwrap();
     assert_eq!(view["totalDecisions"], 1);
+    assert_eq!(
+        (&view["totalFailures"], &view["totalDeadEnds"]),
+        (&json!(1), &json!(1))
+    );
     assert_eq!(view["deadEnds"][0]["approach"], "Unbounded cache");
     let numbers = memory.memory_stats(Some("s".to_owned()), None);
     let numbers = serde_json::to_value(numbers).unwrap();
@@ -154,6 +175,18 @@ fn an_agent_gets_facts_decisions_and_failures_apart() {
     let near = memory.context("user email", None);
     assert_eq!(near.learnings, ["User model has email"]);
     assert_eq!(near.lines.len(), 3);
+    let more = (0..12).flat_map(|n| {
+        [
+            Learning::new(format!("email {n}"), Category::Type, at()).record(),
+            Decision::new(format!("Decided {n}"), "so", at()).record(),
+            Failure::new(format!("Failed {n}"), "this way", at()).record(),
+        ]
+    });
+    let more: Vec<MemoryRecord> = (1..).zip(more).map(|(n, new)| kept(new, n)).collect();
+    let told = SunwellMemory::of(&more).context("email", None);
+    let counts = [&told.learnings, &told.decisions, &told.failures].map(Vec::len);
+    assert_eq!(counts, [10, 5, 3]);
+    assert_eq!(told.decisions.last().unwrap(), "Decided 11: so");
 }
 
 #[test]
@@ -278,4 +311,56 @@ fn search_scores_as_the_original_does() {
     let order = memory.query(&LearningQuery::default());
     let order: Vec<f64> = order.iter().map(|learning| learning.confidence).collect();
     assert_eq!(order, [1.0, 0.9, 0.8, 0.6, 0.4]);
+}
+
+#[test]
+fn a_query_narrows_by_each_part_and_of_the_sure_the_newest_is_first() {
+    let learned = |fact: &str, category, part: &str, days: i64| {
+        let mut one = Learning::new(fact, category, at() + chrono::TimeDelta::days(days));
+        (one.goal, one.source) = (Some(part.to_owned()), Some(format!("{part}.rs")));
+        one.record()
+    };
+    let records = [
+        kept(learned("old", Category::Fix, "forum", 0), 1),
+        kept(learned("new", Category::Fix, "forum", 2), 2),
+        kept(learned("shop", Category::Type, "shop", 1), 3),
+    ];
+    let memory = SunwellMemory::of(&records);
+    let facts = |query: LearningQuery<'_>| -> Vec<String> {
+        let found = memory.query(&query).into_iter();
+        found.map(|one| one.fact.clone()).collect()
+    };
+    let all = LearningQuery::default();
+    assert_eq!(facts(all.clone()), ["new", "shop", "old"]);
+    let one = ["shop"];
+    let (category, goal, source) = (Some(Category::Type), Some("shop"), Some("shop.rs"));
+    assert_eq!(
+        facts(LearningQuery {
+            category,
+            ..all.clone()
+        }),
+        one
+    );
+    assert_eq!(
+        facts(LearningQuery {
+            goal,
+            ..all.clone()
+        }),
+        one
+    );
+    assert_eq!(
+        facts(LearningQuery {
+            source,
+            ..all.clone()
+        }),
+        one
+    );
+    let min_confidence = 0.9;
+    assert!(
+        facts(LearningQuery {
+            min_confidence,
+            ..all
+        })
+        .is_empty()
+    );
 }

@@ -122,6 +122,26 @@ const COMMITS: usize = 15;
 const UNLUCKY_MAX: usize = 3;
 
 #[test]
+fn transactions_leave_room_where_a_person_is_at_work() {
+    let (_folder, workspace) = workspace();
+    let root = workspace.root();
+    let put = |name: &str| write(&workspace, "prm", &format!("core/kb/{name}.md"), name).unwrap();
+    let ended = || {
+        let seen = fs::read(root.join(".sdlc_ide/tmp/index.seen")).unwrap();
+        let seen: serde_json::Value = serde_json::from_slice(&seen).unwrap();
+        seen["ours_ms"].as_i64().unwrap()
+    };
+    put("before");
+    fs::write(root.join("core/kb/person.md"), "mine\n").unwrap();
+    assert!(try_git(root, &["add", "core/kb/person.md"]).0);
+    put("one");
+    let one = ended();
+    put("two");
+    let room = ended() - one;
+    assert!(room >= crate::courtesy::GAP_MS, "{room} ms from end to end");
+}
+
+#[test]
 fn a_person_commits_beside_busy_agents() {
     let (_folder, workspace) = workspace();
     let root = workspace.root();

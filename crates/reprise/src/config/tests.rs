@@ -107,6 +107,19 @@ fn where_the_buckets_of_a_merge_end_can_be_configured() {
 }
 
 #[test]
+fn where_nobody_says_a_recall_asks_the_users_own_store() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("config.toml");
+    let scope = |said: &str| {
+        fs_err::write(&path, said).expect("written");
+        Config::read(&path, true).expect("it can be read").scope()
+    };
+    assert_eq!(scope(""), reprise_types::RecallScope::Local);
+    let own = scope("[global]\nscope = \"local+global\"\n");
+    assert_eq!(own, reprise_types::RecallScope::LocalAndGlobal);
+}
+
+#[test]
 fn what_the_guide_shows_can_be_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config.toml");

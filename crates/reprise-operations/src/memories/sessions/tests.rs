@@ -15,6 +15,7 @@ use super::*;
 use crate::Operation;
 use crate::memories::{Change, prompts, replay};
 use crate::operations::forgetting::{Forget, ForgetArguments};
+use crate::operations::knowledge;
 use crate::wire::Fate;
 
 async fn memories(folder: &Path, model: OpenEmbedder) -> Memories {
@@ -380,6 +381,15 @@ async fn a_session_that_ends_leaves_what_it_taught_and_listeners_hear_of_it() {
         ),
         (&1.into(), &1.into())
     );
+    // So does an agent that asks for what is known.
+    let view = knowledge::View::Loaded;
+    let asked = knowledge::Arguments {
+        view,
+        ..knowledge::Arguments::default()
+    };
+    knowledge::Knowledge::run(&memory, asked).await.unwrap();
+    let loaded = changed(&mut changes, "memory_loaded").await;
+    assert_eq!(loaded.event["total"], 1);
     // What was said is forgotten, and what was taken out of it with it.
     let source = memory.read(|snapshot| {
         let records = snapshot.records().filter_map(Result::ok);

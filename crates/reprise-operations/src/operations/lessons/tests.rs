@@ -178,3 +178,17 @@ async fn notes_on_the_source_are_kept_shown_changed_and_found_in_no_other_field(
     let none = learned(&ada, json!({ "title": "No notes" })).await;
     assert!(none["details"].get("source_notes").is_none(), "{none}");
 }
+
+#[tokio::test]
+async fn two_events_of_one_millisecond_are_two_learnings() {
+    let ada = Ada::new().await;
+    let mut ids = Vec::new();
+    for fact in ["It has email", "It has a name"] {
+        let event = json!({ "event": "memory_learning", "fact": fact, "goal": "forum" });
+        let told = ada.call("add_learning", event).await;
+        assert_eq!(told["is_new"], true, "{told}");
+        assert_eq!(told["learning"]["fact"], fact);
+        ids.push(told["learning"]["id"].as_str().unwrap().to_owned());
+    }
+    assert!(ids[0] != ids[1] && ids.iter().all(|id| id.starts_with("legacy-")));
+}

@@ -203,3 +203,57 @@ async fn frames_of_old_are_known_at_their_time_after_a_compaction_too() {
         "what is known now is the summaries and the newest"
     );
 }
+
+#[tokio::test]
+async fn each_facade_refuses_a_word_that_is_not_its_own() {
+    let ada = Ada::new().await;
+    for (operation, given) in [
+        ("record", json!({ "content": "x", "type": "gossip" })),
+        ("observations", json!({ "type": ["gossip"] })),
+        ("add_learning", json!({ "fact": "x", "category": "gossip" })),
+    ] {
+        let refused = ada
+            .try_call(operation, given)
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(refused.contains("gossip"), "{operation}: {refused}");
+    }
+}
+
+#[tokio::test]
+async fn what_an_observation_belongs_with_is_linked_with_it() {
+    let ada = Ada::new().await;
+    let one = ada.record("context", "The gate is shut", json!({})).await;
+    let more = json!({ "related_ids": [one["id"]] });
+    let other = ada.record("success", "The gate is open", more).await;
+    let found = ada.call("related", json!({ "id": other["id"] })).await;
+    let related = &found["related"][0];
+    assert_eq!(
+        (&related["id"], &related["outgoing"]),
+        (&one["id"], &json!(true))
+    );
+}
+
+#[tokio::test]
+async fn a_link_makes_two_belong_together_and_a_session_is_asked_for_alone() {
+    let ada = Ada::new().await;
+    let one = ada
+        .record("context", "The gate is shut", json!({ "session": "s1" }))
+        .await;
+    let other = ada
+        .record("success", "The gate is open", json!({ "session": "s2" }))
+        .await;
+    let link = json!({ "from": one["id"], "to": other["id"], "relation": "before" });
+    ada.call("link", link).await;
+    for (of, related) in [(&one, "The gate is open"), (&other, "The gate is shut")] {
+        assert_eq!(
+            ada.found(json!({ "related_to": of["id"] })).await,
+            [related]
+        );
+    }
+    assert_eq!(
+        ada.found(json!({ "session": "s2" })).await,
+        ["The gate is open"]
+    );
+}
