@@ -40,11 +40,11 @@ pub(super) fn run(context: &Context, arguments: &TrustArguments) -> anyhow::Resu
     if arguments.remove {
         ensure!(was, "`{}` is not trusted by {user}", root.display());
         write(&file, &trusted)?;
-        if let Some(memory) = one
-            .memory()
-            .filter(|memory| store::exists(context, memory).is_ok_and(|is| is))
-        {
-            store::remove(context, &memory)?;
+        let made = one.memory();
+        let made = made.filter(|memory| store::exists(context, memory).unwrap_or(false));
+        if let Some(Err(error)) = made.map(|memory| store::remove(context, &memory)) {
+            // A daemon that has it open: nobody is answered from it any more.
+            note(&format!("what was made of them is still there: {error}"));
         }
         writeln!(out, "lessons of {project} answer {user} no more")?;
         return Ok(Exit::Success);
