@@ -33,11 +33,20 @@ fn counts(report: &Value) -> [u64; 4] {
         .map(|name| report[name].as_u64().unwrap_or(99))
 }
 
+fn listed(home: &Home) -> Vec<Value> {
+    let lines = home.done(&["--json", "list", "--user", "ada"]);
+    let read = |line| serde_json::from_str(line).expect("JSON");
+    lines.lines().map(read).collect()
+}
+
 fn texts(home: &Home) -> Vec<String> {
-    let listed = home.asked(&["list", "--user", "ada"]);
-    let records = listed["records"].as_array().expect("records").iter();
-    let texts = records.map(|one| one["text"].as_str().unwrap_or_default().to_owned());
-    texts.collect()
+    let text = |one: &Value| one["text"].as_str().unwrap_or_default().to_owned();
+    listed(home).iter().map(text).collect()
+}
+
+/// The one record's id.
+fn only(home: &Home) -> String {
+    listed(home)[0]["id"].as_str().expect("an id").to_owned()
 }
 
 fn edit(note: &PathBuf, from: &str, to: &str) {
@@ -103,11 +112,7 @@ fn an_exported_note_goes_both_ways_and_comes_to_rest() {
     assert_eq!(fs::read_to_string(&note).expect("there"), written);
 
     // Corrected here: the note follows.
-    let listed = home.asked(&["list", "--user", "ada"]);
-    let id = listed["records"][0]["id"]
-        .as_str()
-        .expect("an id")
-        .to_owned();
+    let id = only(&home);
     let changed = [
         "edit",
         "--user",
@@ -125,11 +130,7 @@ fn an_exported_note_goes_both_ways_and_comes_to_rest() {
     );
 
     // Both: named, and neither is lost.
-    let listed = home.asked(&["list", "--user", "ada"]);
-    let id = listed["records"][0]["id"]
-        .as_str()
-        .expect("an id")
-        .to_owned();
+    let id = only(&home);
     home.done(&[
         "edit",
         "--user",
@@ -196,12 +197,9 @@ fn what_helped_three_times_is_proposed_as_a_skill_and_a_persons_own_stays() {
         "money",
     ]);
     home.done(&["learn", "--user", "ada", "The gate is shut at night."]);
-    let listed = home.asked(&["list", "--user", "ada"]);
-    let records = listed["records"].as_array().expect("records");
-    let coupons = records
-        .iter()
-        .find(|one| one["text"].to_string().contains("coupons"));
-    let id = &coupons.expect("the lesson")["id"];
+    let records = listed(&home).into_iter();
+    let mut coupons = records.filter(|one| one["text"].to_string().contains("coupons"));
+    let id = coupons.next().expect("the lesson")["id"].clone();
     let outcomes = home.folder().join("outcomes.jsonl");
     for run in 0..3 {
         let line = serde_json::json!({

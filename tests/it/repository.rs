@@ -17,6 +17,13 @@ fn asked(home: &Home, user: &str, question: &str) -> Value {
     home.asked(&["recall", "--user", user, question])["results"].clone()
 }
 
+/// What stands in a user's memory.
+fn own(home: &Home, user: &str) -> Vec<Value> {
+    let lines = home.done(&["--json", "list", "--user", user]);
+    let read = |line| serde_json::from_str(line).expect("JSON");
+    lines.lines().map(read).collect()
+}
+
 fn shared(folder: &Path, name: &str, text: &str) {
     let place = folder.join(".reprise/shared");
     fs::create_dir_all(&place).expect("made");
@@ -29,8 +36,7 @@ fn a_lesson_goes_through_the_diff_and_answers_whoever_trusts_the_repository() {
     let folder = shop(&home);
     let path = folder.to_string_lossy().into_owned();
     home.done(&["learn", "--user", "ada", LESSON, "--tags", "money"]);
-    let listed = home.asked(&["list", "--user", "ada"]);
-    let id = listed["records"][0]["id"]
+    let id = own(&home, "ada")[0]["id"]
         .as_str()
         .expect("an id")
         .to_owned();
@@ -74,8 +80,7 @@ fn a_lesson_goes_through_the_diff_and_answers_whoever_trusts_the_repository() {
     let reason = first["reason"].as_str().expect("a reason");
     assert!(reason.contains("not the user's own"), "{reason}");
     // Never among the user's own.
-    let own = home.asked(&["list", "--user", "bob"]);
-    assert_eq!(own["records"].as_array().map(Vec::len), Some(1), "{own}");
+    assert_eq!(own(&home, "bob").len(), 1);
     let shown = home.asked(&[
         "show",
         first["id"].as_str().expect("an id"),

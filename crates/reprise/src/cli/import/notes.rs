@@ -220,9 +220,8 @@ pub(super) fn watch(
         let now = state(&arguments.path)?;
         if now == before && done.as_ref() != Some(&now) {
             once()?;
-            // What it wrote itself is nothing new.
-            before = state(&arguments.path)?;
-            done = Some(before.clone());
+            // As it was before: what was edited meanwhile is seen, and so is, once, what was written.
+            done = Some(now);
         } else {
             before = now;
         }
