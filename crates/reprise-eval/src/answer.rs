@@ -215,8 +215,8 @@ fn judgement(question: &Question, expected: &str, said: &str) -> String {
     )
 }
 
-/// Whether the first yes or no of a judgement is a yes. `evaluate_qa.py` looks for a "yes" among ten
-/// tokens; models that explain themselves say more.
+/// Whether the first yes or no of a judgement is a yes. `evaluate_qa.py` looks for a "yes" among
+/// ten tokens; models that explain themselves say more.
 fn says_yes(judgement: &str) -> bool {
     let lower = judgement.to_lowercase();
     let mut words = lower.split(|c: char| !c.is_alphabetic());

@@ -61,8 +61,8 @@ pub struct Gone {
     pub text: String,
 }
 
-/// Sorts what was read of notes by what `memory` holds of them. Texts are compared as `clean` leaves
-/// them, as memory keeps them.
+/// Sorts what was read of notes by what `memory` holds of them. Texts are compared as `clean`
+/// leaves them, as memory keeps them.
 pub fn renew(memory: &Snapshot, read: Vec<Item>, clean: &dyn Fn(&str) -> String) -> Renewal {
     let mut held = Held::of(memory);
     let (mut renewal, mut renamed) = (Renewal::default(), HashMap::new());
@@ -138,7 +138,8 @@ impl Place {
     }
 }
 
-/// A piece as it is known, and as its note said it last: another version where memory was corrected.
+/// A piece as it is known, and as its note said it last: another version where memory was
+/// corrected.
 struct Known {
     current: MemoryRecord,
     said: Option<MemoryRecord>,
@@ -289,8 +290,9 @@ fn gone(record: MemoryRecord) -> Gone {
     }
 }
 
-/// A note that memory wrote, which `updates` where a person gave it other tags. The version that it was written from is what it said before a person
-/// came: what still says that is untouched, whatever memory says by now.
+/// A note that memory wrote, which `updates` where a person gave it other tags. The version that it
+/// was written from is what it said before a person came: what still says that is untouched,
+/// whatever memory says by now.
 fn ours(
     memory: &Snapshot,
     place: String,

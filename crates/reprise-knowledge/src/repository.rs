@@ -1,7 +1,7 @@
-//! `.reprise/shared` of a repository: lessons that were reviewed in a diff and arrive by `git pull`,
-//! one Markdown file each. A clone is other people's: files are looked at within bounds and beneath
-//! the folder alone, of their front matter only a title and tags count, and a line with a secret is
-//! left out both when a file is written and when it is read.
+//! `.reprise/shared` of a repository: lessons that were reviewed in a diff and arrive by `git
+//! pull`, one Markdown file each. A clone is other people's: files are looked at within bounds and
+//! beneath the folder alone, of their front matter only a title and tags count, and a line with a
+//! secret is left out both when a file is written and when it is read.
 
 use std::path::{Path, PathBuf};
 
@@ -203,8 +203,8 @@ fn lesson(path: &str, text: &str, project: &str) -> Option<NewRecord> {
     Some(record)
 }
 
-/// Writes a record as a lesson of the repository at `root`, for its diff to be reviewed; answers the
-/// file. The error is a sentence.
+/// Writes a record as a lesson of the repository at `root`, for its diff to be reviewed; answers
+/// the file. The error is a sentence.
 pub fn share(
     root: &Path,
     record: &MemoryRecord,

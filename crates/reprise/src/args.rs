@@ -397,7 +397,8 @@ pub(crate) struct EvalArguments {
     /// `git` for a clone of yours, whose changelog asks for its commits (`offtopic` puts the
     /// questions of each folder to the others; `learning` needs no data: it proves that outcomes
     /// change rankings; `mine` puts sentences of your own memory's records to each installed model;
-    /// `answer` has the model of `[eval.answer]` answer LongMemEval and that of `[eval.judge]` judge)
+    /// `answer` has the model of `[eval.answer]` answer LongMemEval, and that of `[eval.judge]`
+    /// judge)
     #[arg(value_parser = targets())]
     pub(crate) set: EvalTarget,
     /// The set's file or folder; two or more for `offtopic`

@@ -192,9 +192,9 @@ fn questions(
         .collect()
 }
 
-/// The messages that `beam_benchmark.py` looks for, each found with the round that it stands in: the
-/// items of a list, or of the lists of an object, as they are written. What names no message (a list
-/// within a list) counts and is never found.
+/// The messages that `beam_benchmark.py` looks for, each found with the round that it stands in:
+/// the items of a list, or of the lists of an object, as they are written. What names no message (a
+/// list within a list) counts and is never found.
 fn in_rounds(sources: &Value, rounds: &BTreeMap<String, String>) -> Vec<Gold> {
     let lists: Vec<&Value> = match sources {
         Value::Object(fields) => fields.values().collect(),

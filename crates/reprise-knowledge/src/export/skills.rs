@@ -1,5 +1,5 @@
-//! Lessons that helped often enough, as skills in the form of Agent Skills (agentskills.io): a folder
-//! with a `SKILL.md` each. They are proposals: whoever writes them has shown them first.
+//! Lessons that helped often enough, in the form of Agent Skills (agentskills.io): a folder with a
+//! `SKILL.md` each. They are proposals: whoever writes them has shown them first.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,8 +30,8 @@ pub struct Skill {
     pub lessons: usize,
 }
 
-/// One for each subject of a project: the first plain tag of its lessons. Each lesson comes with the
-/// number of runs that went well with it.
+/// One for each subject of a project: the first plain tag of its lessons. Each lesson comes with
+/// the number of runs that went well with it.
 pub fn skills(lessons: &[(MemoryRecord, usize)]) -> Result<Vec<Skill>, ExportError> {
     let mut groups: BTreeMap<(String, String), Vec<&(MemoryRecord, usize)>> = BTreeMap::new();
     for one in lessons {

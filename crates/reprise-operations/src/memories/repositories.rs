@@ -21,8 +21,8 @@ use crate::problem::Problem;
 
 /// Most checkouts that answer for one user.
 const CHECKOUTS_MAX: usize = 16;
-/// How long a recall waits for files that changed, and then for what they say; what is late is there
-/// for the next.
+/// How long a recall waits for files that changed, and then for what they say; what is late is
+/// there for the next.
 const PATIENCE: [Duration; 2] = [Duration::from_millis(1_500), Duration::from_millis(400)];
 /// The same of a hook.
 const PATIENCE_OF_A_HOOK: [Duration; 2] = [Duration::from_millis(30), Duration::from_millis(40)];
@@ -135,8 +135,8 @@ impl Memory {
             .collect()
     }
 
-    /// Brings the memory of a checkout up to what its files say, where they have changed. Goes on to
-    /// its end whoever waits.
+    /// Brings the memory of a checkout up to what its files say, where they have changed. Goes on
+    /// to its end whoever waits.
     async fn refreshed(&self, checkout: Trusted, memory: UserId) {
         let all = self.all.clone();
         let task = tokio::spawn(async move {

@@ -75,7 +75,7 @@ pub(crate) enum ExportFormat {
     Yaml,
     /// A folder with a note for each record: a bundle of the Open Knowledge Format
     Markdown,
-    /// A `SKILL.md` for each subject of what helped three times or more, shown and asked about first
+    /// A `SKILL.md` for each subject of what helped three times, shown and asked about first
     Skills,
     /// A file of stock rvf-runtime, vectors included
     Rvf,

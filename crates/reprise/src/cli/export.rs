@@ -178,8 +178,8 @@ fn propose(
     Ok(Exit::Success)
 }
 
-/// Remembers which notes memory wrote, so that `import --sync` brings them up to date and tells which
-/// are gone.
+/// Remembers which notes memory wrote, so that `import --sync` brings them up to date and tells
+/// which are gone.
 fn remember(context: &Context, arguments: &ExportArguments, path: &Path, all: Outgoing<'_>) {
     let file = context.places.file_of(&arguments.user);
     let written = file

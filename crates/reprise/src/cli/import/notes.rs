@@ -220,7 +220,7 @@ pub(super) fn watch(
         let now = state(&arguments.path)?;
         if now == before && done.as_ref() != Some(&now) {
             once()?;
-            // As it was before: what was edited meanwhile is seen, and so is, once, what was written.
+            // As it was before: what was edited meanwhile is seen, and so is what it wrote.
             done = Some(now);
         } else {
             before = now;
