@@ -19,6 +19,7 @@ mod forget;
 mod head;
 mod identifiers;
 mod ids;
+mod join;
 mod keys;
 mod late;
 mod learning;
@@ -54,6 +55,7 @@ pub use error::EngineError;
 pub use excerpt::{excerpt, matches, sentences};
 pub use forget::{ForgetSelector, Forgotten};
 pub use identifiers::{Shape, identifiers};
+pub use join::{Conflict, ConflictKind, Joined, join};
 pub use learning::ConsolidationJob;
 pub use open::{EngineOptions, IndexOrigin, OpenReport, OpenVectors, Parts};
 pub use recall::{

@@ -8,6 +8,7 @@ mod branches;
 mod contradicting;
 mod correcting;
 mod full;
+mod joining;
 mod keeping;
 mod learning;
 mod listing;

@@ -1,0 +1,462 @@
+//! Two tellings of one user's memory as one: what either says, both say afterwards.
+//!
+//! A telling is a set of facts, and facts do not take each other back but by these rules, which give
+//! the same whichever side is asked and however often:
+//! - What is forgotten on either side is forgotten, with what corrects it on the other side and what
+//!   is known there by the same name.
+//! - Corrections of one record on both sides are versions of it, by their ids: the later stands, the
+//!   earlier is in its history. So are two records of one name.
+//! - Tags of one record changed on both sides: what either put on it is on it, what either took off
+//!   is off. Sayings again add up.
+//! - Of a pair that was linked and unlinked the later holds.
+//! - Runs are those of both, by their times; what was fitted to the runs of one side is left out
+//!   where the other has runs of its own, and is fitted anew.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use reprise_types::{ContentHash, ExternalId, LearningEvent, MemoryRecord, RecordId};
+
+use crate::archive::Said;
+use crate::keys::key_of;
+
+/// What both say.
+#[derive(Debug, Default)]
+pub struct Joined {
+    /// In one order, whichever side was first.
+    pub told: Vec<Said>,
+    /// What both sides had changed, and what became of it.
+    pub conflicts: Vec<Conflict>,
+}
+
+/// Something that both sides had changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// The record that stands, or that was forgotten.
+    pub record: RecordId,
+    pub what: ConflictKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConflictKind {
+    /// Both sides had corrected it: the later correction stands.
+    Corrected,
+    /// Both sides had tagged it: it has what either gave it, without what either took.
+    Tagged,
+    /// One side had forgotten what the other went on with: it is forgotten.
+    Forgotten,
+}
+
+/// What is left of a forgotten record.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Gone {
+    at: DateTime<Utc>,
+    reason: String,
+    content_hash: u128,
+    keys: BTreeSet<u128>,
+}
+
+/// A telling by what its facts are about.
+#[derive(Default)]
+struct Side {
+    kept: BTreeMap<RecordId, Box<MemoryRecord>>,
+    gone: BTreeMap<RecordId, Gone>,
+    marks: BTreeMap<(RecordId, Order), Said>,
+    cursors: BTreeMap<String, u64>,
+    learned: BTreeMap<Order, LearningEvent>,
+    fitted: Option<LearningEvent>,
+}
+
+/// When a fact was told, and what it says: one order for all facts.
+type Order = (DateTime<Utc>, u8, String);
+
+impl Side {
+    fn of(told: Vec<Said>) -> Self {
+        let mut side = Self::default();
+        for said in told {
+            side.take(said);
+        }
+        side
+    }
+
+    fn take(&mut self, said: Said) {
+        match said {
+            Said::Kept(record) => {
+                self.kept.insert(record.id, record);
+            }
+            Said::Forgotten {
+                record,
+                at,
+                reason,
+                content_hash: ContentHash(content_hash),
+                keys,
+            } => {
+                let keys = keys.into_iter().map(|key| key.0).collect();
+                let gone = Gone {
+                    at,
+                    reason,
+                    content_hash,
+                    keys,
+                };
+                self.gone.insert(record, gone);
+            }
+            Said::Cursor { stream, seq } => {
+                self.cursors.insert(stream, seq);
+            }
+            Said::Learned(event) => match time_of(&event) {
+                Some((at, rank)) => {
+                    self.learned.insert((at, rank, json(&*event)), *event);
+                }
+                None => self.fitted = Some(*event),
+            },
+            Said::Tagged { record, at, .. }
+            | Said::Linked { record, at, .. }
+            | Said::Unlinked { record, at, .. }
+            | Said::Seen { record, at, .. } => {
+                self.marks.insert((record, (at, 0, json(&said))), said);
+            }
+        }
+    }
+
+    fn knows(&self, id: RecordId) -> bool {
+        self.kept.contains_key(&id) || self.gone.contains_key(&id)
+    }
+
+    /// The names under which records are not to come back.
+    fn dead_names(&self) -> BTreeMap<u128, &Gone> {
+        let all = self.gone.values();
+        all.flat_map(|gone| gone.keys.iter().map(move |key| (*key, gone)))
+            .collect()
+    }
+
+    /// Why a record that `other` alone has is forgotten all the same.
+    fn forgets(
+        &self,
+        other: &Self,
+        names: &BTreeMap<u128, &Gone>,
+        record: &MemoryRecord,
+    ) -> Option<Gone> {
+        let mut above = record.supersedes;
+        while let Some(id) = above {
+            if let Some(gone) = self.gone.get(&id) {
+                return Some(gone.clone());
+            }
+            if self.kept.contains_key(&id) {
+                return None;
+            }
+            let older = other.kept.get(&id).and_then(|record| record.supersedes);
+            above = older.filter(|older| *older < id);
+        }
+        let mut own = record.external_ids.iter().map(key_of);
+        own.find_map(|key| names.get(&key).map(|gone| (*gone).clone()))
+    }
+}
+
+/// One telling of two. Both are of one user's memory.
+pub fn join(own: Vec<Said>, theirs: Vec<Said>) -> Joined {
+    let (own, theirs) = (Side::of(own), Side::of(theirs));
+    let mut conflicts = Vec::new();
+    let mut gone = own.gone.clone();
+    for (id, other) in &theirs.gone {
+        let first = match gone.remove(id) {
+            Some(held) => Gone {
+                keys: &held.keys | &other.keys,
+                ..held.min(other.clone())
+            },
+            None => other.clone(),
+        };
+        gone.insert(*id, first);
+    }
+    for (side, other) in [(&own, &theirs), (&theirs, &own)] {
+        let names = side.dead_names();
+        let news = other.kept.values().filter(|record| !side.knows(record.id));
+        for record in news {
+            if let Some(why) = side.forgets(other, &names, record) {
+                let keys = record.external_ids.iter().map(key_of).collect();
+                let (record, content_hash) = (record.id, record.content_hash.0);
+                let Gone { at, reason, .. } = why;
+                let left = Gone {
+                    at,
+                    reason,
+                    content_hash,
+                    keys,
+                };
+                gone.insert(record, left);
+                let what = ConflictKind::Forgotten;
+                conflicts.push(Conflict { record, what });
+            }
+        }
+    }
+    let mut kept = own.kept.clone();
+    for (id, record) in &theirs.kept {
+        let held = kept.entry(*id).or_insert_with(|| record.clone());
+        let order = |one: &MemoryRecord| (one.supersedes, json(one));
+        if held != record && order(record) > order(held) {
+            held.clone_from(record);
+        }
+    }
+    kept.retain(|id, _| !gone.contains_key(id));
+    conflicts.extend(line_up(&mut kept, &own, &theirs));
+    let mut marks: BTreeMap<_, _> = own.marks.clone();
+    marks.extend(
+        theirs
+            .marks
+            .iter()
+            .map(|(key, said)| (key.clone(), said.clone())),
+    );
+    for said in agreed(&kept, &own, &theirs, &mut conflicts) {
+        let mut side = Side::default();
+        side.take(said);
+        marks.append(&mut side.marks);
+    }
+    conflicts.sort_by_key(|conflict| conflict.record);
+    let told = in_order(kept, gone, marks, own, theirs);
+    Joined { told, conflicts }
+}
+
+/// Everything in one order: records by their ids, then what was said of them, by its time.
+fn in_order(
+    mut kept: BTreeMap<RecordId, Box<MemoryRecord>>,
+    gone: BTreeMap<RecordId, Gone>,
+    marks: BTreeMap<(RecordId, Order), Said>,
+    own: Side,
+    theirs: Side,
+) -> Vec<Said> {
+    let live: BTreeSet<RecordId> = kept.keys().copied().collect();
+    let ids: BTreeSet<RecordId> = live.iter().chain(gone.keys()).copied().collect();
+    let mut told = Vec::new();
+    let mut gone = gone;
+    for id in ids {
+        if let Some(record) = kept.remove(&id) {
+            told.push(Said::Kept(record));
+        } else if let Some(left) = gone.remove(&id) {
+            told.push(Said::Forgotten {
+                record: id,
+                at: left.at,
+                reason: left.reason,
+                content_hash: ContentHash(left.content_hash),
+                keys: left.keys.into_iter().map(ContentHash).collect(),
+            });
+        }
+    }
+    let stands = |said: &Said| match said {
+        Said::Linked { record, to, .. } | Said::Unlinked { record, to, .. } => {
+            live.contains(record) && live.contains(to)
+        }
+        Said::Tagged { record, .. } | Said::Seen { record, .. } => live.contains(record),
+        _ => true,
+    };
+    let marks: BTreeMap<Order, Said> = marks.into_iter().map(|((_, at), s)| (at, s)).collect();
+    told.extend(marks.into_values().filter(stands));
+    let fitted = match (has_more(&own, &theirs), has_more(&theirs, &own)) {
+        (true, true) => None,
+        (false, true) => theirs.fitted,
+        (true, false) => own.fitted,
+        // The same runs: what was fitted to them says the same, or is fitted anew.
+        (false, false) => own.fitted.max_by_json(theirs.fitted),
+    };
+    let mut learned = own.learned;
+    learned.extend(theirs.learned);
+    let learned = learned.into_values().chain(fitted);
+    told.extend(learned.map(|event| Said::Learned(Box::new(event))));
+    let mut cursors = own.cursors;
+    for (stream, seq) in theirs.cursors {
+        // To read again what was read changes nothing; to pass over what was not would.
+        let held = cursors.entry(stream).or_insert(seq);
+        *held = seq.min(*held);
+    }
+    let cursors = cursors.into_iter();
+    told.extend(cursors.map(|(stream, seq)| Said::Cursor { stream, seq }));
+    told
+}
+
+fn has_more(one: &Side, other: &Side) -> bool {
+    one.learned
+        .keys()
+        .any(|key| !other.learned.contains_key(key))
+}
+
+/// Which of two, however they are named.
+trait MaxByJson {
+    fn max_by_json(self, other: Self) -> Self;
+}
+
+impl MaxByJson for Option<LearningEvent> {
+    fn max_by_json(self, other: Self) -> Self {
+        let order = |event: &Self| event.as_ref().map(json);
+        if order(&other) > order(&self) {
+            other
+        } else {
+            self
+        }
+    }
+}
+
+/// Makes one line of versions where both sides have versions of their own.
+fn line_up(
+    kept: &mut BTreeMap<RecordId, Box<MemoryRecord>>,
+    own: &Side,
+    theirs: &Side,
+) -> Vec<Conflict> {
+    let mut groups = Groups::default();
+    let mut named: BTreeMap<u128, RecordId> = BTreeMap::new();
+    for record in kept.values() {
+        if let Some(above) = record.supersedes.filter(|above| kept.contains_key(above)) {
+            groups.unite(record.id, above);
+        }
+        for name in record.external_ids.iter().filter(|name| is_of_thing(name)) {
+            let first = *named.entry(key_of(name)).or_insert(record.id);
+            groups.unite(record.id, first);
+        }
+    }
+    let mut conflicts = Vec::new();
+    for versions in groups.all().values() {
+        let only = |side: &Side, other: &Side| {
+            let mut versions = versions.iter();
+            versions.any(|id| side.kept.contains_key(id) && !other.knows(*id))
+        };
+        if !only(own, theirs) || !only(theirs, own) {
+            continue;
+        }
+        for pair in versions.windows(2) {
+            if let [before, after] = pair
+                && let Some(record) = kept.get_mut(after)
+            {
+                record.supersedes = Some(*before);
+            }
+        }
+        conflicts.extend(versions.last().map(|last| Conflict {
+            record: *last,
+            what: ConflictKind::Corrected,
+        }));
+    }
+    conflicts
+}
+
+/// Whether a name says what a record is about, and not by which request it came.
+fn is_of_thing(name: &ExternalId) -> bool {
+    ![ExternalId::REQUEST, ExternalId::MERGED].contains(&name.namespace.as_str())
+}
+
+/// Records that belong together, each by the first of its group.
+#[derive(Default)]
+struct Groups(BTreeMap<RecordId, RecordId>);
+
+impl Groups {
+    fn first(&self, id: RecordId) -> RecordId {
+        let mut at = id;
+        while let Some(above) = self.0.get(&at).filter(|above| **above != at) {
+            at = *above;
+        }
+        at
+    }
+
+    fn unite(&mut self, one: RecordId, other: RecordId) {
+        let (one, other) = (self.first(one), self.first(other));
+        let first = one.min(other);
+        for id in [one, other] {
+            self.0.insert(id, first);
+        }
+    }
+
+    fn all(&self) -> BTreeMap<RecordId, Vec<RecordId>> {
+        let mut all: BTreeMap<RecordId, Vec<RecordId>> = BTreeMap::new();
+        for id in self.0.keys() {
+            all.entry(self.first(*id)).or_default().push(*id);
+        }
+        all
+    }
+}
+
+/// What is said of records that both sides have said something of: of both together.
+fn agreed(
+    kept: &BTreeMap<RecordId, Box<MemoryRecord>>,
+    own: &Side,
+    theirs: &Side,
+    conflicts: &mut Vec<Conflict>,
+) -> Vec<Said> {
+    let mut said = Vec::new();
+    for record in kept.values() {
+        let news = |side: &Side, other: &Side, what: fn(&Said) -> bool| -> Option<Said> {
+            let of = of_record(side, record.id);
+            let own = of.filter(|(key, said)| what(said) && !other.marks.contains_key(key));
+            own.last().map(|(_, said)| said.clone())
+        };
+        let base = |what: fn(&Said) -> bool| -> Option<Said> {
+            let of = of_record(own, record.id);
+            let both = of.filter(|(key, said)| what(said) && theirs.marks.contains_key(key));
+            both.last().map(|(_, said)| said.clone())
+        };
+        let tagged = |said: &Said| matches!(said, Said::Tagged { .. });
+        if let (
+            Some(Said::Tagged { at, tags: ours, .. }),
+            Some(Said::Tagged { at: then, tags, .. }),
+        ) = (news(own, theirs, tagged), news(theirs, own, tagged))
+        {
+            let base = match base(tagged) {
+                Some(Said::Tagged { tags, .. }) => tags,
+                _ => record.tags.clone(),
+            };
+            let set = |tags: Vec<String>| tags.into_iter().collect::<BTreeSet<_>>();
+            let (base, ours, tags) = (set(base), set(ours), set(tags));
+            let off =
+                |tag: &String| base.contains(tag) && !(ours.contains(tag) && tags.contains(tag));
+            let all: Vec<String> = ours.union(&tags).filter(|tag| !off(tag)).cloned().collect();
+            let what = ConflictKind::Tagged;
+            let record = record.id;
+            conflicts.push(Conflict { record, what });
+            let (at, tags) = (after(at, then), all);
+            said.push(Said::Tagged { record, at, tags });
+        }
+        let seen = |said: &Said| matches!(said, Said::Seen { .. });
+        if let (
+            Some(Said::Seen {
+                at, count: ours, ..
+            }),
+            Some(Said::Seen {
+                at: then, count, ..
+            }),
+        ) = (news(own, theirs, seen), news(theirs, own, seen))
+        {
+            let base = match base(seen) {
+                Some(Said::Seen { count, .. }) => count,
+                _ => 1,
+            };
+            let (record, at) = (record.id, after(at, then));
+            let count = ours.saturating_add(count).saturating_sub(base);
+            said.push(Said::Seen { record, at, count });
+        }
+    }
+    said
+}
+
+fn of_record(side: &Side, id: RecordId) -> impl Iterator<Item = (&(RecordId, Order), &Said)> {
+    let from = (id, (DateTime::<Utc>::MIN_UTC, 0, String::new()));
+    side.marks
+        .range(from..)
+        .take_while(move |((of, _), _)| *of == id)
+}
+
+/// A moment that follows both.
+fn after(one: DateTime<Utc>, other: DateTime<Utc>) -> DateTime<Utc> {
+    one.max(other) + TimeDelta::milliseconds(1)
+}
+
+/// When something was learned, and what comes first of one moment; `None` for what is derived.
+fn time_of(event: &LearningEvent) -> Option<(DateTime<Utc>, u8)> {
+    Some(match event {
+        LearningEvent::Switched { at, .. } => (*at, 0),
+        LearningEvent::Recalled(receipt) => (receipt.at, 1),
+        LearningEvent::Begun { at, .. } => (*at, 2),
+        LearningEvent::Stepped { at, .. } => (*at, 3),
+        LearningEvent::Ended(run) => (run.at, 4),
+        LearningEvent::Revised { at, .. } => (*at, 5),
+        LearningEvent::Abandoned { at, .. } => (*at, 6),
+        LearningEvent::Reset { at } => (*at, 7),
+        _ => return None,
+    })
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}

@@ -1,0 +1,226 @@
+//! Two memories of one user brought together: what either says both say, the same whichever is asked.
+
+use std::collections::BTreeSet;
+
+use super::learning::outcome;
+use super::*;
+use crate::{ConflictKind, ForgetSelector, Joined, Said, join};
+
+fn told(bench: &mut Bench) -> Vec<Said> {
+    let mut told = Vec::new();
+    bench.engine().tell(&mut |said| told.push(said)).unwrap();
+    told
+}
+
+/// A memory of its own that begins as another is, its clock so many minutes off.
+fn forked(parent: &mut Bench, minutes_off: i64) -> Bench {
+    let mut fork = Bench::new();
+    fork.now = parent.now + Duration::minutes(minutes_off) + Duration::milliseconds(7);
+    let engine = fork.engine.as_mut().unwrap();
+    parent.engine().fork_into(engine, "fork/ada", None).unwrap();
+    fork
+}
+
+/// Both ways: the same either way, and twice nothing more.
+fn joined(one: &mut Bench, other: &mut Bench) -> Joined {
+    let (own, theirs) = (told(one), told(other));
+    let joined = join(own.clone(), theirs.clone());
+    assert_eq!(joined.told, join(theirs.clone(), own).told);
+    for again in [theirs, joined.told.clone()] {
+        let twice = join(joined.told.clone(), again);
+        assert_eq!(twice.told, joined.told);
+    }
+    joined
+}
+
+/// The memory that says so, as a file of its own.
+fn made(joined: &Joined) -> Bench {
+    let mut made = Bench::new();
+    made.engine().retell(joined.told.clone()).unwrap();
+    made.reopen();
+    assert_eq!(told(&mut made), joined.told);
+    assert!(made.engine().check().unwrap().is_sound());
+    made
+}
+
+fn correct(bench: &mut Bench, id: RecordId, text: &str) -> RecordId {
+    let mut correction = record("unused", text, 0, "tue");
+    correction.external_ids.clear();
+    correction.supersedes = Some(id);
+    inserted(&bench.keep(vec![correction]))[0]
+}
+
+#[test]
+fn two_forks_with_a_thousand_changes_each_become_one_and_nothing_is_lost_or_revived() {
+    let mut base = Bench::new();
+    let mut first = week();
+    first.extend((0..300).map(|at| {
+        record(
+            &format!("base-{at}"),
+            &format!("what was known at {at}"),
+            at,
+            "base",
+        )
+    }));
+    inserted(&base.keep(first));
+    // One clock is an hour off.
+    let mut sides = [forked(&mut base, 0), forked(&mut base, -61)];
+    let mut kept: BTreeSet<RecordId> = BTreeSet::new();
+    let mut gone: BTreeSet<RecordId> = BTreeSet::new();
+    for (side, bench) in sides.iter_mut().enumerate() {
+        let mut state = 17 + side as u64;
+        let mut below = |bound: usize| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % bound
+        };
+        for change in 0..1_000 {
+            bench.now += Duration::seconds(1);
+            let (now, memory) = (bench.now, bench.engine().snapshot());
+            let live: Vec<RecordId> = memory.records().map(|record| record.unwrap().id).collect();
+            let (id, other) = (live[below(live.len())], live[below(live.len())]);
+            match below(10) {
+                0..4 => {
+                    let name = format!("own-{side}-{change}");
+                    let text = format!("side {side} learned {change}");
+                    let new = record(&name, &text, change, "own");
+                    kept.extend(inserted(&bench.keep(vec![new])));
+                }
+                4..6 => {
+                    kept.insert(correct(bench, id, &format!("corrected {side} {change}")));
+                }
+                6 => {
+                    let tags = [format!("tag-{side}-{change}")];
+                    bench.engine().tag(id, &tags, now).unwrap();
+                }
+                7 if id != other => {
+                    bench.engine().link(id, other, "related_to", now).unwrap();
+                }
+                8 => {
+                    let run = outcome(side * 1_000 + change, &[id], 0.9);
+                    bench.engine().outcome(&run, now).unwrap();
+                }
+                _ => {
+                    let selector = ForgetSelector::Record(id);
+                    let forgotten = bench.engine().forget(&selector, "asked", now).unwrap();
+                    gone.extend(forgotten.iter().map(|one| one.id));
+                }
+            }
+        }
+    }
+    let [one, other] = &mut sides;
+    let runs = |bench: &mut Bench| bench.engine().learning().status().runs;
+    let learned = runs(one) + runs(other);
+    let joined = joined(one, other);
+    let mut both = made(&joined);
+    let also: BTreeSet<RecordId> = joined
+        .conflicts
+        .iter()
+        .filter(|conflict| conflict.what == ConflictKind::Forgotten)
+        .map(|conflict| conflict.record)
+        .collect();
+    let memory = both.engine().snapshot();
+    for id in kept
+        .iter()
+        .filter(|id| !gone.contains(id) && !also.contains(id))
+    {
+        assert!(memory.version(*id).is_some(), "{id} is lost");
+    }
+    for id in gone.union(&also) {
+        assert!(memory.version(*id).is_none(), "{id} is revived");
+    }
+    assert!(
+        gone.len() > 100 && kept.len() > 1_000,
+        "{} {}",
+        gone.len(),
+        kept.len()
+    );
+    assert_eq!(both.engine().learning().status().runs, learned);
+}
+
+#[test]
+fn of_two_corrections_the_later_stands_and_the_other_is_its_history() {
+    let mut base = Bench::new();
+    let ids = inserted(&base.keep(week()));
+    let (mut one, mut other) = (forked(&mut base, 0), forked(&mut base, 1));
+    let early = correct(&mut one, ids[0], "it is the cache");
+    let late = correct(&mut other, ids[0], "it is the clock");
+    let joined = joined(&mut one, &mut other);
+    assert_eq!(joined.conflicts.len(), 1);
+    let conflict = &joined.conflicts[0];
+    assert_eq!(
+        (conflict.record, conflict.what),
+        (late, ConflictKind::Corrected)
+    );
+    let memory = made(&joined).engine().snapshot();
+    for version in [ids[0], early, late] {
+        assert_eq!(memory.current(version), Some(late));
+    }
+    assert_eq!(memory.versions(late).len(), 3);
+}
+
+#[test]
+fn what_is_forgotten_on_one_side_comes_back_by_no_way() {
+    let mut base = Bench::new();
+    let ids = inserted(&base.keep(week()));
+    let (mut one, mut other) = (forked(&mut base, 0), forked(&mut base, 1));
+    let brought = || record("mail-7", "the pin of the door is on the note", 2, "thu");
+    let theirs = inserted(&other.keep(vec![brought()]))[0];
+    let own = inserted(&one.keep(vec![brought()]))[0];
+    let now = one.now;
+    for id in [ids[0], own] {
+        let selector = ForgetSelector::Record(id);
+        one.engine().forget(&selector, "asked", now).unwrap();
+    }
+    // It goes on with the one there, and links to it.
+    let edited = correct(&mut other, ids[0], "the pin, said in other words");
+    let now = other.now;
+    other
+        .engine()
+        .link(ids[1], edited, "related_to", now)
+        .unwrap();
+    let joined = joined(&mut one, &mut other);
+    let named: Vec<RecordId> = joined.conflicts.iter().map(|one| one.record).collect();
+    assert!(
+        named.contains(&edited) && named.contains(&theirs),
+        "{named:?}"
+    );
+    let text = serde_json::to_string(&joined.told).unwrap();
+    assert!(!text.contains("the pin"), "its words are in no place");
+    let mut both = made(&joined);
+    for id in [ids[0], own, theirs, edited] {
+        assert!(both.engine().snapshot().version(id).is_none());
+    }
+    let again = both.keep(vec![brought()]);
+    assert!(
+        matches!(again[..], [WriteOutcome::Duplicate { .. }]),
+        "{again:?}"
+    );
+}
+
+#[test]
+fn tags_of_both_sides_are_put_together_and_what_either_took_off_is_off() {
+    let mut base = Bench::new();
+    let ids = inserted(&base.keep(week()));
+    let now = base.now;
+    let tags = |tags: &[&str]| tags.iter().map(|tag| (*tag).to_owned()).collect::<Vec<_>>();
+    base.engine()
+        .tag(ids[0], &tags(&["old", "both"]), now)
+        .unwrap();
+    let (mut one, mut other) = (forked(&mut base, 0), forked(&mut base, 1));
+    let (then, later) = (one.now, other.now);
+    one.engine()
+        .tag(ids[0], &tags(&["both", "mine"]), then)
+        .unwrap();
+    other
+        .engine()
+        .tag(ids[0], &tags(&["old", "both", "theirs"]), later)
+        .unwrap();
+    let joined = joined(&mut one, &mut other);
+    assert_eq!(joined.conflicts[0].what, ConflictKind::Tagged);
+    let memory = made(&joined).engine().snapshot();
+    let mut held = memory.get(ids[0]).unwrap().unwrap().tags.clone();
+    held.sort();
+    assert_eq!(held, ["both", "mine", "theirs"]);
+}
