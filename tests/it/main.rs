@@ -7,6 +7,7 @@
 )]
 
 mod architecture;
+mod away;
 mod backup;
 mod before;
 mod branch;
@@ -25,6 +26,7 @@ mod import;
 mod knowledge;
 mod lessons;
 mod long_texts;
+mod machines;
 mod models;
 mod moving_in;
 #[cfg(target_os = "linux")]

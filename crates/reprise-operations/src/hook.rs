@@ -1,5 +1,6 @@
 //! What is reported of a moment in a session of an agent's program, and what is answered.
 
+use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +89,9 @@ pub struct HookReport {
     /// Files that a tool has changed, from the project's folder on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
+    /// When it happened, where it is told later: nobody waits for an answer any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<DateTime<Utc>>,
 }
 
 /// What a hook prints.

@@ -81,6 +81,7 @@ const ALL: &[Entry] = &[
     Entry::of::<care::Merge>(),
     Entry::of::<forgetting::Release>(),
     Entry::of::<sessions::Hook>(),
+    Entry::of::<sessions::Moments>(),
     Entry::of::<shared::PublishPreview>(),
     Entry::of::<shared::Publish>(),
     Entry::of::<shared::PublishBranch>(),

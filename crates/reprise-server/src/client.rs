@@ -1,9 +1,11 @@
-//! A client of the daemon: HTTP/1.1 over its Unix socket, started on demand.
+//! A client of the daemon: HTTP/1.1 over its Unix socket, started on demand, or over TCP to the
+//! daemon of another machine.
 //!
 //! Connections that are kept, one repetition of a request whose connection broke, the end of
 //! patience with a daemon that hangs.
 
 mod operation;
+mod remote;
 mod start;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -14,23 +16,26 @@ use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
+use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::header::{CONTENT_TYPE, HOST};
-use hyper::{Method, Request, StatusCode};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use reprise_types::{UserId, system_entropy};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokio::net::UnixStream;
 use tokio::time::{sleep, timeout};
 
 use crate::place::Place;
 use reprise_operations::{Problem, ProblemKind};
 
+pub use remote::Remote;
+use remote::Way;
 pub use start::Starter;
 
 /// Connections kept for the next request.
 const KEPT_MAX: usize = 8;
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// A daemon that has said nothing for so long is asked whether it lives, and has as long to say so.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// How often one that takes no new clients any more, because it ends, is waited for once more.
@@ -41,11 +46,20 @@ const LOOK: Duration = Duration::from_millis(5);
 
 type Sender = SendRequest<Full<Bytes>>;
 
-/// Asks the daemon of one place. Requests may be under way at the same time.
+/// Names the version of the daemon that answers.
+pub(crate) const VERSION_HEADER: &str = "reprise-version";
+
+/// Where the daemon is.
+#[derive(Debug)]
+enum At {
+    Place(Place, Option<Starter>),
+    Remote(Remote),
+}
+
+/// Asks one daemon. Requests may be under way at the same time.
 #[derive(Debug)]
 pub struct Client {
-    place: Place,
-    starter: Option<Starter>,
+    at: At,
     patience: Duration,
     kept: Mutex<Vec<Sender>>,
 }
@@ -142,12 +156,17 @@ impl Call {
         path
     }
 
-    fn request(&self) -> Result<Request<Full<Bytes>>, Problem> {
+    fn request(&self, at: &At) -> Result<Request<Full<Bytes>>, Problem> {
         let mut request = Request::builder()
             .method(self.method.clone())
-            .uri(&self.path)
-            .header(HOST, "localhost")
             .header(CONTENT_TYPE, self.media);
+        request = match at {
+            At::Place(..) => request.uri(&self.path).header(HOST, "localhost"),
+            At::Remote(remote) => request
+                .uri(format!("{}{}", remote.prefix, self.path))
+                .header(HOST, &remote.authority)
+                .header(AUTHORIZATION, &remote.bearer),
+        };
         if let Some(key) = &self.key {
             request = request.header("idempotency-key", key);
         }
@@ -169,9 +188,17 @@ fn encoded(part: &str) -> String {
 impl Client {
     /// A client that uses a daemon where one runs.
     pub fn new(place: Place) -> Self {
+        Self::at(At::Place(place, None))
+    }
+
+    /// A client of a daemon on another machine.
+    pub fn remote(remote: Remote) -> Self {
+        Self::at(At::Remote(remote))
+    }
+
+    fn at(at: At) -> Self {
         Self {
-            place,
-            starter: None,
+            at,
             patience: PATIENCE,
             kept: Mutex::default(),
         }
@@ -186,8 +213,11 @@ impl Client {
     /// The same, starting a daemon where none runs.
     #[must_use]
     pub fn starting(self, starter: Starter) -> Self {
-        let starter = Some(starter);
-        Self { starter, ..self }
+        let at = match self.at {
+            At::Place(place, _) => At::Place(place, Some(starter)),
+            remote @ At::Remote(_) => remote,
+        };
+        Self { at, ..self }
     }
 
     /// Whether a daemon is at this place, even one with more clients waiting than it takes.
@@ -231,18 +261,49 @@ impl Client {
         if status.is_success() {
             return Ok(body);
         }
-        Err(Problem::from_answer(status.as_u16(), &body))
+        let problem = Problem::from_answer(status.as_u16(), &body);
+        match &self.at {
+            At::Place(..) => Err(problem),
+            At::Remote(remote) => Err(self.unlike(remote).await.unwrap_or(remote.told(problem))),
+        }
+    }
+
+    /// That the daemon elsewhere is of another version, where it is: then what it refuses it may
+    /// not know.
+    async fn unlike(&self, remote: &Remote) -> Option<Problem> {
+        let theirs = timeout(self.patience, self.version()).await.ok()?.ok()?;
+        let (theirs, own) = (theirs.as_deref().unwrap_or("an older one"), VERSION);
+        (theirs != own).then(|| {
+            let said = format!(
+                "the daemon at {} is of another version ({theirs}; this is {own}) and refuses what \
+                 was asked; bring both to the same",
+                remote.url()
+            );
+            Problem::new(ProblemKind::Method, said)
+        })
+    }
+
+    /// The version of the daemon, and how long a request that asks for nothing takes.
+    pub async fn round_trip(&self) -> Result<(Option<String>, Duration), Problem> {
+        let met = self.version().await.map_err(|error| self.lost(error))?;
+        let since = Instant::now();
+        self.bytes(&Call::get("/health/live")).await?;
+        Ok((met, since.elapsed()))
     }
 
     /// The answer to a request.
     pub async fn ask<T: DeserializeOwned>(&self, call: &Call) -> Result<T, Problem> {
         let body = self.bytes(call).await?;
         serde_json::from_slice(&body).map_err(|error| {
+            let what = match &self.at {
+                At::Place(..) => "run `reprise serve --replace`".to_owned(),
+                At::Remote(remote) => format!("bring {} and this to the same", remote.url()),
+            };
             Problem::new(
                 ProblemKind::Internal,
                 format!(
                     "the daemon's answer cannot be read ({error}); it may be of another version: \
-                     run `reprise serve --replace`"
+                     {what}"
                 ),
             )
         })
@@ -255,10 +316,14 @@ impl Client {
 
     /// Tells the daemon to end, and waits until it has: all that it held is closed then.
     pub async fn end(&self) -> Result<(), Problem> {
-        let process = self.place.process();
+        let At::Place(place, _) = &self.at else {
+            let said = "a daemon elsewhere is ended on its own machine; run `reprise stop` there";
+            return Err(Problem::new(ProblemKind::Forbidden, said));
+        };
+        let process = place.process();
         self.shut_down().await?;
         let since = Instant::now();
-        while self.place.is_held() && self.place.process() == process {
+        while place.is_held() && place.process() == process {
             if since.elapsed() > ENDING {
                 let (process, waited) = (process.unwrap_or_default(), ENDING.as_secs());
                 let said = format!(
@@ -288,8 +353,11 @@ impl Client {
     /// Whether the daemon of this place serves: one that is silent does, one whose connections
     /// break is being cleared away.
     pub(crate) async fn serves(&self) -> bool {
-        Self::is_answered(&self.place).await
-            && !matches!(timeout(self.patience, self.live()).await, Ok(Err(_)))
+        let is_answered = match &self.at {
+            At::Place(place, _) => Self::is_answered(place).await,
+            At::Remote(_) => true,
+        };
+        is_answered && !matches!(timeout(self.patience, self.live()).await, Ok(Err(_)))
     }
 
     /// Waits for as long as the daemon lives: work may be long, silence may not.
@@ -311,16 +379,40 @@ impl Client {
 
     /// Asks for nothing but an answer, on a connection of its own.
     async fn live(&self) -> Result<(), SendError> {
-        let stream = start::connect(&self.place).await?;
-        let mut sender = connected(stream).await?;
-        exchange(&mut sender, &Call::get("/health/live"))
-            .await
-            .map(drop)
+        self.version().await.map(drop)
+    }
+
+    /// The version that the daemon says it has; older ones say nothing.
+    async fn version(&self) -> Result<Option<String>, SendError> {
+        let mut sender = connected(self.way().await?).await?;
+        let call = Call::get("/health/live");
+        let response = sent(&mut sender, &call, &self.at).await?;
+        let version = response.headers().get(VERSION_HEADER);
+        let version = version.and_then(|version| version.to_str().ok().map(str::to_owned));
+        response.into_body().collect().await?;
+        self.keep(sender);
+        Ok(version)
+    }
+
+    async fn way(&self) -> std::io::Result<Box<dyn Way>> {
+        match &self.at {
+            At::Place(place, _) => Ok(Box::new(start::connect(place).await?)),
+            At::Remote(remote) => remote.connect().await,
+        }
     }
 
     fn hung(&self) -> Problem {
-        let process = self.place.process().unwrap_or_else(|| "unknown".to_owned());
         let silent = (self.patience * 2).as_secs_f64();
+        let place = match &self.at {
+            At::Place(place, _) => place,
+            At::Remote(remote) => {
+                let url = remote.url();
+                let said =
+                    format!("the daemon at {url} has done nothing for {silent:.0} s; try later");
+                return Problem::new(ProblemKind::TimedOut, said);
+            }
+        };
+        let process = place.process().unwrap_or_else(|| "unknown".to_owned());
         Problem::new(
             ProblemKind::TimedOut,
             format!(
@@ -336,7 +428,9 @@ impl Client {
         mut sender: Sender,
         call: &Call,
     ) -> Result<(StatusCode, Bytes), SendError> {
-        let (status, body) = exchange(&mut sender, call).await?;
+        let response = sent(&mut sender, call, &self.at).await?;
+        let status = response.status();
+        let body = response.into_body().collect().await?.to_bytes();
         self.keep(sender);
         Ok((status, body))
     }
@@ -359,19 +453,31 @@ impl Client {
     }
 
     async fn open(&self) -> Result<Sender, Problem> {
-        let stream = match (start::connect(&self.place).await, &self.starter) {
+        let stream = match (self.way().await, &self.at) {
             (Ok(stream), _) => stream,
-            (Err(error), Some(starter)) if is_absent(&error) => {
-                start::start(&self.place, starter).await?
+            (Err(error), At::Place(place, Some(starter))) if is_absent(&error) => {
+                Box::new(start::start(place, starter).await?)
             }
-            (Err(error), _) if error.kind() == ErrorKind::WouldBlock => return Err(self.hung()),
-            (Err(error), _) => return Err(unreachable(&self.place, &error)),
+            (Err(error), At::Place(..)) if error.kind() == ErrorKind::WouldBlock => {
+                return Err(self.hung());
+            }
+            (Err(error), At::Place(place, _)) => return Err(unreachable(place, &error)),
+            (Err(error), At::Remote(remote)) => return Err(remote.unreachable(&error)),
         };
         connected(stream).await.map_err(broken)
     }
+
+    fn lost(&self, error: SendError) -> Problem {
+        match (error, &self.at) {
+            (SendError::Unreachable(error), At::Remote(remote)) => remote.unreachable(&error),
+            (SendError::Unreachable(error), At::Place(place, _)) => unreachable(place, &error),
+            (SendError::Unsendable(problem), _) => problem,
+            (SendError::Connection(error), _) => broken(error),
+        }
+    }
 }
 
-async fn connected(stream: UnixStream) -> Result<Sender, hyper::Error> {
+async fn connected(stream: impl Way + 'static) -> Result<Sender, hyper::Error> {
     let (sender, connection) = handshake(TokioIo::new(stream)).await?;
     tokio::spawn(async move {
         if let Err(error) = connection.await {
@@ -381,13 +487,11 @@ async fn connected(stream: UnixStream) -> Result<Sender, hyper::Error> {
     Ok(sender)
 }
 
-/// Sends a request and reads its whole answer.
-async fn exchange(sender: &mut Sender, call: &Call) -> Result<(StatusCode, Bytes), SendError> {
+/// Sends a request; its answer has begun.
+async fn sent(sender: &mut Sender, call: &Call, at: &At) -> Result<Response<Incoming>, SendError> {
     sender.ready().await?;
-    let request = call.request().map_err(SendError::Unsendable)?;
-    let response = sender.send_request(request).await?;
-    let status = response.status();
-    Ok((status, response.into_body().collect().await?.to_bytes()))
+    let request = call.request(at).map_err(SendError::Unsendable)?;
+    Ok(sender.send_request(request).await?)
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -16,7 +16,7 @@ mod place;
 mod testing;
 mod tokens;
 
-pub use client::{Call, Client, Starter};
+pub use client::{Call, Client, Remote, Starter};
 pub use daemon::{Daemon, DaemonError, DaemonOptions, Ended};
 
 pub use global::{

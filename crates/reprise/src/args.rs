@@ -30,6 +30,7 @@ pub(crate) use faces::{
 pub(crate) use files::{
     BackupArguments, BranchCommand, BranchTarget, DemoArguments, DemoCommand, ExportArguments,
     ExportFormat, KeptDemo, KeyArguments, RebuildArguments, RestoreArguments, SealArguments,
+    SyncArguments,
 };
 pub(crate) use global::{
     GlobalBranchCommand, GlobalCommand, GlobalImportArguments, GlobalServeArguments,
@@ -64,7 +65,8 @@ pub(crate) struct Arguments {
 }
 
 const AFTER_HELP: &str = "Exit codes: 0 done; 1 some input was refused (each line says which and \
-why), or `check` found damage; 2 nothing could be done.\nOutput on stdout is data; everything \
+why), or `check` found damage; 2 nothing could be done; of a daemon on another machine 3 not \
+reached, 4 token not known, 5 not let in, 6 other version.\nOutput on stdout is data; everything \
 else is on stderr.";
 
 /// Flags that every command takes.
@@ -141,6 +143,8 @@ pub(crate) enum Command {
     Learning(LearningCommand),
     /// Count what is kept
     Stats(WhoseArguments),
+    /// Bring two files of one user together, or machines over a folder
+    Sync(SyncArguments),
     /// Copy a memory while it is in use, and prove the copy
     Backup(BackupArguments),
     /// Make a memory of a backup

@@ -35,6 +35,7 @@ mod output;
 mod project;
 mod rebuild;
 mod recall;
+pub(crate) mod remote;
 mod reranker;
 mod runtime;
 mod sealed;
@@ -43,7 +44,9 @@ mod session;
 mod stats;
 mod status;
 pub(crate) mod store;
+mod sync;
 mod trust;
+mod unsent;
 mod whole;
 mod workspace;
 
@@ -61,16 +64,27 @@ use crate::trace;
 
 pub(crate) use context::Context;
 use context::{agreed, note};
+use remote::Elsewhere;
 
 /// Runs one command to its end.
-pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
+/// What goes wrong with a daemon elsewhere has exit codes of its own.
+pub(crate) fn run(arguments: Arguments) -> Result<Exit, (Exit, anyhow::Error)> {
+    let mut is_away = false;
+    let done = run_one(arguments, &mut is_away);
+    done.map_err(|error| (Exit::of(&error, is_away), error))
+}
+
+fn run_one(arguments: Arguments, is_away: &mut bool) -> anyhow::Result<Exit> {
     let common = arguments.common;
     let is_named = common.config.is_some();
     let ai_lessons = crate::env::home().map(|home| AiLessons::read(&home));
     let ai_lessons = ai_lessons.unwrap_or_default();
     let places = Places::new(common.data_dir, common.models_dir, common.config)?;
+    let config = Config::read(&places.config, is_named)?.with_ai_lessons(ai_lessons);
+    let remote = Elsewhere::find(&config.remote, &places).filter(|_| !common.no_daemon);
     let context = Context {
-        config: Config::read(&places.config, is_named)?.with_ai_lessons(ai_lessons),
+        config,
+        remote,
         places,
         is_config_named: is_named,
         json: common.json,
@@ -84,6 +98,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
     };
     let serves = matches!(&arguments.command, Command::Serve(serve) if serve.command.is_none());
     let _tracing = trace::start(serves, collector.map(String::as_str))?;
+    *is_away = context.remote.is_some();
     carry_out(&context, arguments.command)
 }
 
@@ -115,6 +130,7 @@ fn carry_out(context: &Context, command: Command) -> anyhow::Result<Exit> {
             outcome::run(context, &arguments)
         }
         Command::Stats(arguments) => stats::run(context, &arguments),
+        Command::Sync(arguments) => sync::run(context, &arguments),
         Command::Backup(arguments) => backup::run(context, &arguments),
         Command::Restore(arguments) => backup::restore(context, &arguments),
         Command::Export(arguments) => export::run(context, &arguments),

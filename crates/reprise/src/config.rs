@@ -25,6 +25,7 @@ use reprise_types::{RecallScope, UserId};
 use serde::Deserialize;
 
 use crate::cli::endpoint::Named;
+use crate::cli::remote::RemoteTable;
 use crate::env::Places;
 use crate::roots::AiLessons;
 
@@ -53,6 +54,8 @@ pub(crate) struct Config {
     pub(crate) planner: Model,
     /// The models of `eval answer`.
     pub(crate) eval: EvalModels,
+    /// The daemon of another machine.
+    pub(crate) remote: RemoteTable,
     /// Files that other programs read, and where they stand.
     projections: Vec<ProjectionPlace>,
     /// Governed workspaces by the names that requests to the daemon use.
@@ -527,6 +530,7 @@ impl Config {
             ("planner.url", self.planner.address(), "none"),
             ("eval.answer.url", self.eval.answer.address(), "none"),
             ("eval.judge.url", self.eval.judge.address(), "none"),
+            ("remote.url", self.remote.url.clone(), "none"),
             ("memory.open_max", said(memory.open_max.as_ref()), "256"),
             (
                 "memory.embedder_threads",

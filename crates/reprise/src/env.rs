@@ -20,6 +20,10 @@ pub(crate) const DATABASE_URL: &str = "REPRISE_GLOBAL_DATABASE_URL";
 /// The collector of traces, as OpenTelemetry's own tools name it.
 pub(crate) const OTLP: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
+/// The daemon of another machine, and the token that it knows.
+const URL: &str = "REPRISE_URL";
+const TOKEN: &str = "REPRISE_TOKEN";
+
 /// Whose memory it is where a command does not say.
 pub(crate) const USER: &str = "REPRISE_USER";
 /// Where the session's sockets live.
@@ -46,6 +50,13 @@ pub(crate) fn sunwell_state() -> Option<PathBuf> {
     named.map(PathBuf::from)
 }
 
+/// The address of a daemon elsewhere, which may be empty, and its token.
+pub(crate) fn remote() -> (Option<String>, Option<String>) {
+    let named = |name| std::env::var(name).ok();
+    let token = named(TOKEN).map(|token| token.trim().to_owned());
+    (named(URL), token.filter(|token| !token.is_empty()))
+}
+
 /// The configuration file that the environment names.
 pub(crate) fn config() -> Option<PathBuf> {
     std::env::var_os(CONFIG).map(PathBuf::from)
@@ -66,6 +77,8 @@ pub(crate) struct Places {
     pub(crate) models: PathBuf,
     /// The configuration file, which need not be there.
     pub(crate) config: PathBuf,
+    /// What waits to be sent to a daemon elsewhere; nothing of a memory of this machine.
+    pub(crate) state: PathBuf,
 }
 
 impl Places {
@@ -92,7 +105,12 @@ impl Places {
             Some(config) => config,
             None => base()?.config_dir().join("reprise").join("config.toml"),
         };
+        let state = base()
+            .ok()
+            .and_then(|base| Some(base.state_dir()?.join("reprise")));
+        let state = state.unwrap_or_else(|| data.join(".reprise"));
         Ok(Self {
+            state: absolute(&state)?,
             data: absolute(&data)?,
             models: absolute(&models)?,
             config: absolute(&config)?,

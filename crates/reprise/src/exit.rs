@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use reprise_operations::{Problem, ProblemKind};
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     Success,
@@ -9,6 +11,28 @@ pub(crate) enum Exit {
     Refused,
     /// The request as a whole could not be carried out.
     Failed,
+    /// The daemon of another machine cannot be reached,
+    Unreachable,
+    /// does not know the token,
+    Unknown,
+    /// does not let it into this memory, or is not the one that was there before,
+    Forbidden,
+    /// or is of another version.
+    OtherVersion,
+}
+
+impl Exit {
+    /// Of a command that failed; `is_away`: its memory is on another machine.
+    pub(crate) fn of(error: &anyhow::Error, is_away: bool) -> Self {
+        let problem = error.downcast_ref::<Problem>().filter(|_| is_away);
+        match problem.map(|problem| problem.kind) {
+            Some(ProblemKind::Unavailable | ProblemKind::TimedOut) => Self::Unreachable,
+            Some(ProblemKind::Unauthorized) => Self::Unknown,
+            Some(ProblemKind::Forbidden) => Self::Forbidden,
+            Some(ProblemKind::Method) => Self::OtherVersion,
+            _ => Self::Failed,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
@@ -17,6 +41,10 @@ impl From<Exit> for ExitCode {
             Exit::Success => Self::SUCCESS,
             Exit::Refused => Self::from(1),
             Exit::Failed => Self::from(2),
+            Exit::Unreachable => Self::from(3),
+            Exit::Unknown => Self::from(4),
+            Exit::Forbidden => Self::from(5),
+            Exit::OtherVersion => Self::from(6),
         }
     }
 }

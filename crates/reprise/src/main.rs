@@ -64,13 +64,13 @@ fn main() -> ExitCode {
     };
     // Whatever befalls memory, the agent that asked from a hook goes on.
     let is_hook = matches!(arguments.command, args::Command::Hook(_));
-    let exit = cli::run(arguments).unwrap_or_else(|error| {
+    let exit = cli::run(arguments).unwrap_or_else(|(exit, error)| {
         if is_hook || terminal::is_broken_pipe(&error) {
             return Exit::Success;
         }
         // Nothing is left to be done if stderr is gone.
         drop(writeln!(printer::stderr(), "{}", terminal::failure(&error)));
-        Exit::Failed
+        exit
     });
     exit.into()
 }

@@ -99,10 +99,13 @@ pub(super) const FENCES: &[(&str, &str, &str)] = &[
     ("maud similar", "page", ""),
     ("aho-corasick", "redact", ""),
     (
-        "deadpool-postgres rustls tokio-postgres tokio-postgres-rustls uuid",
+        "deadpool-postgres tokio-postgres tokio-postgres-rustls uuid",
         "global",
         "",
     ),
+    // A database's certificate, and that of a daemon on another machine (ADR 0049).
+    ("rustls", "global server", ""),
+    ("rustls-native-certs tokio-rustls", "server", ""),
     ("arc-swap", "agent engine", ""),
 ];
 

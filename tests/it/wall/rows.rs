@@ -40,6 +40,7 @@ pub(super) const OPERATIONS: &[(&str, Holds)] = &[
     ("list", Memory),
     ("merge", Nothing),
     ("merge_tags", Nothing),
+    ("moments", Nothing),
     ("observe", Nothing),
     ("outcome", Nothing),
     ("publish", Nothing),

@@ -56,7 +56,22 @@ impl Memory {
         report: HookReport,
     ) -> Result<HookAnswer, Problem> {
         let key = (self.user.clone(), report.session.clone());
+        let at = self.at(&report);
         match event {
+            // Told later, both would answer nobody: what was not put into a prompt teaches nothing.
+            HookEvent::SessionStart if report.at.is_some() => {}
+            HookEvent::UserPrompt if report.at.is_some() => {
+                self.taken(key.clone(), Next::Prompt, at).await?;
+                self.all.sessions.change(key, |session| {
+                    (session.recalled, session.judged) = (None, None);
+                    session.said.clear();
+                });
+                if content::says_something(&report.text) {
+                    let said = report.text.clone();
+                    let said = self.said(&report, said, MemorySource::UserInput);
+                    self.keep_said(said).await?;
+                }
+            }
             HookEvent::SessionStart => {
                 let (memory, project) = (self.clone(), report.project.clone());
                 // Nor does the session wait for those who are told of it.
@@ -69,7 +84,7 @@ impl Memory {
             HookEvent::UserPrompt => {
                 let (memory, session) = (self.clone(), key.clone());
                 // The prompt does not wait for it.
-                tokio::spawn(async move { memory.taken(session, Next::Prompt).await });
+                tokio::spawn(async move { memory.taken(session, Next::Prompt, at).await });
                 return self.prompted(key, &report, RECALL).await;
             }
             HookEvent::PostTool => self.tool_used(key, &report).await?,
@@ -80,7 +95,9 @@ impl Memory {
                     .sessions
                     .change(key.clone(), |session| session.seen.clear());
                 self.answered(&key, &report).await?;
-                return self.kept_up(&key.1, &report.project).await;
+                if report.at.is_none() {
+                    return self.kept_up(&key.1, &report.project).await;
+                }
             }
             HookEvent::Stop | HookEvent::SessionEnd => {
                 self.answered(&key, &report).await?;
@@ -95,10 +112,10 @@ impl Memory {
                     self.keep_said(edited).await?;
                 }
                 let broken_off = report.succeeded == Some(false);
-                self.stopped(key.clone(), broken_off).await?;
+                self.stopped(key.clone(), broken_off, at).await?;
                 if event == HookEvent::SessionEnd {
                     if !broken_off {
-                        self.taken(key, Next::End).await?;
+                        self.taken(key, Next::End, at).await?;
                     }
                     self.taught(&report.session).await?;
                 }
@@ -269,7 +286,12 @@ impl Memory {
 
     /// What was recalled for the last prompt and left a trace in what was said and done since
     /// learns from how the work went, unless it was broken off: then nothing is known of it.
-    async fn stopped(&self, key: (UserId, String), broken_off: bool) -> Result<(), Problem> {
+    async fn stopped(
+        &self,
+        key: (UserId, String),
+        broken_off: bool,
+        at: DateTime<Utc>,
+    ) -> Result<(), Problem> {
         let (asked, judged, said) = self.all.sessions.change(key.clone(), |session| {
             let said = std::mem::take(&mut session.said);
             (session.recalled.take(), session.judged.take(), said)
@@ -308,7 +330,7 @@ impl Memory {
         };
         self.outcome(line).await?;
         if judged.is_none() {
-            self.unjudged(key, format!("recall {recall_id}"));
+            self.unjudged(key, format!("recall {recall_id}"), at);
         }
         Ok(())
     }
@@ -396,10 +418,16 @@ impl Memory {
         record
     }
 
-    /// Something said in a session, as of now.
+    /// When a moment was: now, or before now.
+    fn at(&self, report: &HookReport) -> DateTime<Utc> {
+        let now = self.now();
+        report.at.filter(|at| *at < now).unwrap_or(now)
+    }
+
+    /// Something said in a session, when it was.
     fn said(&self, report: &HookReport, text: String, source: MemorySource) -> NewRecord {
         let mut record = NewRecord::new(text, source, MemoryKind::Episode);
-        record.timestamp = Some(self.now());
+        record.timestamp = Some(self.at(report));
         record.session_id.clone_from(&report.session);
         record.tags = tag_of(&report.project).into_iter().collect();
         let agent = Some(report.agent.clone()).filter(|agent| !agent.is_empty());

@@ -227,12 +227,67 @@ impl Operation for Hook {
     type Answer = HookAnswer;
 
     async fn run(memory: &Memory, arguments: HookArguments) -> Result<HookAnswer, Problem> {
-        let event: HookEvent = arguments.event.parse().map_err(Problem::not_found)?;
-        let memory = memory.clone();
         // A hook that has run out of time goes away; what it reported is kept all the same.
-        let kept = tokio::spawn(async move { memory.hook(event, arguments.report).await });
-        kept.await.map_err(|error| {
-            Problem::new(ProblemKind::Internal, format!("a hook failed ({error})"))
-        })?
+        let memory = memory.clone();
+        aside(async move { took(&memory, arguments).await }).await
+    }
+}
+
+async fn took(memory: &Memory, arguments: HookArguments) -> Result<HookAnswer, Problem> {
+    let event: HookEvent = arguments.event.parse().map_err(Problem::not_found)?;
+    memory.hook(event, arguments.report).await
+}
+
+/// Does it to its end, whoever goes away meanwhile.
+async fn aside<T: Send + 'static>(
+    work: impl Future<Output = Result<T, Problem>> + Send + 'static,
+) -> Result<T, Problem> {
+    let done = tokio::spawn(work).await;
+    done.map_err(|error| Problem::new(ProblemKind::Internal, format!("a hook failed ({error})")))?
+}
+
+/// What could not be told when it happened.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MomentsArguments {
+    /// Oldest first, each with its time.
+    pub moments: Vec<HookArguments>,
+}
+
+/// How many were taken.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MomentsTaken {
+    /// Kept, or known already.
+    pub taken: u64,
+    /// Why each of the others was not; sending it again would change nothing.
+    pub refused: Vec<String>,
+}
+
+/// What happens twice is kept once: what is said in a session is known by its words.
+#[derive(Debug)]
+pub struct Moments;
+
+impl Operation for Moments {
+    const SPEC: Spec = Spec::adds(
+        "moments",
+        "Moments of sessions that are told later, in their order.",
+    );
+    type Arguments = MomentsArguments;
+    type Answer = MomentsTaken;
+
+    async fn run(memory: &Memory, arguments: MomentsArguments) -> Result<MomentsTaken, Problem> {
+        let memory = memory.clone();
+        aside(async move {
+            let mut done = MomentsTaken::default();
+            for moment in arguments.moments {
+                match took(&memory, moment).await {
+                    Ok(_) => done.taken += 1,
+                    Err(problem) if problem.is_passing() => return Err(problem),
+                    Err(problem) => done.refused.push(problem.detail),
+                }
+            }
+            Ok(done)
+        })
+        .await
     }
 }

@@ -11,11 +11,12 @@ use serde_json::{Value, json};
 use super::answers::Refusal;
 use super::app::App;
 use super::guard::OverSocket;
+use crate::client::VERSION_HEADER;
 use reprise_operations::{Problem, ProblemKind};
 
-/// Alive: asks nothing of anybody.
-pub(super) async fn live() -> &'static str {
-    "live\n"
+/// Alive: asks nothing of anybody. A client elsewhere reads the version here.
+pub(super) async fn live() -> impl IntoResponse {
+    ([(VERSION_HEADER, env!("CARGO_PKG_VERSION"))], "live\n")
 }
 
 /// Ready for requests: not while it ends, and not without the service behind it.

@@ -288,7 +288,12 @@ async fn over_tcp_only_the_right_token_opens_the_right_memory() {
         (naked.clone(), 401),
         (format!("{naked}\r\nAuthorization: Bearer rpr_00"), 401),
         (with("/v1/users/bob/records", &own, ""), 403),
-        (with(path, &format!("evil.example:{port}"), ""), 403),
+        // By a name of a proxy, which a page that was pointed here has no token for.
+        (with(path, "memory.example:443", ""), 200),
+        (
+            format!("GET /health/live HTTP/1.1\r\nHost: evil.example:{port}"),
+            403,
+        ),
         (with(path, &own, foreign), 403),
         (with(path, &own, &format!("\r\nOrigin: http://{own}")), 200),
         (with(&format!("{path}?verbatim=true"), &own, ""), 403),

@@ -8,6 +8,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use reprise_knowledge::ProjectionKind;
 use reprise_types::UserId;
 
+use super::WhoseArguments;
+
 /// For whom a file is encrypted.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct SealArguments {
@@ -200,4 +202,22 @@ pub(crate) struct KeptDemo {
     /// Keep what it makes in this directory instead of a temporary one
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SyncArguments {
+    /// Two files of one user, or the folders that hold them: what either has both have afterwards
+    #[arg(num_args = 2, value_names = ["A", "B"], required_unless_present_any = ["folder", "unsent"])]
+    pub(crate) files: Vec<PathBuf>,
+    /// Exchange through this folder, which Syncthing or git carries between machines
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["files", "unsent"])]
+    pub(crate) folder: Option<PathBuf>,
+    /// Send what hooks could not tell the daemon of another machine
+    #[arg(long, conflicts_with = "files")]
+    pub(crate) unsent: bool,
+    /// Say what would be done, and do nothing
+    #[arg(long, conflicts_with = "unsent")]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) whose: WhoseArguments,
 }

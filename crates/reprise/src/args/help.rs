@@ -18,14 +18,14 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Care",
         &[
-            "tend", "learning", "stats", "backup", "restore", "export", "branch",
+            "tend", "learning", "stats", "backup", "restore", "export", "branch", "sync",
         ],
     ),
     ("Share and serve", &["share", "workspace", "serve"]),
 ];
 
 /// Of each command what is typed most.
-const EXAMPLES: [(&str, &[&str]); 19] = [
+const EXAMPLES: [(&str, &[&str]); 20] = [
     ("open", &["reprise open --user ada", "reprise open --print"]),
     (
         "ingest",
@@ -112,6 +112,13 @@ const EXAMPLES: [(&str, &[&str]); 19] = [
         &[
             "reprise branch fork idea --user ada",
             "reprise branch merge idea --user ada",
+        ],
+    ),
+    (
+        "sync",
+        &[
+            "reprise sync ada.rvf /media/laptop/ada.rvf",
+            "reprise sync --folder ~/Sync/memory --user ada",
         ],
     ),
     (

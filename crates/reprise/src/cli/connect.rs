@@ -30,6 +30,7 @@ use plan::Target;
 
 pub(super) fn run(context: &Context, arguments: &ConnectArguments) -> anyhow::Result<Exit> {
     let entry = entry(context, arguments)?;
+    settle(context, arguments)?;
     if arguments.program == HostProgram::Generic {
         writeln!(crate::printer::stdout(), "{}", plan::generic(&entry))?;
         suggest(arguments);
@@ -141,7 +142,7 @@ fn make(arguments: &ConnectArguments, changes: &[Change]) -> anyhow::Result<()> 
 
 /// A model that would find more of what this user keeps, where one would.
 fn propose(context: &Context, arguments: &ConnectArguments) {
-    if arguments.show || !context.config.proposes_models() {
+    if arguments.show || context.remote.is_some() || !context.config.proposes_models() {
         return;
     }
     let opened = store::open(context, &arguments.whose.user, Access::Read, Verify::Tail);
@@ -163,6 +164,23 @@ fn suggest(arguments: &ConnectArguments) {
         "for your CLAUDE.md or AGENTS.md, if you like:\n{}",
         plan::SNIPPET
     ));
+}
+
+/// What is started later has none of this environment: the daemon elsewhere that it names goes into
+/// the configuration, its token into a file that nobody else can read.
+fn settle(context: &Context, arguments: &ConnectArguments) -> anyhow::Result<()> {
+    let Some(remote) = context.remote.as_ref().filter(|_| !arguments.show) else {
+        return Ok(());
+    };
+    if let Some(file) = remote.settle(&context.places)? {
+        let file = file.display();
+        super::note(&format!(
+            "`{file}` names the daemon at {} from now on; `REPRISE_URL=` before a command means \
+             this machine",
+            remote.url
+        ));
+    }
+    Ok(())
 }
 
 fn entry(context: &Context, arguments: &ConnectArguments) -> anyhow::Result<Entry> {

@@ -7,6 +7,7 @@ use reprise_embed::{Model, ModelStore};
 use reprise_types::{EmbeddingSpace, UserId};
 
 use super::endpoint;
+use super::remote::Elsewhere;
 use super::store::DIMENSIONS;
 use crate::config::{Config, ModelName};
 use crate::env::Places;
@@ -20,6 +21,8 @@ use crate::env::Places;
 pub(crate) struct Context {
     pub(crate) places: Places,
     pub(crate) config: Config,
+    /// The daemon of another machine, which is asked in the place of one here.
+    pub(crate) remote: Option<Elsewhere>,
     /// Print JSON instead of prose.
     pub(crate) json: bool,
     pub(crate) no_model: bool,

@@ -2,12 +2,14 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::time::Duration;
 
 use reprise_operations::Problem;
 use reprise_server::{Call, Client, Starter};
 use serde::de::DeserializeOwned;
 
 use super::runtime::Runtime;
+use super::unsent::Unsent;
 use super::{Context, runtime};
 
 /// A daemon that answers, and the runtime that asks it.
@@ -21,6 +23,9 @@ const IDLE_EXIT_SECONDS: u32 = 30 * 60;
 
 /// A client that starts the daemon where none runs.
 pub(super) fn client(context: &Context) -> anyhow::Result<Client> {
+    if let Some(away) = context.away()? {
+        return Ok(away);
+    }
     let places = &context.places;
     let mut arguments: Vec<OsString> = vec![
         "--data-dir".into(),
@@ -48,6 +53,9 @@ impl Daemon {
     /// The running daemon, for what is asked of memory: where it dies meanwhile, another is
     /// started. `None` where none runs or the caller said to leave it alone.
     pub(super) fn running(context: &Context) -> anyhow::Result<Option<Self>> {
+        if context.remote.is_some() {
+            return Self::met(context, true);
+        }
         let Some(seen) = Self::seen(context)? else {
             return Ok(None);
         };
@@ -57,8 +65,20 @@ impl Daemon {
 
     /// The same, for what is asked of this very daemon.
     pub(super) fn seen(context: &Context) -> anyhow::Result<Option<Self>> {
+        Self::met(context, false)
+    }
+
+    /// `tells`: first what hooks could not tell a daemon elsewhere.
+    fn met(context: &Context, tells: bool) -> anyhow::Result<Option<Self>> {
         if context.no_daemon {
             return Ok(None);
+        }
+        if let Some(client) = context.away()? {
+            let runtime = runtime::asking()?;
+            if let Some(unsent) = Unsent::of(context).filter(|_| tells) {
+                runtime.block_on(unsent.send_first(&client));
+            }
+            return Ok(Some(Self { runtime, client }));
         }
         let place = context.places.meeting();
         // Cheaper than a runtime, for the many commands that find no daemon.
@@ -77,6 +97,11 @@ impl Daemon {
     /// Asks and waits for the answer.
     pub(super) fn ask<T: DeserializeOwned>(&self, call: &Call) -> Result<T, Problem> {
         self.runtime.block_on(self.client.ask(call))
+    }
+
+    /// The version of the daemon, and how long a request takes that asks for nothing.
+    pub(super) fn round_trip(&self) -> Result<(Option<String>, Duration), Problem> {
+        self.runtime.block_on(self.client.round_trip())
     }
 
     /// Ends it; its files are closed afterwards.

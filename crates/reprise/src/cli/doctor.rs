@@ -4,6 +4,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use chrono::TimeDelta;
 use reprise_embed::{EmbedderFactory, EngineKind, FileState};
 use reprise_engine::Engine;
@@ -12,7 +13,9 @@ use reprise_store::Verify;
 use reprise_types::{Clock, SystemClock, UserId};
 use serde_json::{Value, json};
 
+use super::daemon::Daemon;
 use super::store::{self, Access};
+use super::unsent::{Tally, Unsent};
 use super::{Context, check, endpoint, model, output, rebuild};
 use crate::args::{CheckArguments, DoctorArguments};
 use crate::exit::Exit;
@@ -40,6 +43,9 @@ impl Finding {
 /// Looks at everything, or mends what its flags name of one memory.
 pub(super) fn run(context: &Context, arguments: &DoctorArguments) -> anyhow::Result<Exit> {
     let mut worst = Exit::Success;
+    if arguments.repair || arguments.compact {
+        context.must_be_here()?;
+    }
     if arguments.repair {
         let user = arguments.whose.user.clone();
         let (stock, repair) = (false, true);
@@ -65,13 +71,18 @@ pub(super) fn run(context: &Context, arguments: &DoctorArguments) -> anyhow::Res
 }
 
 fn look(context: &Context) -> anyhow::Result<Exit> {
-    let mut findings = vec![directory(context)];
-    findings.extend(model_files(context));
-    findings.push(engine(context));
-    findings.extend(reranker(context));
-    findings.extend(stores(context));
-    findings.extend(places(context));
-    findings.extend(service(context));
+    let findings = if let Some(remote) = &context.remote {
+        vec![away(context, &remote.url), unsent(context)]
+    } else {
+        let mut findings = vec![directory(context)];
+        findings.extend(model_files(context));
+        findings.push(engine(context));
+        findings.extend(reranker(context));
+        findings.extend(stores(context));
+        findings.extend(places(context));
+        findings.extend(service(context));
+        findings
+    };
     let healthy = findings.iter().all(|finding| finding.good);
     let row = |one: &Finding| json!({ "good": one.good, "what": one.what, "says": one.says });
     let list: Vec<Value> = findings.iter().map(row).collect();
@@ -108,6 +119,39 @@ fn service(context: &Context) -> Option<Finding> {
             says: format!("{url}: {error}; {waits}"),
         },
     })
+}
+
+/// The daemon of another machine, asked with our token.
+fn away(context: &Context, url: &str) -> Finding {
+    let asked = || -> anyhow::Result<String> {
+        let daemon = Daemon::seen(context)?.context("it is left alone")?;
+        let (version, took) = daemon.round_trip()?;
+        let version = version.unwrap_or_else(|| "an older version".to_owned());
+        let ms = took.as_secs_f64() * 1e3;
+        Ok(format!(
+            "{url} ({version}) answers in {ms:.1} ms; memory is there, none is here"
+        ))
+    };
+    let asked = asked();
+    Finding {
+        good: asked.is_ok(),
+        what: "daemon",
+        says: asked.unwrap_or_else(|error| format!("{error:#}")),
+    }
+}
+
+fn unsent(context: &Context) -> Finding {
+    let unsent = Unsent::of(context);
+    let waiting = unsent.as_ref().map_or(0, Unsent::waiting);
+    let Tally { dropped, refused } = unsent.as_ref().map(Unsent::tally).unwrap_or_default();
+    Finding {
+        good: dropped == 0 && refused == 0,
+        what: "unsent",
+        says: format!(
+            "{waiting} moments of hooks wait for it, {dropped} were dropped because too many \
+             waited, {refused} it did not take; `reprise sync --unsent` sends them now"
+        ),
+    }
 }
 
 /// Where knowledge stands besides the data directory.

@@ -47,6 +47,7 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
     // Others may write, and compact, between any two of these steps.
     let (mut pinned, mut receipts) = (Vec::new(), None);
     if arguments.verify {
+        context.must_be_here()?;
         pinned.extend(store::open_log(&file));
         // They may be among what is forgotten.
         match session.call::<ReceiptsOf>(NoArguments {}) {

@@ -3,19 +3,23 @@
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use reprise_knowledge::with_gone;
-use reprise_operations::HookAnswer;
+use reprise_operations::{HookAnswer, HookEvent, HookReport, ProblemKind};
 use reprise_server::{Call, Client};
 
 use super::project::{self, HOOK_COMMITS_MAX};
+use super::unsent::Unsent;
 use super::{Context, daemon};
 use crate::args::HookArguments;
 use crate::exit::Exit;
 
 /// More input than this is not looked at.
 const INPUT_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Of its time, what it takes to keep a moment that could not be told.
+const KEEPING: Duration = Duration::from_millis(30);
 /// How long it is looked whether what an answer names is still there, of the time that is left.
 const STILL: Duration = Duration::from_millis(100);
 
@@ -26,8 +30,8 @@ pub(super) fn run(context: &Context, arguments: &HookArguments) -> Exit {
     };
     let answer = runtime.block_on(async {
         let began = Instant::now();
-        let asked = ask(context, arguments);
         let deadline = Duration::from_millis(arguments.deadline_ms.into());
+        let asked = ask(context, arguments, began + deadline);
         let (answer, folder) = tokio::time::timeout(deadline, asked).await.ok()??;
         let left = deadline.saturating_sub(began.elapsed()).min(STILL);
         Some(still(answer, folder, left).await)
@@ -51,6 +55,7 @@ pub(super) fn run(context: &Context, arguments: &HookArguments) -> Exit {
 async fn ask(
     context: &Context,
     arguments: &HookArguments,
+    until: Instant,
 ) -> Option<(HookAnswer, Option<PathBuf>)> {
     let (program, event) = (arguments.program, arguments.event);
     let own = context.clone();
@@ -72,10 +77,85 @@ async fn ask(
     });
     let client: Client = daemon::client(context).ok()?;
     let (report, folder) = read.await.ok()??;
-    let path = Call::path_of(&arguments.whose.user, &["hooks", event.host_name()]);
-    let body = serde_json::to_value(report).ok()?;
-    let answer = client.ask(&Call::post(path, &body)).await.ok()?;
-    Some((answer, folder))
+    let answer = match Unsent::of(context) {
+        None => client.ask(&call(arguments, &report)?).await.ok(),
+        Some(unsent) => {
+            let away = Away {
+                context,
+                arguments,
+                client: &client,
+                unsent,
+            };
+            away.tell(report, until).await
+        }
+    };
+    Some((answer?, folder))
+}
+
+fn call(arguments: &HookArguments, report: &HookReport) -> Option<Call> {
+    let event = arguments.event.host_name();
+    let path = Call::path_of(&arguments.whose.user, &["hooks", event]);
+    Some(Call::post(path, &serde_json::to_value(report).ok()?))
+}
+
+/// A hook whose memory is on another machine.
+struct Away<'a> {
+    context: &'a Context,
+    arguments: &'a HookArguments,
+    client: &'a Client,
+    unsent: Unsent,
+}
+
+impl Away<'_> {
+    /// Tells what happened after all that waits; what cannot be told in time waits, too.
+    async fn tell(self, report: HookReport, until: Instant) -> Option<HookAnswer> {
+        let now = Instant::now();
+        let half = now + until.saturating_duration_since(now) / 2;
+        if self.unsent.waiting() > 0 {
+            Unsent::warm();
+        }
+        match self.unsent.send(self.client, half).await {
+            Ok((0, _)) => {}
+            told => {
+                self.keep(report);
+                if matches!(told, Ok((_, true))) {
+                    let aside = Unsent::send_aside(self.context);
+                    aside.unwrap_or_else(|error| tracing::debug!(%error, "the rest waits"));
+                }
+                return None;
+            }
+        }
+        let call = call(self.arguments, &report)?;
+        let within = until.saturating_duration_since(Instant::now());
+        let half = within.saturating_sub(KEEPING) / 2;
+        let mut asked = pin!(self.client.ask(&call));
+        let mut answered = tokio::time::timeout(half, &mut asked).await;
+        if answered.is_err() {
+            Unsent::warm();
+            answered = tokio::time::timeout(half, &mut asked).await;
+        }
+        match answered {
+            Ok(Ok(answer)) => Some(answer),
+            // Sent again it would be refused again.
+            Ok(Err(problem)) if problem.kind == ProblemKind::Invalid => None,
+            _ => {
+                self.keep(report);
+                None
+            }
+        }
+    }
+
+    fn keep(&self, report: HookReport) {
+        let event = self.arguments.event;
+        // Of a session that began nothing is kept.
+        if event == HookEvent::SessionStart {
+            return;
+        }
+        let user = &self.arguments.whose.user;
+        if let Err(error) = self.unsent.push(user, event.host_name(), report) {
+            tracing::warn!(%error, "this moment is lost");
+        }
+    }
 }
 
 /// The answer with what is gone of the things that it names, as far as that is known in time. A

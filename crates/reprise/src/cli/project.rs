@@ -2,7 +2,7 @@
 //! folder of it.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use reprise_files::Folder;
@@ -31,7 +31,7 @@ pub(super) fn of(
     folder: &Path,
     commits: usize,
 ) -> Option<Result<Project, TooFar>> {
-    let own = context.places.data.join(OWN_FOLDER);
+    let own = own(context);
     let kept = Folder::find_own(&own).ok().flatten();
     let kept = kept.and_then(|own| own.read_text(WALKS, WALKS_BYTES_MAX).ok().flatten());
     let kept = kept.and_then(|text| serde_json::from_str(&text).ok());
@@ -46,6 +46,18 @@ pub(super) fn of(
         }
     }
     found
+}
+
+fn own(context: &Context) -> PathBuf {
+    match &context.remote {
+        None => context.places.data.join(OWN_FOLDER),
+        Some(_) => context.places.state.clone(),
+    }
+}
+
+/// The folder of what this machine knows of itself, made where it is missing.
+pub(super) fn own_folder(context: &Context) -> anyhow::Result<Folder> {
+    Ok(Folder::make_own(&own(context))?)
 }
 
 /// What the tag of a project begins with.

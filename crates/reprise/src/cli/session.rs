@@ -39,6 +39,7 @@ impl Session {
 
     /// The same in this process, past a daemon: for what reads alone.
     pub(super) fn here(context: &Context, user: &UserId, effect: Effect) -> anyhow::Result<Self> {
+        context.must_be_here()?;
         let mut config = serve::config(context)?;
         // The model is not even looked for where nothing needs a vector.
         config.pool.opens_at_once = false;

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::daemon::{self, Daemon};
 use super::endpoint::Named;
+use super::unsent::{Tally, Unsent};
 use super::{Context, note, output, runtime};
 use crate::args::{OpenArguments, TokenCommand, calendar};
 use crate::exit::Exit;
@@ -25,6 +26,9 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Exit> {
         output::line(context, &json!({ "running": false }), line)?;
         return Ok(Exit::Refused);
     };
+    if let Some(remote) = &context.remote {
+        return away(context, &remote.url, &daemon);
+    }
     let mut status: Map<String, Value> = daemon.ask(&Call::get("/v1/status"))?;
     let taken_down = taken_down(context, daemon);
     let endpoints: Vec<String> = context
@@ -113,6 +117,49 @@ fn taken_down(context: &Context, daemon: Daemon) -> Vec<Value> {
     rows["taken_down"].as_array().cloned().unwrap_or_default()
 }
 
+/// The daemon elsewhere: whether it lets us in, how far away it is, what waits for it.
+fn away(context: &Context, url: &str, daemon: &Daemon) -> anyhow::Result<Exit> {
+    let unsent = Unsent::of(context);
+    let waiting = unsent.as_ref().map_or(0, Unsent::waiting);
+    let tally = unsent.as_ref().map(Unsent::tally).unwrap_or_default();
+    let met = daemon.round_trip();
+    let (version, ms) = met.as_ref().map_or((None, None), |(version, took)| {
+        (version.clone(), Some(took.as_secs_f64() * 1e3))
+    });
+    let row = json!({
+        "running": met.is_ok(),
+        "url": url,
+        "version": version,
+        "round_trip_ms": ms,
+        "unsent": waiting,
+        "unsent_dropped": tally.dropped,
+        "unsent_refused": tally.refused,
+    });
+    output::print(context, &row, |out| {
+        writeln!(out, "{}", terminal::title(format!("the daemon at {url}")))?;
+        if let Some(ms) = ms {
+            let version = version.as_deref().unwrap_or("of an older one");
+            writeln!(out, "  version       {version}")?;
+            writeln!(out, "  round trip    {ms:.1} ms")?;
+        }
+        let lost = match tally {
+            Tally {
+                dropped: 0,
+                refused: 0,
+            } => String::new(),
+            Tally { dropped, refused } => {
+                format!("; {dropped} dropped because too many waited, {refused} refused there")
+            }
+        };
+        Ok(writeln!(
+            out,
+            "  unsent        {waiting} of hooks wait to be sent{lost}"
+        )?)
+    })?;
+    met?;
+    Ok(Exit::Success)
+}
+
 pub(super) fn stop(context: &Context) -> anyhow::Result<Exit> {
     let Some(daemon) = Daemon::seen(context)? else {
         note(&format!(
@@ -167,6 +214,7 @@ const OPENERS: [&str; 3] = ["xdg-open", "open", "wslview"];
 
 /// The page of the daemon, started on demand, in this machine's browser.
 pub(super) fn open(context: &Context, arguments: &OpenArguments) -> anyhow::Result<Exit> {
+    context.must_be_here()?;
     let client = daemon::client(context)?;
     let wanted = json!({
         "user": arguments.whose.user,

@@ -60,6 +60,7 @@ fn open_now(
     access: Access,
     verify: Verify,
 ) -> anyhow::Result<(Engine, OpenReport)> {
+    context.must_be_here()?;
     let path = context.places.file_of(user);
     if access == Access::Create {
         make_folder(&path)?;
@@ -73,7 +74,11 @@ fn open_now(
 }
 
 /// Whether a user has a memory; a folder that may not be looked into is not taken for an empty one.
+/// What a daemon elsewhere has, it says itself.
 pub(super) fn exists(context: &Context, user: &UserId) -> anyhow::Result<bool> {
+    if context.remote.is_some() {
+        return Ok(true);
+    }
     let path = context.places.file_of(user);
     path.try_exists().with_context(|| {
         let path = path.display();
@@ -124,6 +129,7 @@ pub(super) fn in_turn<T, E: Busy>(
 /// Opens the user's store for writing, for a command that puts another file in its place: a daemon
 /// that has it lets go of it.
 pub(super) fn take_over(context: &Context, user: &UserId) -> anyhow::Result<Engine> {
+    context.must_be_here()?;
     let daemon = Daemon::seen(context)?;
     let since = Instant::now();
     loop {
@@ -198,7 +204,8 @@ pub(super) fn open_file(
     open_in(None, path, access, verify)
 }
 
-fn open_in(
+/// The same, in which a new one has vectors of this space.
+pub(super) fn open_in(
     space: Option<EmbeddingSpace>,
     path: &Path,
     access: Access,

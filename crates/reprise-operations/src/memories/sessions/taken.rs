@@ -36,21 +36,25 @@ fn quality(next: Next, pause: TimeDelta) -> Option<f32> {
 
 impl Memory {
     /// Notes that a run's answer was finished and that no test judged it.
-    pub(super) fn unjudged(&self, key: (UserId, String), run_id: String) {
-        let unjudged = Some((run_id, self.now()));
+    pub(super) fn unjudged(&self, key: (UserId, String), run_id: String, at: DateTime<Utc>) {
+        let unjudged = Some((run_id, at));
         self.all
             .sessions
             .change(key, |session| session.unjudged = unjudged);
     }
 
     /// Revises the run of the last answer by what came after it.
-    pub(super) async fn taken(&self, key: (UserId, String), next: Next) -> Result<(), Problem> {
+    pub(super) async fn taken(
+        &self,
+        key: (UserId, String),
+        next: Next,
+        now: DateTime<Utc>,
+    ) -> Result<(), Problem> {
         let take = |session: &mut Session| session.unjudged.take();
         let answered: Option<(String, DateTime<Utc>)> = self.all.sessions.change(key, take);
         let Some((run_id, at)) = answered else {
             return Ok(());
         };
-        let now = self.now();
         let Some(quality) = quality(next, now - at) else {
             return Ok(());
         };

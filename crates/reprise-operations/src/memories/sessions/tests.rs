@@ -287,7 +287,7 @@ async fn an_answer_without_tests_is_judged_by_what_came_next() {
             hook(HookEvent::SessionEnd).await.unwrap();
         } else {
             let key = (ada.clone(), session.to_owned());
-            memory.taken(key, Next::Prompt).await.unwrap();
+            memory.taken(key, Next::Prompt, memory.now()).await.unwrap();
         }
         let last = memory.with_engine(|engine| {
             let snapshot = engine.snapshot();

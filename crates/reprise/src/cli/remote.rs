@@ -1,0 +1,144 @@
+//! The daemon of another machine, where the environment or the configuration names one: every
+//! command that asks a daemon asks that one, and none opens a file of memory here.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, bail};
+use reprise_files::Folder;
+use reprise_server::{Client, Remote};
+use serde::Deserialize;
+use toml_edit::{DocumentMut, value};
+
+use super::Context;
+use crate::env::{self, Places};
+
+/// The file that `connect` puts a token into, beside the configuration, and how long that may be.
+const TOKEN: &str = "remote-token";
+const CONFIG_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Longest file of a token.
+const TOKEN_BYTES_MAX: u64 = 4_096;
+/// Fingerprints of certificates that no authority has signed, beside the configuration.
+const KNOWN: &str = "known_hosts";
+
+/// `[remote]` of the configuration.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct RemoteTable {
+    /// Where the daemon is.
+    pub(crate) url: Option<String>,
+    /// The file with the token, closed to everybody else.
+    token_file: Option<PathBuf>,
+    /// Send the token and every text over plain HTTP too, although it is another machine.
+    allow_plain_http: bool,
+}
+
+/// A daemon that is asked in the place of one's own.
+#[derive(Debug, Clone)]
+pub(crate) struct Elsewhere {
+    pub(crate) url: String,
+    token: Option<String>,
+    token_file: Option<PathBuf>,
+    allow_plain_http: bool,
+    known: PathBuf,
+}
+
+impl Elsewhere {
+    /// What the environment names, else the configuration. An empty address is none.
+    pub(crate) fn find(table: &RemoteTable, places: &Places) -> Option<Self> {
+        let (url, token) = env::remote();
+        let url = url.or_else(|| table.url.clone());
+        let url = url.filter(|url| !url.is_empty())?;
+        Some(Self {
+            url,
+            token,
+            token_file: table.token_file.clone(),
+            allow_plain_http: table.allow_plain_http,
+            known: places.config.with_file_name(KNOWN),
+        })
+    }
+
+    /// The token, and whether it stands in a file.
+    pub(crate) fn token(&self) -> anyhow::Result<String> {
+        if let Some(token) = &self.token {
+            return Ok(token.clone());
+        }
+        let Some(file) = &self.token_file else {
+            bail!(
+                "no token of the daemon at {} is known; put one into REPRISE_TOKEN, or into a file \
+                 that `token_file` names under [remote]",
+                self.url
+            );
+        };
+        let name = file.display();
+        let bytes = reprise_files::read_named(file, TOKEN_BYTES_MAX)?;
+        let bytes =
+            bytes.with_context(|| format!("there is no `{name}`; put the token into it"))?;
+        let text = String::from_utf8(bytes).with_context(|| format!("`{name}` is no token"))?;
+        Ok(text.trim().to_owned())
+    }
+
+    /// Writes what the environment says into the configuration, with the token in a file of its own.
+    /// Answers the configuration where it was changed.
+    pub(crate) fn settle(&self, places: &Places) -> anyhow::Result<Option<PathBuf>> {
+        let token = self.token()?;
+        // A token that nobody could send is not written down.
+        Remote::new(&self.url, &token, self.known.clone(), self.allow_plain_http)?;
+        let file = &places.config;
+        let folder = file.parent().context("the configuration has no folder")?;
+        let folder = Folder::make(folder)?;
+        let name = file.file_name().context("the configuration has no name")?;
+        let text = folder
+            .read_text(name, CONFIG_BYTES_MAX)?
+            .unwrap_or_default();
+        let mut written: DocumentMut = text.parse()?;
+        let table = written.entry("remote").or_insert_with(toml_edit::table);
+        let table = table
+            .as_table_mut()
+            .context("[remote] is no table; correct it")?;
+        let token_file = if let (None, Some(file)) = (&self.token, &self.token_file) {
+            file.clone()
+        } else {
+            folder.replace(TOKEN, format!("{token}\n").as_bytes())?;
+            folder.path_of(TOKEN)
+        };
+        let token_file = token_file.display().to_string();
+        for (name, wanted) in [("url", &self.url), ("token_file", &token_file)] {
+            if table.get(name).and_then(|held| held.as_str()) != Some(wanted) {
+                table.insert(name, value(wanted));
+            }
+        }
+        let after = written.to_string();
+        if after == text {
+            return Ok(None);
+        }
+        folder.replace(name, after.as_bytes())?;
+        Ok(Some(file.clone()))
+    }
+
+    fn client(&self) -> anyhow::Result<Client> {
+        let (known, plain) = (self.known.clone(), self.allow_plain_http);
+        let remote = Remote::new(&self.url, &self.token()?, known, plain)?;
+        Ok(Client::remote(remote))
+    }
+}
+
+impl Context {
+    /// The client of the daemon elsewhere, where one is named.
+    pub(super) fn away(&self) -> anyhow::Result<Option<Client>> {
+        let remote = self.remote.as_ref();
+        let client = remote.map(Elsewhere::client).transpose()?;
+        Ok(client.map(|client| client.patient(self.patience)))
+    }
+
+    /// Refuses what works on the files of this machine while memory is elsewhere.
+    pub(super) fn must_be_here(&self) -> anyhow::Result<()> {
+        match &self.remote {
+            None => Ok(()),
+            Some(remote) => bail!(
+                "memory is at {}, and this works on its files: run it on that machine, or with \
+                 --no-daemon for the memory of this one",
+                remote.url
+            ),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Bounds of what waits.
+
+use super::*;
+
+fn report(text: &str) -> HookReport {
+    HookReport {
+        session: "s".to_owned(),
+        text: text.to_owned(),
+        ..HookReport::default()
+    }
+}
+
+#[test]
+fn of_too_many_the_oldest_go_and_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let unsent = Unsent {
+        folder: folder.path().join("unsent"),
+        name: "a".to_owned(),
+    };
+    let ada: UserId = "ada".parse().unwrap();
+    unsent
+        .push(&ada, "Stop", report("the first of all"))
+        .unwrap();
+    let file = folder.path().join("unsent/a.jsonl");
+    let line = fs_err::read_to_string(&file).unwrap();
+    let many: String = (0..MOMENTS_MAX)
+        .map(|number| line.replace("the first of all", &format!("number {number}.")))
+        .collect();
+    fs_err::write(&file, many).unwrap();
+    unsent.push(&ada, "Stop", report("one too many")).unwrap();
+    let lines = unsent.lines().unwrap();
+    let stay = MOMENTS_MAX * STAY_PERCENT / 100;
+    assert_eq!(lines.len(), stay + 1);
+    let dropped = MOMENTS_MAX - stay;
+    assert_eq!(unsent.tally().dropped, dropped as u64);
+    assert!(
+        lines[0].contains(&format!("number {dropped}.")),
+        "{}",
+        lines[0]
+    );
+    assert!(lines[stay].contains("one too many"));
+    // By bytes as by count.
+    let long = report(&"x".repeat(8_000));
+    let text = serde_json::to_string(&long).unwrap();
+    let count = BYTES_MAX / text.len();
+    fs_err::write(
+        &file,
+        line.replace("the first of all", &"x".repeat(8_000))
+            .repeat(count),
+    )
+    .unwrap();
+    unsent.push(&ada, "Stop", long).unwrap();
+    let held: usize = unsent
+        .lines()
+        .unwrap()
+        .iter()
+        .map(|line| line.len() + 1)
+        .sum();
+    assert!(held <= BYTES_MAX, "{held}");
+    assert!(unsent.tally().dropped > dropped as u64);
+}
+
+#[test]
+fn a_batch_is_of_one_user_and_a_line_that_cannot_be_read_is_one_of_its_own() {
+    let line = |user: &str| {
+        let moment = HookArguments {
+            event: "Stop".to_owned(),
+            report: report("said"),
+        };
+        let user = user.parse().unwrap();
+        serde_json::to_string(&Waiting { user, moment }).unwrap()
+    };
+    let lines = [line("ada"), line("ada"), line("bob"), "{".to_owned()];
+    let taken = |from: usize, most: usize| {
+        let (user, moments, sent) = batch(&lines[from..], most);
+        (user.map(|user| user.to_string()), moments.len(), sent)
+    };
+    assert_eq!(taken(0, 8), (Some("ada".to_owned()), 2, 2));
+    assert_eq!(taken(0, 1), (Some("ada".to_owned()), 1, 1));
+    assert_eq!(taken(2, 8), (Some("bob".to_owned()), 1, 1));
+    assert_eq!(taken(3, 8), (None, 0, 1));
+}

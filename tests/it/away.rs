@@ -1,0 +1,235 @@
+//! A memory on another machine: commands and hooks ask its daemon and leave no store here, and what
+//! hooks could not tell it is told when it is back.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+
+use reprise_tests::{Finished, reprise_binary};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::home::Home;
+
+/// The machine with the memory, and one that has none.
+struct Machines {
+    there: Home,
+    daemon: Child,
+    url: String,
+    token: String,
+    here: TempDir,
+}
+
+/// A daemon that listens for tokens, and its address.
+fn serve(there: &Home, address: &str) -> (Child, String) {
+    let mut serve = there.command(&["serve", "--http", address]);
+    let mut daemon = serve.stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut said = BufReader::new(daemon.stderr.take().expect("piped"));
+    let url = loop {
+        let mut line = String::new();
+        assert!(said.read_line(&mut line).expect("read") > 0, "it ended");
+        if let Some((url, _)) = line.split_once(" takes requests") {
+            break url.to_owned();
+        }
+    };
+    // Nobody reads on, and what it says more must not block it.
+    std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+    (daemon, url)
+}
+
+impl Machines {
+    fn new() -> Self {
+        let there = Home::new();
+        let token = there.done(&["token", "add", "laptop", "--user", "ada"]);
+        let (daemon, url) = serve(&there, "127.0.0.1:0");
+        Self {
+            there,
+            daemon,
+            url,
+            token: token.trim().to_owned(),
+            here: tempfile::tempdir().expect("a temporary directory"),
+        }
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(reprise_binary().expect("reprise is built"));
+        command
+            .env_clear()
+            .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
+            .env("HOME", self.here.path())
+            .env("REPRISE_URL", &self.url)
+            .env("REPRISE_TOKEN", &self.token)
+            .env("REPRISE_USER", "ada")
+            .args(words);
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Finished {
+        reprise_tests::finish(&mut self.command(words)).expect("reprise runs")
+    }
+
+    fn asked(&self, words: &[&str]) -> Value {
+        let done = self.run(words);
+        assert_eq!(done.code, Some(0), "{words:?}: {}", done.stderr);
+        serde_json::from_str(&done.stdout).expect("JSON")
+    }
+
+    fn hook(&self, event: &str, input: &Value) -> String {
+        let mut command = self.command(&["hook", event, "--deadline-ms", "5000"]);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut hook = command.spawn().expect("reprise runs");
+        let mut stdin = hook.stdin.take().expect("piped");
+        stdin.write_all(input.to_string().as_bytes()).expect("sent");
+        drop(stdin);
+        let done = hook.wait_with_output().expect("it ends");
+        assert!(done.status.success());
+        String::from_utf8(done.stdout).expect("text")
+    }
+
+    fn listed(&self) -> Vec<String> {
+        let listed = self.run(&["list", "--json", "--limit", "500"]);
+        assert_eq!(listed.code, Some(0), "{}", listed.stderr);
+        let lines = listed.stdout.lines();
+        let texts = lines.map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+        texts
+            .map(|record| record["text"].as_str().expect("text").to_owned())
+            .collect()
+    }
+
+    fn unsent(&self) -> Value {
+        let status = self.run(&["status", "--json"]).stdout;
+        let status: Value = serde_json::from_str(&status).expect("JSON");
+        status["unsent"].clone()
+    }
+
+    fn cut(&mut self) {
+        self.daemon.kill().expect("killed");
+        self.daemon.wait().expect("ended");
+    }
+}
+
+impl Drop for Machines {
+    fn drop(&mut self) {
+        let _gone = self.daemon.kill().is_ok() && self.daemon.wait().is_ok();
+    }
+}
+
+fn prompt(text: &str) -> Value {
+    json!({ "session_id": "s1", "cwd": "/nowhere", "prompt": text })
+}
+
+#[test]
+fn commands_ask_the_daemon_elsewhere_and_leave_no_store_here() {
+    let machines = Machines::new();
+    machines.asked(&["--json", "learn", "the ledger is what counts in billing"]);
+    assert_eq!(machines.listed(), ["the ledger is what counts in billing"]);
+    let found = machines.asked(&["recall", "what counts in billing", "--json"]);
+    assert_eq!(
+        found["results"][0]["text"],
+        "the ledger is what counts in billing"
+    );
+    let put_in = machines.hook("user-prompt", &prompt("and what counts in billing again?"));
+    assert!(put_in.contains("the ledger is what counts"), "{put_in}");
+    let status = machines.asked(&["status", "--json"]);
+    assert_eq!(status["url"], machines.url.as_str());
+    assert!(status["round_trip_ms"].as_f64().is_some_and(|ms| ms > 0.0));
+    // What works on files says where they are.
+    let refused = machines.run(&["check"]);
+    assert!(refused.stderr.contains(&machines.url), "{}", refused.stderr);
+    let said = |name: &str, value: &str, words: &[&str]| {
+        let mut command = machines.command(words);
+        let done = reprise_tests::finish(command.env(name, value)).expect("reprise runs");
+        assert_eq!(done.stderr.matches("error:").count(), 1, "{}", done.stderr);
+        (done.code, done.stderr)
+    };
+    let (code, why) = said("REPRISE_URL", "http://127.0.0.1:1", &["list"]);
+    assert!(
+        code == Some(3) && why.contains("cannot be reached"),
+        "{why}"
+    );
+    let (code, why) = said("REPRISE_TOKEN", "rpr_00", &["list"]);
+    assert!(
+        code == Some(4) && why.contains("does not know this token"),
+        "{why}"
+    );
+    let (code, why) = said("REPRISE_USER", "bob", &["list"]);
+    assert!(code == Some(5) && why.contains("`bob`"), "{why}");
+    let (code, why) = said("REPRISE_URL", "http://memory.example.com", &["list"]);
+    assert!(code == Some(2) && why.contains("allow_plain_http"), "{why}");
+    let (code, why) = said("REPRISE_TOKEN", "", &["list"]);
+    assert!(code == Some(2) && why.contains("REPRISE_TOKEN"), "{why}");
+    let left: Vec<_> = fs::read_dir(machines.here.path()).expect("read").collect();
+    assert!(left.is_empty(), "nothing was made here: {left:?}");
+}
+
+#[test]
+fn what_hooks_could_not_tell_waits_without_secrets_and_is_told_once_and_in_order() {
+    let mut machines = Machines::new();
+    let secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+    machines.hook("user-prompt", &prompt("the first station is the warm one"));
+    machines.cut();
+    for number in 0..12 {
+        let text = format!("station {number} of the line was cold, token {secret}");
+        assert_eq!(machines.hook("user-prompt", &prompt(&text)), "");
+    }
+    assert_eq!(machines.unsent(), 12);
+    let folder = machines.here.path().join(".local/state/reprise/unsent");
+    for file in fs::read_dir(&folder).expect("it waits there") {
+        let text = fs::read_to_string(file.expect("a file").path()).expect("text");
+        assert!(!text.contains(secret), "a secret is on the disk");
+    }
+    let address = machines.url.trim_start_matches("http://").to_owned();
+    (machines.daemon, _) = serve(&machines.there, &address);
+    // The next hook that reaches it, and a command for what there was no time for.
+    machines.hook("user-prompt", &prompt("the last station is warm again"));
+    let listed = machines.listed();
+    assert_eq!(machines.unsent(), 0);
+    let cold: Vec<&String> = listed
+        .iter()
+        .filter(|text| text.contains("was cold"))
+        .collect();
+    assert_eq!(cold.len(), 12, "{listed:?}");
+    for (place, text) in cold.iter().rev().enumerate() {
+        assert!(
+            text.starts_with(&format!("station {place} ")),
+            "{place}: {text}"
+        );
+    }
+    assert_eq!(listed.len(), 14, "{listed:?}");
+    assert!(!machines.here.path().join(".local/share").exists());
+}
+
+#[test]
+fn connecting_writes_the_daemon_elsewhere_into_the_configuration_and_no_token_for_others() {
+    use std::os::unix::fs::PermissionsExt;
+    let machines = Machines::new();
+    let done = machines.run(&["connect", "claude-code"]);
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let mut files = vec![machines.here.path().to_owned()];
+    let mut holders = 0;
+    while let Some(path) = files.pop() {
+        if path.is_dir() {
+            files.extend(
+                fs::read_dir(&path)
+                    .expect("read")
+                    .map(|e| e.expect("entry").path()),
+            );
+            continue;
+        }
+        if fs::read_to_string(&path).is_ok_and(|text| text.contains(&machines.token)) {
+            let mode = fs::metadata(&path).expect("there").permissions().mode();
+            assert_eq!(mode & 0o077, 0, "{} is open to others", path.display());
+            holders += 1;
+        }
+    }
+    assert_eq!(holders, 1);
+    // Without the variables, as a program starts it.
+    let mut command = machines.command(&["learn", "written from what was configured"]);
+    let command = command
+        .env_remove("REPRISE_URL")
+        .env_remove("REPRISE_TOKEN");
+    let done = reprise_tests::finish(command).expect("reprise runs");
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert_eq!(machines.listed(), ["written from what was configured"]);
+    assert!(!machines.here.path().join(".local/share").exists());
+}

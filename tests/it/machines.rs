@@ -1,0 +1,178 @@
+//! Memories of one user brought together through the real binary: two files, and machines over a
+//! folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::home::Home;
+
+fn learn(home: &Home, text: &str) -> String {
+    let kept = home.asked(&["learn", text, "--user", "ada"]);
+    let id = kept["id"].as_str();
+    id.unwrap_or_else(|| panic!("{kept}")).to_owned()
+}
+
+fn memory(home: &Home) -> PathBuf {
+    home.data().join("ada/memory.rvf")
+}
+
+fn texts(home: &Home) -> Vec<String> {
+    let listed = home.done(&["list", "--user", "ada", "--json", "--limit", "500"]);
+    let lines = listed
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let mut texts: Vec<String> = lines
+        .map(|record| record["text"].as_str().expect("text").to_owned())
+        .collect();
+    texts.sort();
+    texts
+}
+
+/// A machine with a copy of another one's memory.
+fn copied(from: &Home) -> Home {
+    let home = Home::new();
+    fs::create_dir_all(home.data().join("ada")).expect("made");
+    fs::copy(memory(from), memory(&home)).expect("copied");
+    home
+}
+
+#[test]
+fn two_files_of_one_user_say_the_same_afterwards_and_those_of_two_users_are_refused() {
+    let one = Home::new();
+    let shared = learn(&one, "the billing service charges twice in March");
+    learn(&one, "the ledger is what counts");
+    let other = copied(&one);
+    learn(&one, "only the first machine knows the port");
+    learn(&other, "only the second machine knows the pin");
+    other.done(&[
+        "edit",
+        &shared,
+        "--content",
+        "it charged twice; a retry did it",
+        "--user",
+        "ada",
+    ]);
+    one.done(&["delete", &shared, "--reason", "asked", "--user", "ada"]);
+    let (own, theirs) = (memory(&one), memory(&other));
+    let (own, theirs) = (own.to_string_lossy(), theirs.to_string_lossy());
+    let would = one.asked(&["sync", &own, &theirs, "--dry-run"]);
+    assert_eq!(texts(&one).len(), 2, "nothing was done yet");
+    let done = one.asked(&["sync", &own, &theirs]);
+    assert_eq!(done["digest"], would["digest"]);
+    assert_eq!(done["conflicts"][0]["what"], "forgotten", "{done}");
+    let all = [
+        "only the first machine knows the port",
+        "only the second machine knows the pin",
+        "the ledger is what counts",
+    ];
+    assert_eq!(
+        (texts(&one), texts(&other)),
+        (all.map(Into::into).into(), all.map(Into::into).into())
+    );
+    // The other way round, and again.
+    for (first, second) in [(&theirs, &own), (&own, &theirs)] {
+        let again = other.asked(&["sync", first, second]);
+        assert_eq!(again["digest"], done["digest"]);
+        assert!(
+            again["files"]
+                .as_array()
+                .expect("files")
+                .iter()
+                .all(|f| f["changed"] == false)
+        );
+    }
+    one.done(&["check", "--user", "ada"]);
+    one.done(&["learn", "bob keeps this to himself", "--user", "bob"]);
+    let bobs = one.data().join("bob/memory.rvf");
+    let refused = one.run(&["sync", &own, &bobs.to_string_lossy()]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("`ada`") && refused.stderr.contains("`bob`"));
+}
+
+fn sync(home: &Home, folder: &Path) -> Value {
+    home.asked(&[
+        "sync",
+        "--folder",
+        &folder.to_string_lossy(),
+        "--user",
+        "ada",
+    ])
+}
+
+#[test]
+fn machines_exchange_over_a_folder_and_a_file_of_another_user_is_left_out() {
+    let (one, other) = (Home::new(), Home::new());
+    let carried = tempfile::tempdir().expect("a temporary directory");
+    let folder = carried.path();
+    let pin = learn(&one, "the pin of the door is on the note");
+    learn(&other, "the lift is broken on Mondays");
+    sync(&one, folder);
+    sync(&other, folder);
+    let done = sync(&one, folder);
+    assert_eq!(sync(&other, folder)["digest"], done["digest"]);
+    assert_eq!(
+        texts(&one),
+        [
+            "the lift is broken on Mondays",
+            "the pin of the door is on the note"
+        ]
+    );
+    assert_eq!(texts(&one), texts(&other));
+    let files = || -> Vec<PathBuf> {
+        let files = fs::read_dir(folder.join("ada")).expect("read");
+        files.map(|file| file.expect("a file").path()).collect()
+    };
+    assert_eq!(files().len(), 2, "one a machine");
+    let before: Vec<_> = files()
+        .iter()
+        .map(|file| fs::read(file).expect("read"))
+        .collect();
+    assert_eq!(sync(&one, folder)["written"], 0, "twice is nothing more");
+    let after: Vec<_> = files()
+        .iter()
+        .map(|file| fs::read(file).expect("read"))
+        .collect();
+    assert!(before == after);
+
+    // A line on its way is left out until it is whole.
+    let cut = files().into_iter().next().expect("a file");
+    let whole = fs::read(&cut).expect("read");
+    fs::write(&cut, &whole[..whole.len() - 20]).expect("cut");
+    sync(&one, folder);
+    fs::write(&cut, &whole).expect("whole");
+    assert_eq!(texts(&one).len(), 2);
+
+    one.done(&["delete", &pin, "--reason", "asked", "--user", "ada"]);
+    sync(&one, folder);
+    sync(&other, folder);
+    assert_eq!(texts(&other), ["the lift is broken on Mondays"]);
+    sync(&one, folder);
+    assert_eq!(texts(&one), texts(&other));
+    for file in files() {
+        let text = fs::read_to_string(&file).expect("text");
+        assert!(
+            !text.contains("the pin of the door"),
+            "{} has it",
+            file.display()
+        );
+    }
+    let head = r#"{"reprise_exchange":1,"user":"bob","machine":"0123456789abcdef"}"#;
+    fs::write(folder.join("ada/stray.jsonl"), head).expect("written");
+    let words = [
+        "sync",
+        "--folder",
+        &folder.to_string_lossy(),
+        "--user",
+        "ada",
+    ];
+    let refused = one.run(&words);
+    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("is of the memory of `bob`"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(texts(&one).len(), 1);
+}
