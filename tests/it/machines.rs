@@ -11,7 +11,7 @@ use crate::home::Home;
 fn learn(home: &Home, text: &str) -> String {
     let kept = home.asked(&["learn", text, "--user", "ada"]);
     let id = kept["id"].as_str();
-    id.unwrap_or_else(|| panic!("{kept}")).to_owned()
+    id.expect("its id").to_owned()
 }
 
 fn memory(home: &Home) -> PathBuf {

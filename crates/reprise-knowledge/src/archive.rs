@@ -109,7 +109,7 @@ pub fn tell<E: From<EngineError>>(
 }
 
 /// The records that are not to be told, by anything that they or their tags ever were.
-fn held_back(told: &[Said], stays: &dyn Fn(&MemoryRecord) -> bool) -> BTreeSet<RecordId> {
+pub fn held_back(told: &[Said], stays: &dyn Fn(&MemoryRecord) -> bool) -> BTreeSet<RecordId> {
     let mut held: BTreeMap<RecordId, &MemoryRecord> = BTreeMap::new();
     let mut back = BTreeSet::new();
     for said in told {

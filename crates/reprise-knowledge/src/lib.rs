@@ -32,7 +32,7 @@ mod still;
 mod sunwell;
 mod yaml;
 
-pub use archive::{Archive, Beside, moved, tell};
+pub use archive::{Archive, Beside, held_back, moved, tell};
 pub use consolidate::{
     Action, Distillate, Done, Known, Merge, Pair, Plan, Planner, Score, Undone, actions, carry_out,
     known, plan, scores, undo,

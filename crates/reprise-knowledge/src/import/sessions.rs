@@ -52,15 +52,17 @@ fn is_named(kind: ImportKind, file: &Path) -> bool {
     let ends = |ending: &str| name.ends_with(ending);
     let below = |folder: &str| file.iter().any(|part| part == folder);
     match kind {
-        // A helper's file names its parent's session, and a memory is none.
-        ImportKind::ClaudeCode => {
-            ends(".jsonl") && below("projects") && !below("subagents") && !below("memory")
-        }
+        // A memory is no session.
+        ImportKind::ClaudeCode => ends(".jsonl") && below("projects") && !below("memory"),
         ImportKind::Codex => name.starts_with("rollout-") && (ends(".jsonl") || ends(".jsonl.zst")),
         ImportKind::Gemini => {
             name.starts_with("session-") && below("chats") && (ends(".jsonl") || ends(".json"))
         }
-        ImportKind::Opencode => name == "opencode.db",
+        // Older versions had a file for each session, message and part.
+        ImportKind::Opencode => {
+            let is_session = name.starts_with("ses") && ends(".json") && below("session");
+            name == "opencode.db" || is_session && below("storage")
+        }
         ImportKind::Cursor => name == "state.vscdb",
         ImportKind::Chatgpt | ImportKind::ClaudeAi => chats::is_of_conversations(&name),
         _ => false,
@@ -73,7 +75,10 @@ pub fn session_places(kind: ImportKind) -> &'static [&'static str] {
         ImportKind::ClaudeCode => &[".claude/projects"],
         ImportKind::Codex => &[".codex/sessions"],
         ImportKind::Gemini => &[".gemini/tmp"],
-        ImportKind::Opencode => &[".local/share/opencode/opencode.db"],
+        ImportKind::Opencode => &[
+            ".local/share/opencode/opencode.db",
+            ".local/share/opencode/storage",
+        ],
         ImportKind::Cursor => &[
             ".config/Cursor/User/globalStorage/state.vscdb",
             "Library/Application Support/Cursor/User/globalStorage/state.vscdb",
@@ -155,6 +160,9 @@ pub(super) fn read(
     }
     for file in all {
         let done = match kind {
+            ImportKind::Opencode if file.extension().is_some_and(|ending| ending == "json") => {
+                stores::opencode_files(&file, form, &mut projects, giver)
+            }
             ImportKind::Opencode => stores::opencode(&file, form, &mut projects, giver),
             ImportKind::Cursor => stores::cursor(&file, form, &mut projects, giver),
             ImportKind::Gemini => gemini(&file, form, &mut projects, giver),
@@ -240,8 +248,11 @@ fn lines(
     projects: &mut Projects,
     giver: &mut Giver<'_>,
 ) -> Result<(), ImportError> {
+    // What a helper was told its agent wrote; what it did belongs to the session of its agent.
+    let is_helpers = kind == ImportKind::ClaudeCode && file.iter().any(|part| part == "subagents");
+    let form = if is_helpers { Form::of_helper() } else { form };
     let mut dead = match kind {
-        ImportKind::ClaudeCode => rewound(file, form)?,
+        ImportKind::ClaudeCode if !is_helpers => rewound(file, form)?,
         _ => HashSet::new(),
     };
     let name = giver.name(file);

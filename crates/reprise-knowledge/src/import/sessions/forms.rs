@@ -87,6 +87,26 @@ const CLAUDE_CODE: Form = Form {
     ],
 };
 
+/// A helper of Claude Code, in a file of its own.
+const HELPER: Form = Form {
+    not: &["/isMeta", "/isCompactSummary", "/isApiErrorMessage"],
+    lines: &[
+        line(
+            &[("/type", "user")],
+            Speaker::Tool,
+            "/uuid",
+            &["/message/content"],
+        ),
+        line(
+            &[("/type", "assistant")],
+            Speaker::Agent,
+            "/message/id",
+            &["/message/content"],
+        ),
+    ],
+    ..CLAUDE_CODE
+};
+
 const CODEX: Form = Form {
     session: &["/payload/session_id", "/payload/id"],
     cwd: &["/payload/cwd"],
@@ -208,6 +228,10 @@ const CLAUDE_AI: Form = Form {
 };
 
 impl Form {
+    pub(super) fn of_helper() -> &'static Self {
+        &HELPER
+    }
+
     pub(super) fn of(kind: ImportKind) -> Option<&'static Self> {
         Some(match kind {
             ImportKind::ClaudeCode => &CLAUDE_CODE,

@@ -1,16 +1,21 @@
 //! Programs that keep their sessions in a database: `OpenCode` and Cursor.
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
 use super::super::give::Giver;
 use super::super::item::ImportKind;
+use super::super::json::whole;
 use super::super::sqlite::Database;
 use super::forms::Form;
 use super::tell::{Projects, Teller};
 use crate::error::ImportError;
 use crate::lines::text;
+
+/// Files of one session, or of one message, that are read.
+const FILES_MAX: usize = 100_000;
 
 fn needs(file: &Path, database: &Database, table: &str) -> Result<(), ImportError> {
     if database.has(table)? {
@@ -68,6 +73,71 @@ pub(super) fn opencode(
         teller.flush(giver)?;
     }
     Ok(())
+}
+
+/// A session as older versions of `OpenCode` kept it: `session/PROJECT/SESSION.json`, beside it
+/// `message/SESSION/MESSAGE.json` and `part/MESSAGE/PART.json`, whose names sort by their times.
+pub(super) fn opencode_files(
+    file: &Path,
+    form: &'static Form,
+    projects: &mut Projects,
+    giver: &mut Giver<'_>,
+) -> Result<(), ImportError> {
+    let name = giver.name(file);
+    let read =
+        |file: &Path| serde_json::from_slice::<Value>(&whole(file)?).map_err(io::Error::other);
+    let session = read(file)?;
+    let own = |name: &str| session[name].as_str().unwrap_or_default();
+    // A helper's session has its agent's above it.
+    if session["parentID"].is_string() {
+        return Ok(());
+    }
+    let storage = file.ancestors().nth(3).unwrap_or(file);
+    let mut teller = Teller::new(ImportKind::Opencode, form, projects, own("id"));
+    teller.stands_in(own("directory"));
+    for message in files_of(&storage.join("message").join(own("id")))? {
+        let told = match read(&message) {
+            Ok(told) => told,
+            Err(error) => {
+                giver.refuse(&giver.name(&message), error.to_string())?;
+                continue;
+            }
+        };
+        let id = told["id"].as_str().unwrap_or_default();
+        for part in files_of(&storage.join("part").join(id))? {
+            let place = format!("{name} {}", part.file_name().unwrap_or_default().display());
+            match read(&part) {
+                Ok(block) => {
+                    let turn = json!({
+                        "role": told["role"],
+                        "id": id,
+                        "at": told["time"]["created"],
+                        "block": block,
+                    });
+                    teller.line(giver, &place, &turn)?;
+                }
+                Err(error) => giver.refuse(&place, error.to_string())?,
+            }
+        }
+    }
+    teller.flush(giver)
+}
+
+/// The documents of a folder by their names, most of them; none where there is no such folder.
+fn files_of(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs_err::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut files = Vec::new();
+    for entry in entries.take(FILES_MAX) {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "json") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
 }
 
 /// Cursor's `state.vscdb`: a composer names its bubbles in their order.

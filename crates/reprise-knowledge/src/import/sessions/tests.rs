@@ -199,6 +199,44 @@ fn opencode_and_cursor_are_read_from_their_databases() {
             ImportKind::Opencode,
         );
     }
+    // As older versions kept the same.
+    let storage = folder.path().join("storage");
+    let write = |name: String, text: &str| {
+        let file = storage.join(name);
+        fs_err::create_dir_all(file.parent().unwrap()).unwrap();
+        fs_err::write(file, text).unwrap();
+    };
+    let database = Connection::open(&file).unwrap();
+    let all_of = |query: &str| -> Vec<[String; 3]> {
+        let mut rows = database.prepare(query).unwrap();
+        let rows = rows.query_map([], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?]));
+        rows.unwrap().map(Result::unwrap).collect()
+    };
+    for [id, directory, parent] in
+        all_of("SELECT id, directory, COALESCE(parent_id, '') FROM session")
+    {
+        let parent = Some(parent).filter(|parent| !parent.is_empty());
+        let text = json!({"id": id, "directory": directory, "parentID": parent}).to_string();
+        write(format!("session/p/{id}.json"), &text);
+    }
+    for [id, session, data] in all_of("SELECT id, session_id, data FROM message") {
+        let mut data: Value = serde_json::from_str(&data).unwrap();
+        data["id"] = json!(id);
+        write(format!("message/{session}/{id}.json"), &data.to_string());
+    }
+    for [id, message, data] in all_of("SELECT id, message_id, data FROM part") {
+        write(format!("part/{message}/{id}.json"), &data);
+    }
+    write("part/none/prt.json".to_owned(), "{");
+    assert_eq!(recognise(&storage).unwrap(), ImportKind::Opencode);
+    let older = all(&storage, ImportKind::Opencode);
+    assert_eq!(texts(&older), texts(&found));
+    for (older, newer) in older.records.iter().zip(&found.records) {
+        assert_eq!(
+            older.external_ids, newer.external_ids,
+            "they know each other"
+        );
+    }
     let file = folder.path().join("state.vscdb");
     let cursor = Connection::open(&file).unwrap();
     cursor
@@ -429,19 +467,31 @@ fn only_what_was_said_and_stands_is_kept() {
 }
 
 #[test]
-fn a_helpers_file_and_a_memory_are_no_sessions() {
+fn of_a_helper_its_own_words_are_kept_and_a_memory_is_no_session() {
     let folder = tempfile::tempdir().unwrap();
     let put = |name: &str| {
         let file = folder.path().join("projects/-work-shop").join(name);
         fs_err::create_dir_all(file.parent().unwrap()).unwrap();
-        let text = said("1", "0", "user", json!(format!("The words of {name}"))).to_string();
-        fs_err::write(file, text).unwrap();
+        let text = [
+            said("1", "0", "user", json!(format!("The words of {name}"))),
+            line(
+                "2",
+                "1",
+                json!({"type": "assistant", "isSidechain": true, "message": {"id": name,
+                "role": "assistant", "content": [{"type": "text", "text": format!("Done by {name}")}]}}),
+            ),
+        ];
+        fs_err::write(file, text.map(|line| line.to_string()).join("\n")).unwrap();
     };
     ["s.jsonl", "s/subagents/agent-1.jsonl", "memory/x.jsonl"]
         .into_iter()
         .for_each(put);
     let found = all(folder.path(), ImportKind::ClaudeCode);
-    assert_eq!(texts(&found), ["The words of s.jsonl"]);
+    assert_eq!(
+        texts(&found),
+        ["Done by s/subagents/agent-1.jsonl", "The words of s.jsonl"]
+    );
+    assert_eq!(found.records[0].session_id, found.records[1].session_id);
     // Any folder may be called so.
     let other = tempfile::tempdir().unwrap();
     fs_err::create_dir(other.path().join("projects")).unwrap();

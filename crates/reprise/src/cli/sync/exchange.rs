@@ -13,8 +13,10 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use reprise_engine::{Said, join};
 use reprise_files::{Access, Folder};
+use reprise_knowledge::held_back;
+use reprise_operations::is_sensitive;
 use reprise_store::Verify;
-use reprise_types::{RecordId, UserId, Visibility};
+use reprise_types::{RecordId, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use xxhash_rust::xxh3::xxh3_128;
@@ -76,7 +78,12 @@ pub(super) fn run(
             read.file(&folder, name, user, name == Path::new(&own_name))?;
         }
     }
-    let held = if store::exists(context, user)? {
+    let is_there = store::exists(context, user)?;
+    ensure!(
+        is_there || !arguments.dry_run,
+        "`{user}` has no memory here yet; without --dry-run one is made of what the folder has"
+    );
+    let held = if is_there {
         Held::of_user(context, user)?
     } else {
         let file = context.places.file_of(user);
@@ -189,13 +196,7 @@ impl Read {
 
 /// What stands in no file yet, each as its line.
 fn outgoing(told: &[Said], read: &Read) -> anyhow::Result<Vec<String>> {
-    let stay: BTreeSet<RecordId> = told
-        .iter()
-        .filter_map(|said| match said {
-            Said::Kept(record) if record.visibility == Visibility::Sensitive => Some(record.id),
-            _ => None,
-        })
-        .collect();
+    let stay = held_back(told, &is_sensitive);
     let stays = |said: &Said| match said {
         Said::Kept(record) => stay.contains(&record.id),
         Said::Tagged { record, .. } | Said::Seen { record, .. } => stay.contains(record),
