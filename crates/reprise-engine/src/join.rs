@@ -12,6 +12,7 @@
 //! - Runs are those of both, by their times; what was fitted to the runs of one side is left out
 //!   where the other has runs of its own, and is fitted anew.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -56,7 +57,20 @@ struct Gone {
     keys: BTreeSet<u128>,
 }
 
-/// A telling by what its facts are about.
+impl Gone {
+    /// What is left where both are said.
+    fn with(self, other: &Self) -> Self {
+        let keys = &self.keys | &other.keys;
+        Self {
+            keys,
+            ..self.min(other.clone())
+        }
+    }
+}
+
+/// A telling by what its facts are about. Of one moment the order of the log counts: the clock of a
+/// machine that is behind gives out one moment until it has caught up.
+
 #[derive(Default)]
 struct Side {
     kept: BTreeMap<RecordId, Box<MemoryRecord>>,
@@ -81,9 +95,17 @@ impl Side {
 
     fn take(&mut self, said: Said) {
         match said {
-            Said::Kept(record) => {
-                self.kept.insert(record.id, record);
-            }
+            Said::Kept(record) => match self.kept.entry(record.id) {
+                Entry::Vacant(free) => {
+                    free.insert(record);
+                }
+                // A folder has a record again where its line of versions was put together.
+                Entry::Occupied(mut held) => {
+                    if order(&record) > order(held.get()) {
+                        held.insert(record);
+                    }
+                }
+            },
             Said::Forgotten {
                 record,
                 at,
@@ -98,23 +120,49 @@ impl Side {
                     content_hash,
                     keys,
                 };
+                let gone = match self.gone.remove(&record) {
+                    Some(held) => held.with(&gone),
+                    None => gone,
+                };
                 self.gone.insert(record, gone);
             }
             Said::Cursor { stream, seq } => {
                 self.cursors.insert(stream, seq);
             }
-            Said::Learned(event) => match time_of(&event) {
-                Some((at, rank)) => {
-                    self.learned.insert((at, rank, json(&*event)), *event);
+            Said::Learned(mut event) => loop {
+                let Some((at, rank)) = time_of(&event) else {
+                    self.fitted = Some(*event);
+                    break;
+                };
+                let key = (at, rank, json(&*event));
+                let from = (at, rank, String::new());
+                let mut others = self.learned.range(from..).map(|(key, _)| key);
+                let other = others
+                    .next()
+                    .filter(|other| (other.0, other.1) == (at, rank));
+                if other.is_none_or(|other| *other == key) {
+                    self.learned.insert(key, *event);
+                    break;
                 }
-                None => self.fitted = Some(*event),
+                later(at_of(&mut event));
             },
-            Said::Tagged { record, at, .. }
-            | Said::Linked { record, at, .. }
-            | Said::Unlinked { record, at, .. }
-            | Said::Seen { record, at, .. } => {
-                self.marks.insert((record, (at, 0, json(&said))), said);
-            }
+            mut mark => loop {
+                let (Some(record), Some(at)) = (record_of(&mark), at_of_mark(&mut mark).copied())
+                else {
+                    break;
+                };
+                let key = (record, (at, 0, json(&mark)));
+                let from = (record, (at, 0, String::new()));
+                let mut others = self.marks.range(from..).map(|(key, _)| key);
+                let other = others
+                    .next()
+                    .filter(|other| (other.0, other.1.0) == (record, at));
+                if other.is_none_or(|other| *other == key) {
+                    self.marks.insert(key, mark);
+                    break;
+                }
+                later(at_of_mark(&mut mark));
+            },
         }
     }
 
@@ -159,10 +207,7 @@ pub fn join(own: Vec<Said>, theirs: Vec<Said>) -> Joined {
     let mut gone = own.gone.clone();
     for (id, other) in &theirs.gone {
         let first = match gone.remove(id) {
-            Some(held) => Gone {
-                keys: &held.keys | &other.keys,
-                ..held.min(other.clone())
-            },
+            Some(held) => held.with(other),
             None => other.clone(),
         };
         gone.insert(*id, first);
@@ -190,7 +235,6 @@ pub fn join(own: Vec<Said>, theirs: Vec<Said>) -> Joined {
     let mut kept = own.kept.clone();
     for (id, record) in &theirs.kept {
         let held = kept.entry(*id).or_insert_with(|| record.clone());
-        let order = |one: &MemoryRecord| (one.supersedes, json(one));
         if held != record && order(record) > order(held) {
             held.clone_from(record);
         }
@@ -268,6 +312,37 @@ fn in_order(
     let cursors = cursors.into_iter();
     told.extend(cursors.map(|(stream, seq)| Said::Cursor { stream, seq }));
     told
+}
+
+/// Which of two tellings of a record holds: the one in the longer line of versions.
+fn order(record: &MemoryRecord) -> (Option<RecordId>, String) {
+    (record.supersedes, json(record))
+}
+
+fn record_of(mark: &Said) -> Option<RecordId> {
+    match mark {
+        Said::Tagged { record, .. }
+        | Said::Linked { record, .. }
+        | Said::Unlinked { record, .. }
+        | Said::Seen { record, .. } => Some(*record),
+        _ => None,
+    }
+}
+
+fn at_of_mark(mark: &mut Said) -> Option<&mut DateTime<Utc>> {
+    match mark {
+        Said::Tagged { at, .. }
+        | Said::Linked { at, .. }
+        | Said::Unlinked { at, .. }
+        | Said::Seen { at, .. } => Some(at),
+        _ => None,
+    }
+}
+
+fn later(at: Option<&mut DateTime<Utc>>) {
+    if let Some(at) = at {
+        *at += TimeDelta::microseconds(1);
+    }
 }
 
 fn has_more(one: &Side, other: &Side) -> bool {
@@ -444,17 +519,32 @@ fn after(one: DateTime<Utc>, other: DateTime<Utc>) -> DateTime<Utc> {
 
 /// When something was learned, and what comes first of one moment; `None` for what is derived.
 fn time_of(event: &LearningEvent) -> Option<(DateTime<Utc>, u8)> {
-    Some(match event {
-        LearningEvent::Switched { at, .. } => (*at, 0),
-        LearningEvent::Recalled(receipt) => (receipt.at, 1),
-        LearningEvent::Begun { at, .. } => (*at, 2),
-        LearningEvent::Stepped { at, .. } => (*at, 3),
-        LearningEvent::Ended(run) => (run.at, 4),
-        LearningEvent::Revised { at, .. } => (*at, 5),
-        LearningEvent::Abandoned { at, .. } => (*at, 6),
-        LearningEvent::Reset { at } => (*at, 7),
-        _ => return None,
-    })
+    let rank = match event {
+        LearningEvent::Switched { .. } => 0,
+        LearningEvent::Recalled(_) => 1,
+        LearningEvent::Begun { .. } => 2,
+        LearningEvent::Stepped { .. } => 3,
+        LearningEvent::Ended(_) => 4,
+        LearningEvent::Revised { .. } => 5,
+        LearningEvent::Abandoned { .. } => 6,
+        _ => 7,
+    };
+    let at = at_of(&mut event.clone()).copied()?;
+    Some((at, rank))
+}
+
+fn at_of(event: &mut LearningEvent) -> Option<&mut DateTime<Utc>> {
+    match event {
+        LearningEvent::Recalled(receipt) => Some(&mut receipt.at),
+        LearningEvent::Ended(run) => Some(&mut run.at),
+        LearningEvent::Switched { at, .. }
+        | LearningEvent::Begun { at, .. }
+        | LearningEvent::Stepped { at, .. }
+        | LearningEvent::Revised { at, .. }
+        | LearningEvent::Abandoned { at, .. }
+        | LearningEvent::Reset { at } => Some(at),
+        _ => None,
+    }
 }
 
 fn json(value: &impl serde::Serialize) -> String {

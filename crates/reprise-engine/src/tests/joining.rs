@@ -224,3 +224,30 @@ fn tags_of_both_sides_are_put_together_and_what_either_took_off_is_off() {
     held.sort();
     assert_eq!(held, ["both", "mine", "theirs"]);
 }
+
+#[test]
+fn what_was_done_while_a_clock_stood_still_keeps_its_order() {
+    let mut base = Bench::new();
+    let ids = inserted(&base.keep(week()));
+    let (mut one, mut other) = (forked(&mut base, 0), forked(&mut base, 60));
+    let later = other.now;
+    other
+        .engine()
+        .tag(ids[1], &["elsewhere".to_owned()], later)
+        .unwrap();
+    let mut one_again = made(&joined(&mut one, &mut other));
+    // An hour behind what it has heard of, this clock gives out one moment.
+    let behind = one.now;
+    let engine = one_again.engine();
+    for tag in ["zebra", "apple"] {
+        engine.tag(ids[0], &[tag.to_owned()], behind).unwrap();
+    }
+    engine.link(ids[1], ids[2], "related_to", behind).unwrap();
+    engine.unlink(ids[1], ids[2], "related_to", behind).unwrap();
+    let joined = joined(&mut one_again, &mut other);
+    let mut both = made(&joined);
+    let memory = both.engine().snapshot();
+    assert_eq!(memory.get(ids[0]).unwrap().unwrap().tags, ["apple"]);
+    assert_eq!(memory.get(ids[1]).unwrap().unwrap().tags, ["elsewhere"]);
+    assert!(memory.related(ids[1], 1, 9).is_empty());
+}

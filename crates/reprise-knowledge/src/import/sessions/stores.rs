@@ -84,8 +84,10 @@ pub(super) fn opencode_files(
     giver: &mut Giver<'_>,
 ) -> Result<(), ImportError> {
     let name = giver.name(file);
-    let read =
-        |file: &Path| serde_json::from_slice::<Value>(&whole(file)?).map_err(io::Error::other);
+    let read = |file: &Path| -> Result<Value, ImportError> {
+        let read = serde_json::from_slice(&whole(file)?);
+        Ok(read.map_err(io::Error::other)?)
+    };
     let session = read(file)?;
     let own = |name: &str| session[name].as_str().unwrap_or_default();
     // A helper's session has its agent's above it.
@@ -99,7 +101,8 @@ pub(super) fn opencode_files(
         let told = match read(&message) {
             Ok(told) => told,
             Err(error) => {
-                giver.refuse(&giver.name(&message), error.to_string())?;
+                let place = giver.name(&message);
+                giver.refuse(&place, error.to_string())?;
                 continue;
             }
         };
