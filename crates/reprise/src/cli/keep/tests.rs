@@ -13,6 +13,7 @@ fn context(folder: &Path) -> Context {
     let places = Places::new(below("data"), below("models"), below("reprise.toml")).unwrap();
     Context {
         config: Config::read(&places.config, false).unwrap(),
+        remote: None,
         places,
         json: false,
         no_model: true,
