@@ -62,7 +62,7 @@ fn two_forks_with_a_thousand_changes_each_become_one_and_nothing_is_lost_or_revi
             "base",
         )
     }));
-    inserted(&base.keep(first));
+    let first = inserted(&base.keep(first));
     // One clock is an hour off.
     let mut sides = [forked(&mut base, 0), forked(&mut base, -61)];
     let mut kept: BTreeSet<RecordId> = BTreeSet::new();
@@ -75,20 +75,25 @@ fn two_forks_with_a_thousand_changes_each_become_one_and_nothing_is_lost_or_revi
                 .wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) as usize % bound
         };
+        let mut live = first.clone();
         for change in 0..1_000 {
             bench.now += Duration::seconds(1);
             let (now, memory) = (bench.now, bench.engine().snapshot());
-            let live: Vec<RecordId> = memory.records().map(|record| record.unwrap().id).collect();
+            live.retain(|id| memory.current(*id) == Some(*id));
             let (id, other) = (live[below(live.len())], live[below(live.len())]);
             match below(10) {
                 0..4 => {
                     let name = format!("own-{side}-{change}");
                     let text = format!("side {side} learned {change}");
                     let new = record(&name, &text, change, "own");
-                    kept.extend(inserted(&bench.keep(vec![new])));
+                    let new = inserted(&bench.keep(vec![new]));
+                    live.extend(&new);
+                    kept.extend(new);
                 }
                 4..6 => {
-                    kept.insert(correct(bench, id, &format!("corrected {side} {change}")));
+                    let new = correct(bench, id, &format!("corrected {side} {change}"));
+                    live.push(new);
+                    kept.insert(new);
                 }
                 6 => {
                     let tags = [format!("tag-{side}-{change}")];

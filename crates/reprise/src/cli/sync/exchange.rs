@@ -172,6 +172,7 @@ impl Read {
         for line in lines {
             let (number, line) = line?;
             let read = line.and_then(|line| {
+                let line = line.trim_end().to_owned();
                 let said = serde_json::from_str::<Said>(&line);
                 Ok((said.map_err(|error| error.to_string())?, line))
             });
