@@ -22,7 +22,7 @@ pub use catalogue::{
 };
 pub use hook::{HookAnswer, HookEvent, HookReport};
 pub use memories::{
-    Change, Credited, Doubted, Extracted, Followed, Given, Known, LeftOut, Lesson, Memories,
+    Change, Credited, Deed, Doubted, Extracted, Followed, Given, Known, LeftOut, Lesson, Memories,
     Memory, Merged, Noted, Parts, PastRecall, Projection, Prompt, Quoted, Reach, ReceiptLine,
     Registered, Replayed, Repositories, Sharing, Standing, TagRules, Told, Workspaces,
     bring_up_to_date, counted, differences, run_outcome, shared_by, tend,

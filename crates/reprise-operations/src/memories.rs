@@ -1,7 +1,6 @@
 //! The memories of this process: what operations have in common in front of the actors.
 
 mod evidence;
-mod feed;
 mod lately;
 mod learnings;
 mod lessons;
@@ -37,8 +36,7 @@ use tokio::sync::broadcast;
 use crate::problem::{Problem, ProblemKind};
 
 pub(crate) use evidence::suggestion;
-pub use feed::Change;
-pub use lately::{PastRecall, Told};
+pub use lately::{Change, PastRecall, Told};
 pub use learnings::Extracted;
 pub(crate) use learnings::{learnings_of, store_counts};
 pub use lessons::Lesson;
@@ -50,7 +48,7 @@ pub use projecting::{Projection, bring_up_to_date, differences};
 pub use prompts::{Credited, Followed, Prompt, Quoted, Replayed};
 pub(crate) use prompts::{prompts, replay};
 pub(crate) use publishing::Receipts;
-pub use publishing::{ReceiptLine, Standing};
+pub use publishing::{Deed, ReceiptLine, Standing};
 pub use reading::Parts;
 pub(crate) use records::{MAY_CHANGE, missing};
 pub use repositories::{Repositories, shared_by};

@@ -7,16 +7,15 @@ mod filter;
 mod lesson;
 mod outcome;
 mod record;
-mod redacted;
 mod told;
 
+use reprise_redact::Redaction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use answer::{Answer, Hit, QueryLine};
-pub use fields::from_json;
-pub use fields::hinted;
 pub(crate) use fields::{embedding_of, meant};
+pub use fields::{from_json, hinted};
 pub use filter::{Filter, PageAsked};
 pub(crate) use filter::{Part, time};
 pub use lesson::LessonCard;
@@ -26,8 +25,17 @@ pub use record::{
     record_of_value,
 };
 pub(crate) use record::{instant, read_value};
-pub use redacted::RecordRedaction;
 pub(crate) use told::Told;
+
+/// A secret that was taken out of one of several records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordRedaction {
+    /// Field, rule and line.
+    #[serde(flatten)]
+    pub redaction: Redaction,
+    /// Which record of the request, or which line of the file, it was, from 1.
+    pub record: u64,
+}
 
 /// None.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]

@@ -7,10 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, Utc};
 use reprise_types::{Recall, RecordId, UserId, Verdict};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
-
-use super::Change;
 
 /// What is held at once, of all users; the oldest makes room.
 const HELD_MAX: usize = 512;
@@ -18,6 +17,27 @@ const HELD_MAX: usize = 512;
 const WAITING_MAX: usize = 64;
 /// Characters of a question.
 const QUERY_CHARS: usize = 200;
+
+/// One change, after it is on disk. It names records; of their content it says what Sunwell's
+/// programs are told of learnings, and nothing else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Change {
+    pub user: UserId,
+    /// `inserted`, `updated`, `forgotten`, `consolidated`, `learned`, `memory_learning` or
+    /// `memory_loaded`.
+    pub what: &'static str,
+    pub ids: Vec<RecordId>,
+    /// Of `memory_learning` the learning and its fact, of `memory_loaded` what there is.
+    #[serde(flatten)]
+    pub event: Map<String, Value>,
+}
+
+impl Change {
+    /// Whether a view of memory looks otherwise for it.
+    pub(super) fn changes_records(&self) -> bool {
+        self.event.is_empty()
+    }
+}
 
 /// One recall.
 #[derive(Debug, Clone, PartialEq)]

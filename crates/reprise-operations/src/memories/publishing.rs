@@ -24,7 +24,7 @@ use crate::wire::instant;
 use receipts::Act;
 
 pub(crate) use receipts::Receipts;
-pub use receipts::{ReceiptLine, Standing};
+pub use receipts::{Deed, ReceiptLine, Standing};
 
 /// Most records of one publication.
 const RECORDS_MAX: usize = 50;

@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::RecordRedaction;
 use super::fields::{embedding_of, from_json, hinted, refuse_slips};
-use super::redacted::RecordRedaction;
 use crate::asks;
 use crate::bounds::{Bounds, instants};
 

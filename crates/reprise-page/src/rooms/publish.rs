@@ -10,7 +10,7 @@ use reprise_operations::operations::shared::{
     PublishedRow, PublishedThing, PublishedThingArguments, ReceiptRow, ReceiptsOf, Unpublish,
     UnpublishArguments,
 };
-use reprise_operations::{NoArguments, PageAsked, operations::records::Show};
+use reprise_operations::{Deed, NoArguments, PageAsked, operations::records::Show};
 use reprise_types::limits::PAGE_MAX;
 use reprise_types::{Calendar, RecordId};
 use serde_json::{Value, json};
@@ -250,8 +250,8 @@ fn log(receipts: &[ReceiptRow]) -> Markup {
                 td {
                     a href=(format!("/records/{}", row.receipt)) {
                         @match &line.branch {
-                            Some(branch) if line.act == "drafted" => { "on branch " (branch) }
-                            _ => (line.act),
+                            Some(branch) if line.act == Deed::Drafted => { "on branch " (branch) }
+                            _ => (line.act.name()),
                         }
                     }
                 }

@@ -11,7 +11,7 @@ use std::path::Path;
 use reprise_operations::operations::care::{self, Compact, Rebuild};
 use reprise_operations::operations::forgetting::{self, Forget, Forgotten};
 use reprise_operations::operations::shared::{ReceiptRow, ReceiptsOf};
-use reprise_operations::{Effect, NoArguments, Operation, counted};
+use reprise_operations::{Deed, Effect, NoArguments, Operation, counted};
 use reprise_types::{RecordId, UserId};
 use serde_json::{Value, json};
 
@@ -72,7 +72,7 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
                 super::note(&format!("warning: {error}"));
             }
         }
-        session.close();
+        drop(session);
         let gone = Gone::read(forgotten, &pinned)?;
         proof = Some(Proof {
             traces: gone.traces(&file)?,
@@ -84,7 +84,7 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
             }),
         });
     } else {
-        session.close();
+        drop(session);
     }
     let row = row(&done, proof.as_ref());
     output::print(context, &row, |out| {
@@ -98,9 +98,8 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
 fn preview(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exit> {
     let session = Session::open(context, &arguments.whose.user, Effect::Reads)?;
     let body = body(context, arguments, &session)?;
-    let would = session.call::<Forget>(body);
-    session.close();
-    let would = would?;
+    let would = session.call::<Forget>(body)?;
+    drop(session);
     output::print(context, &would, |out| {
         writeln!(out, "{}", Forget::text(&would))?;
         for (id, text) in would.forgotten.iter().zip(&would.texts) {
@@ -217,15 +216,15 @@ impl Drafts {
         let mut drafts = BTreeSet::new();
         for ReceiptRow { line, .. } in receipts.iter().rev() {
             let is_of_them = line.record.is_some_and(|id| forgotten.contains(&id));
-            match (line.act.as_str(), &line.branch) {
-                ("drafted", Some(branch)) if is_of_them => {
+            match (line.act, &line.branch) {
+                (Deed::Drafted, Some(branch)) if is_of_them => {
                     drafts.insert((branch.clone(), line.global_id));
                 }
-                ("published", branch) => {
+                (Deed::Published, branch) => {
                     // A branch is merged whole.
                     drafts.retain(|(own, _)| Some(own) != branch.as_ref());
                 }
-                ("unpublished", _) => {
+                (Deed::Unpublished, _) => {
                     drafts.retain(|(_, id)| *id != line.global_id);
                 }
                 _ => {}

@@ -24,12 +24,33 @@ use crate::memories::sharing::Wanted;
 use crate::problem::{Problem, ProblemKind};
 use crate::wire::record_of_value;
 
+/// What was done with a published thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Deed {
+    Published,
+    /// It stands on a branch.
+    Drafted,
+    Unpublished,
+    Used,
+}
+
+impl Deed {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Published => "published",
+            Self::Drafted => "drafted",
+            Self::Unpublished => "unpublished",
+            Self::Used => "used",
+        }
+    }
+}
+
 /// A line of a receipt.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReceiptLine {
-    /// `published`, `unpublished` or `used`; `drafted` where it stands on a branch.
-    pub act: String,
+    pub act: Deed,
     pub global_id: RecordId,
     /// Which record left.
     pub record: Option<RecordId>,
@@ -90,9 +111,9 @@ impl Standing {
 pub(super) struct Act(ReceiptLine, String);
 
 impl Act {
-    fn of(act: &str, global_id: RecordId, sentence: String) -> Self {
+    fn of(act: Deed, global_id: RecordId, sentence: String) -> Self {
         let line = ReceiptLine {
-            act: act.to_owned(),
+            act,
             global_id,
             record: None,
             origin: None,
@@ -109,8 +130,8 @@ impl Act {
         let publication = &one.leaving.publication;
         let policy = publication.access_policy.name();
         let (act, place) = match branch {
-            None => ("published", "in".to_owned()),
-            Some(branch) => ("drafted", format!("on branch `{branch}` of")),
+            None => (Deed::Published, "in".to_owned()),
+            Some(branch) => (Deed::Drafted, format!("on branch `{branch}` of")),
         };
         let sentence = format!(
             "Published record {} {place} the global store as {}, version {}, for {policy} readers.",
@@ -132,14 +153,14 @@ impl Act {
 
     pub(super) fn unpublished(id: RecordId, versions: u32) -> Self {
         let sentence = format!("Took {id} back from the global store.");
-        let Self(mut line, sentence) = Self::of("unpublished", id, sentence);
+        let Self(mut line, sentence) = Self::of(Deed::Unpublished, id, sentence);
         line.version = Some(versions.to_string());
         Self(line, sentence)
     }
 
     pub(super) fn used(id: RecordId, version: u32) -> Self {
         let sentence = format!("Used {id} of the global store, version {version}.");
-        let Self(mut line, sentence) = Self::of("used", id, sentence);
+        let Self(mut line, sentence) = Self::of(Deed::Used, id, sentence);
         line.version = Some(version.to_string());
         Self(line, sentence)
     }
@@ -168,7 +189,9 @@ impl Memory {
     /// Writes one receipt of several acts into the user's log; answers its id. What was taken back
     /// is known by the name of its request, where that has one.
     pub(super) async fn keep_receipt(&self, acts: &[Act]) -> Result<RecordId, Problem> {
-        let is_back = acts.iter().any(|Act(line, _)| line.act == "unpublished");
+        let is_back = acts
+            .iter()
+            .any(|Act(line, _)| line.act == Deed::Unpublished);
         let name = self.receipt_name().filter(|_| is_back);
         let name = name.unwrap_or_else(|| format!("receipt-{:032x}", system_entropy()));
         let lines: Vec<&ReceiptLine> = acts.iter().map(|Act(line, _)| line).collect();
@@ -210,7 +233,7 @@ impl Memory {
             versions: line.version.as_ref()?.parse().ok()?,
             verified: true,
         };
-        (line.act == "unpublished").then_some((done, receipt.id))
+        (line.act == Deed::Unpublished).then_some((done, receipt.id))
     }
 }
 
@@ -254,7 +277,7 @@ impl Receipts {
         record: RecordId,
     ) -> (RecordId, Option<(RecordId, String)>) {
         let is_earlier = |line: &&ReceiptLine| {
-            let has_left = matches!(line.act.as_str(), "published" | "drafted");
+            let has_left = matches!(line.act, Deed::Published | Deed::Drafted);
             let earlier = line.record.filter(|_| has_left);
             earlier.is_some_and(|earlier| memory.current(earlier) == Some(record))
         };
@@ -262,13 +285,13 @@ impl Receipts {
         let origin = newest.and_then(|line| line.origin).unwrap_or(record);
         // What stands on a branch changes nothing of what is published.
         let mut published = self.lines().filter(is_earlier);
-        let standing = published.find(|line| line.act == "published");
+        let standing = published.find(|line| line.act == Deed::Published);
         let standing = standing.filter(|line| {
             let last = self.lines().find(|other| {
                 let is_of_it = other.global_id == line.global_id;
-                is_of_it && !matches!(other.act.as_str(), "used" | "drafted")
+                is_of_it && !matches!(other.act, Deed::Used | Deed::Drafted)
             });
-            last.is_some_and(|last| last.act == "published")
+            last.is_some_and(|last| last.act == Deed::Published)
         });
         let standing =
             standing.map(|line| (line.global_id, line.version.clone().unwrap_or_default()));
@@ -278,12 +301,12 @@ impl Receipts {
     /// The receipt that says this already, where nothing has become of the thing since.
     pub(super) fn saying(&self, Act(act, _): &Act) -> Option<RecordId> {
         let is_of_it = |line: &ReceiptLine| {
-            let is_beside = line.act == "drafted" && act.branch.is_none();
-            line.global_id == act.global_id && line.act != "used" && !is_beside
+            let is_beside = line.act == Deed::Drafted && act.branch.is_none();
+            line.global_id == act.global_id && line.act != Deed::Used && !is_beside
         };
         let (receipt, last) = self.0.iter().find(|(_, line)| is_of_it(line))?;
         let is_same =
-            (&last.act, last.record, &last.checksum) == (&act.act, act.record, &act.checksum);
+            (last.act, last.record, &last.checksum) == (act.act, act.record, &act.checksum);
         // What a merge published says of which branch.
         let is_there = last.branch == act.branch || act.branch.is_none();
         (is_same && is_there).then_some(*receipt)
@@ -292,7 +315,7 @@ impl Receipts {
     /// The record that left last as this thing.
     pub(super) fn left_as(&self, thing: RecordId) -> Option<RecordId> {
         let mut lines = self.lines();
-        let left = lines.find(|line| line.act == "published" && line.global_id == thing);
+        let left = lines.find(|line| line.act == Deed::Published && line.global_id == thing);
         left.and_then(|line| line.record)
     }
 
@@ -300,11 +323,11 @@ impl Receipts {
     pub(crate) fn standing_of(&self, records: &[RecordId]) -> BTreeSet<RecordId> {
         let mut standing = BTreeSet::new();
         for (_, line) in self.0.iter().rev() {
-            match (line.act.as_str(), line.record) {
-                ("published", Some(record)) if records.contains(&record) => {
+            match (line.act, line.record) {
+                (Deed::Published, Some(record)) if records.contains(&record) => {
                     standing.insert(line.global_id);
                 }
-                ("unpublished", _) => {
+                (Deed::Unpublished, _) => {
                     standing.remove(&line.global_id);
                 }
                 _ => {}
@@ -335,10 +358,10 @@ impl Receipts {
             done.id, done.version
         );
         let is_it = |line: &&ReceiptLine| {
-            line.act == "drafted" && line.checksum.as_ref() == Some(&one.checksum)
+            line.act == Deed::Drafted && line.checksum.as_ref() == Some(&one.checksum)
         };
         let drafted = self.lines().find(is_it).cloned();
-        let Act(line, sentence) = Act::of("published", done.id, sentence);
+        let Act(line, sentence) = Act::of(Deed::Published, done.id, sentence);
         let line = ReceiptLine {
             version: Some(done.version.to_string()),
             bytes: Some(done.bytes),
@@ -363,7 +386,7 @@ impl Receipts {
         let of_it = self.of_branch(branch).filter(|(of, _)| of == receipt);
         let published = of_it.map(|(_, line)| {
             let version = line.version.as_ref()?.parse().ok()?;
-            (line.act == "published").then_some(Published {
+            (line.act == Deed::Published).then_some(Published {
                 id: line.global_id,
                 version: Version(version),
                 bytes: line.bytes?,
@@ -380,7 +403,7 @@ impl Receipts {
     /// things, byte for byte.
     pub(super) fn merged_unheard(&self, branch: &str, published: &[GlobalRecord]) -> Vec<Merged> {
         let lines = self.of_branch(branch).map(|(_, line)| line);
-        let drafted = lines.take_while(|line| line.act == "drafted");
+        let drafted = lines.take_while(|line| line.act == Deed::Drafted);
         let drafted: Vec<&ReceiptLine> = drafted.collect();
         let is_it = |thing: &&GlobalRecord| {
             let checksum = Some(&thing.checksum);
@@ -409,7 +432,7 @@ impl Receipts {
 
     /// What of others was used, with its version.
     pub(super) fn used(&self) -> Vec<(RecordId, u32)> {
-        let used = self.lines().filter(|line| line.act == "used");
+        let used = self.lines().filter(|line| line.act == Deed::Used);
         used.filter_map(|line| Some((line.global_id, line.version.as_ref()?.parse().ok()?)))
             .collect()
     }
