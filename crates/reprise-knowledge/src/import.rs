@@ -61,25 +61,6 @@ pub fn read(
     take: &mut dyn FnMut(Item) -> bool,
 ) -> Result<(), ImportError> {
     let mut giver = Giver::new(path, *reading, take);
-    match kind {
-        ImportKind::Sunwell => sunwell::read(path, &mut giver)?,
-        ImportKind::Frames => frames::read(path, &mut giver)?,
-        ImportKind::AiLessons => ai_lessons::read(path, &mut giver)?,
-        ImportKind::ServerMemory => server_memory::read(path, &mut giver)?,
-        ImportKind::Reprise => own::read(path, &mut giver)?,
-        ImportKind::Rvf => rvf::read(path, &mut giver)?,
-        ImportKind::Mem0 => mem0::read(path, &mut giver)?,
-        ImportKind::ClaudeMem => claude_mem::read(path, &mut giver)?,
-        ImportKind::Git => git::read(path, &mut giver)?,
-        ImportKind::Instructions => markdown::read_instructions(path, &mut giver)?,
-        ImportKind::Markdown => markdown::read(path, &mut giver)?,
-        ImportKind::ClaudeCode
-        | ImportKind::Codex
-        | ImportKind::Gemini
-        | ImportKind::Opencode
-        | ImportKind::Cursor
-        | ImportKind::Chatgpt
-        | ImportKind::ClaudeAi => sessions::read(path, kind, &mut giver)?,
-    }
+    kind.read(path, &mut giver)?;
     giver.finish()
 }
