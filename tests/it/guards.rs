@@ -216,9 +216,9 @@ fn a_file_of_somebody_elses_is_not_written_over() {
     // All of them come back in one go: where memories are, none is harmed.
     fs::write(format!("{both}/eve.salvaged.rvf"), "no backup").expect("written");
     assert_eq!(home.run(&["restore", "--all", &both]).code, Some(1));
-    let other = Home::new();
+    let other = Home::with(&["--no-daemon"]);
     other.done(&["restore", "--all", &both]);
-    for user in ["ada", "eve"] {
+    for user in ["default", "eve"] {
         let kept = |home: &Home| home.done(&["export", "--user", user]);
         assert_eq!(kept(&other), kept(&home), "{user}");
     }

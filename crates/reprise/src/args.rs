@@ -44,8 +44,8 @@ pub(crate) use help::{
 pub(crate) use records::{
     Ask, ExplainArguments, GraphCommand, ImportArguments, IngestArguments, IngestForm, IngestInput,
     LearnArguments, LearnCommand, LearningCommand, ListArguments, OutcomeArguments, PlotArguments,
-    ResetArguments, ReviewArguments, ShowArguments, SourcesArguments, TagsArguments, TendArguments,
-    TendCommand, WhoseArguments,
+    ResetArguments, ReviewArguments, ShowArguments, SourcesArguments, TagsArguments, TakenIn,
+    TendArguments, TendCommand, WhoseArguments,
 };
 pub(crate) use workspace::{
     AgentCommand, AuditArguments, DriverRule, LookCommand, WorkspaceArguments, WorkspaceCommand,

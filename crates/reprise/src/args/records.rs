@@ -26,11 +26,21 @@ pub(crate) struct Ask<A: Args> {
     pub(crate) whose: WhoseArguments,
 }
 
+/// How records that come from outside are kept.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct TakenIn {
+    /// Replace what is known by its name and says something else
+    #[arg(long)]
+    pub(crate) update: bool,
+    /// Keep texts as they stand, keys and passwords included
+    #[arg(long)]
+    pub(crate) verbatim: bool,
+    /// Keep the records now and embed them at the next start of the service
+    #[arg(long)]
+    pub(crate) later: bool,
+}
+
 #[derive(Debug, Args)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of the command line"
-)]
 pub(crate) struct IngestArguments {
     /// Whose memory
     #[arg(long, env = crate::env::USER, default_value = "default")]
@@ -43,24 +53,8 @@ pub(crate) struct IngestArguments {
     /// Records of one commit; 1 makes each durable before the next is read
     #[arg(long, default_value_t = 64, value_name = "N", value_parser = group_sizes())]
     pub(crate) group: u8,
-    /// Replace what is known by its external_id and says something else
-    #[arg(long)]
-    pub(crate) update: bool,
-    /// Keep texts as they stand, keys and passwords included
-    #[arg(long)]
-    pub(crate) verbatim: bool,
-    /// Of notes: what memory says by now goes out to the notes that it wrote there, too
-    #[arg(long)]
-    pub(crate) sync: bool,
-    /// Of notes: go on as they change, until Ctrl-C
-    #[arg(long, conflicts_with = "dry_run")]
-    pub(crate) watch: bool,
-    /// Of notes: forget what stands for notes and sections that are gone
-    #[arg(long)]
-    pub(crate) forget_gone: bool,
-    /// Keep the records now and embed them at the next start of the service
-    #[arg(long)]
-    pub(crate) later: bool,
+    #[command(flatten)]
+    pub(crate) how: TakenIn,
     /// How long to wait for the end of another command that has the memory
     #[arg(long, default_value_t = 600, value_name = "SECONDS")]
     pub(crate) wait: u64,
@@ -129,15 +123,17 @@ pub(crate) struct ImportArguments {
     /// Take times that name no zone as of Greenwich, not of this machine
     #[arg(long)]
     pub(crate) utc: bool,
-    /// Replace what is known by its name and says something else
+    #[command(flatten)]
+    pub(crate) how: TakenIn,
+    /// Of notes: what memory says by now goes out to the notes that it wrote there, too
     #[arg(long)]
-    pub(crate) update: bool,
-    /// Keep texts as they stand, keys and passwords included
+    pub(crate) sync: bool,
+    /// Of notes: go on as they change, until Ctrl-C
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) watch: bool,
+    /// Of notes: forget what stands for notes and sections that are gone
     #[arg(long)]
-    pub(crate) verbatim: bool,
-    /// Keep the records now and embed them at the next start of the service
-    #[arg(long)]
-    pub(crate) later: bool,
+    pub(crate) forget_gone: bool,
 }
 
 fn import_kinds() -> impl TypedValueParser<Value = ImportKind> {

@@ -31,9 +31,8 @@ pub(super) fn run(context: &Context, arguments: &CallArguments) -> anyhow::Resul
     let given: Map<String, Value> = from_json(text.as_bytes())
         .map_err(anyhow::Error::msg)
         .with_context(|| format!("the arguments of `{name}` are a JSON object"))?;
-    let session = Session::open(context, &arguments.whose.user, entry.spec.effect)?;
-    let answer = session.run(entry, given);
-    session.close();
-    writeln!(out, "{}", answer?)?;
+    let user = &arguments.whose.user;
+    let answer = Session::open(context, user, entry.spec.effect)?.run(entry, given)?;
+    writeln!(out, "{answer}")?;
     Ok(Exit::Success)
 }

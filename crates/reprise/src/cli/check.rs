@@ -158,10 +158,7 @@ pub(super) fn compact(context: &Context, whose: &WhoseArguments) -> anyhow::Resu
 
 /// The vectors that wait for the model in use, made now, with progress.
 pub(super) fn reembed(context: &Context, whose: &WhoseArguments) -> anyhow::Result<Exit> {
-    let session = Session::open(context, &whose.user, Reembed::SPEC.effect)?;
-    let done = embedded(&session);
-    session.close();
-    let done = done?;
+    let done = embedded(&Session::open(context, &whose.user, Reembed::SPEC.effect)?)?;
     output::print(context, &done, |out| {
         let space = done.space.as_deref().unwrap_or("no space yet");
         let (user, embedded, waiting) = (&whose.user, done.embedded, done.waiting);

@@ -17,13 +17,13 @@ use reprise_operations::Answer;
 use reprise_sandbox::ReplayCounts;
 use reprise_store::Verify;
 use reprise_types::{Recall, RecallRequest, UserId, parse_timestamp};
+use tempfile::TempDir;
 
 use super::host::Host;
 use super::runtime;
 use super::store::{self, Access};
 use super::{Context, model, recall};
 use crate::args::{DemoArguments, DemoCommand};
-use crate::env::Places;
 use crate::exit::Exit;
 use crate::terminal;
 
@@ -47,31 +47,15 @@ pub(super) fn run(context: &Context, arguments: &DemoArguments) -> anyhow::Resul
         return first_days(context, &user);
     }
     let started = Instant::now();
-    let temporary = tempfile::tempdir()?;
-    let folder = arguments
-        .keep
-        .clone()
-        .unwrap_or_else(|| temporary.path().to_owned());
-    ensure!(
-        !folder.join("ada").exists(),
-        "`{}` holds an earlier demo; name an empty directory",
-        folder.display()
-    );
-    let places = Places {
-        data: std::path::absolute(&folder)?,
-        ..context.places.clone()
-    };
-    let context = Context {
-        places,
-        ..context.clone()
-    };
+    let (context, _temporary) = stage(context, arguments.keep.as_deref())?;
+    let folder = context.places.data.clone();
     // Provisioned before the child needs it, so that the progress is seen once.
     let factory = model::factory(&context);
     let mut out = crate::printer::stdout();
     writeln!(out, "{}", terminal::title("Monday to Thursday"))?;
-    let first = write_days(&folder, "monday-to-thursday.jsonl", |day| day < LAST_DAY)?;
+    write_days(&folder, "monday-to-thursday.jsonl", |day| day < LAST_DAY)?;
     let last = write_days(&folder, "friday.jsonl", |day| day >= LAST_DAY)?;
-    let kept = kill_in_the_middle(&context, &first)?;
+    let kept = kill_in_the_middle(&context)?;
     writeln!(out, "  {kept}")?;
     writeln!(
         out,
@@ -89,29 +73,37 @@ pub(super) fn run(context: &Context, arguments: &DemoArguments) -> anyhow::Resul
     writeln!(out, "  {} more records kept", day.progress.inserted)?;
     ensure!(u64::from(day.stats.live) >= survived, "records were lost");
 
-    writeln!(
-        out,
-        "\n{} {}",
-        terminal::title("request:"),
-        arguments.request
-    )?;
+    let request = terminal::title("request:");
+    writeln!(out, "\n{request} {}", arguments.request)?;
     let answer = Answer::new(None, day.recall.clone(), 0.0);
     let page = terminal::Page::stdout();
     let now = parse_timestamp(NOW)?;
     recall::print(&mut out, &answer, now, page, recall::Detail::Reason)?;
     figures(&mut out, &day, started.elapsed())?;
     if let Some(keep) = &arguments.keep {
-        let ask = format!(
-            "reprise recall --data-dir {} --user ada \"...\"",
-            keep.display()
-        );
-        writeln!(
-            out,
-            "{}",
-            terminal::faint(format!("the store is kept; ask it more: {ask}"))
-        )?;
+        let ask = format!("reprise recall --data-dir {} --user ada", keep.display());
+        let kept = format!("the store is kept; ask it more: {ask} \"...\"");
+        writeln!(out, "{}", terminal::faint(kept))?;
     }
     Ok(Exit::Success)
+}
+
+/// The directory of a demo: the one that was named, or one that is gone with the guard.
+fn stage(context: &Context, keep: Option<&Path>) -> anyhow::Result<(Context, TempDir)> {
+    let temporary = tempfile::tempdir()?;
+    let folder = std::path::absolute(keep.unwrap_or(temporary.path()))?;
+    ensure!(
+        !folder.join("ada").exists(),
+        "`{}` holds an earlier demo; name an empty directory",
+        folder.display()
+    );
+    let mut context = context.clone();
+    context.places.data = folder;
+    Ok((context, temporary))
+}
+
+fn events(context: &Context) -> PathBuf {
+    context.places.data.join("host").join("events.db")
 }
 
 /// In the child: Monday to Thursday, then wait for the end without closing anything.
@@ -119,8 +111,7 @@ fn first_days(context: &Context, user: &UserId) -> anyhow::Result<Exit> {
     let factory = model::factory(context);
     let file = context.places.data.join("monday-to-thursday.jsonl");
     runtime::threaded()?.block_on(async {
-        let events = context.places.data.join("host").join("events.db");
-        let host = Host::start(context, user, events, factory).await?;
+        let host = Host::start(context, user, events(context), factory).await?;
         let (counts, progress) = host.replay(&file).await?;
         let mut out = crate::printer::stdout();
         writeln!(
@@ -142,12 +133,9 @@ fn first_days(context: &Context, user: &UserId) -> anyhow::Result<Exit> {
 }
 
 /// Starts this program again for the first days and kills it when it has acknowledged them.
-fn kill_in_the_middle(context: &Context, first: &Path) -> anyhow::Result<String> {
-    let folder = first
-        .parent()
-        .context("the demo's directory has no parent")?;
+fn kill_in_the_middle(context: &Context) -> anyhow::Result<String> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.arg("--data-dir").arg(folder);
+    command.arg("--data-dir").arg(&context.places.data);
     command.arg("--models-dir").arg(&context.places.models);
     if context.no_model {
         command.arg("--no-model");
@@ -155,10 +143,8 @@ fn kill_in_the_middle(context: &Context, first: &Path) -> anyhow::Result<String>
     command.args(["demo", "--first-days"]);
     let mut child = command.stdout(Stdio::piped()).spawn()?;
     let mut kept = String::new();
-    let output = child
-        .stdout
-        .take()
-        .context("the first days have no output")?;
+    let output = child.stdout.take();
+    let output = output.context("the first days have no output")?;
     for line in BufReader::new(output).lines() {
         match line?.as_str() {
             READY => break,
@@ -199,18 +185,13 @@ async fn friday(
     factory: Option<model::Maker>,
     request: &str,
 ) -> anyhow::Result<Friday> {
-    let events = context.places.data.join("host").join("events.db");
-    let host = Host::start(context, user, events, factory).await?;
+    let host = Host::start(context, user, events(context), factory).await?;
     let (counts, progress) = host.replay(file).await?;
+    let ask = |text: &str| host.memory.recall_request(RecallRequest::new(text));
     // The first question of a process warms the model; the second is what a user waits for.
-    host.memory
-        .recall_request(RecallRequest::new("good morning"))
-        .await?;
+    ask("good morning").await?;
     let asked = Instant::now();
-    let recall = host
-        .memory
-        .recall_request(RecallRequest::new(request))
-        .await?;
+    let recall = ask(request).await?;
     let recall_ms = asked.elapsed().as_secs_f64() * 1e3;
     let stats = host.engine(|engine| engine.stats()).await?;
     let service = host.service()?.stats();
@@ -229,34 +210,31 @@ fn figures(out: &mut impl Write, day: &Friday, took: Duration) -> anyhow::Result
     let pool = &day.service.pool;
     let embedded = pool.documents + pool.queries;
     let embed_ms = pool.embed_us as f64 / 1e3 / embedded.max(1) as f64;
-    writeln!(out, "\n{}", terminal::title("figures"))?;
-    writeln!(
-        out,
-        "  events on Friday   {}",
-        day.counts.inserted + day.counts.duplicates
-    )?;
-    writeln!(
-        out,
-        "  records kept       {} in {} sessions",
-        day.stats.live, day.stats.sessions
-    )?;
-    writeln!(
-        out,
-        "  duplicates         {}",
-        day.progress.duplicates + day.counts.duplicates
-    )?;
-    if embedded > 0 {
-        writeln!(out, "  per embedding      {embed_ms:.1} ms")?;
-    }
-    writeln!(out, "  this recall        {:.1} ms", day.recall_ms)?;
     let file = day.stats.file_bytes;
     let each = terminal::bytes(file / u64::from(day.stats.live.max(1)));
-    writeln!(
-        out,
-        "  file               {}, {each} a record",
-        terminal::bytes(file)
-    )?;
-    writeln!(out, "  whole demo         {:.1} s", took.as_secs_f64())?;
+    let (live, sessions) = (day.stats.live, day.stats.sessions);
+    let known = day.progress.duplicates + day.counts.duplicates;
+    let rows = [
+        (
+            "events on Friday",
+            (day.counts.inserted + day.counts.duplicates).to_string(),
+        ),
+        ("records kept", format!("{live} in {sessions} sessions")),
+        ("duplicates", known.to_string()),
+        ("per embedding", format!("{embed_ms:.1} ms")),
+        ("this recall", format!("{:.1} ms", day.recall_ms)),
+        (
+            "file",
+            format!("{}, {each} a record", terminal::bytes(file)),
+        ),
+        ("whole demo", format!("{:.1} s", took.as_secs_f64())),
+    ];
+    writeln!(out, "\n{}", terminal::title("figures"))?;
+    for (name, figure) in rows {
+        if embedded > 0 || name != "per embedding" {
+            writeln!(out, "  {name:<18} {figure}")?;
+        }
+    }
     Ok(())
 }
 

@@ -123,22 +123,16 @@ pub(super) fn unpublish(context: &Context, arguments: &UnpublishArguments) -> an
 
 pub(super) fn rate(context: &Context, arguments: &RateArguments) -> anyhow::Result<Exit> {
     // It is said to the global store: the user's own memory stays as it is.
-    let session = Session::open(context, &arguments.user, Effect::Reads)?;
-    let done = session.call::<Rate>(shared::Rating {
-        id: arguments.id,
-        rating: arguments.rating,
-    });
-    session.close();
-    let done = done?;
+    let RateArguments { user, id, rating } = arguments;
+    let (id, rating) = (*id, *rating);
+    let session = Session::open(context, user, Effect::Reads)?;
+    let done = session.call::<Rate>(shared::Rating { id, rating })?;
     let line = format!("{} is given {} of 1 by you", done.id, done.rating);
     output::line(context, &done, line)
 }
 
 pub(super) fn published(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit> {
-    let session = Session::open(context, &arguments.user, Effect::Reads)?;
-    let listed = listed(&session);
-    session.close();
-    let listed = listed?;
+    let listed = listed(&Session::open(context, &arguments.user, Effect::Reads)?)?;
     output::print(context, &listed, |out| {
         if listed.published.is_empty() {
             super::note("nothing is published; `reprise publish ID` does that");

@@ -11,7 +11,6 @@ use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use reprise_agent::Intake;
 use reprise_engine::Engine;
 use reprise_knowledge::{
     Found, ImportError, ImportKind, Item, Joint, Reading, Renewal, back_up, read, recognise,
@@ -194,7 +193,7 @@ fn look(
         &mut |Item { place, found }| {
             match found {
                 Found::Record(mut record) => {
-                    record.updates = arguments.update || history.is_some();
+                    record.updates = arguments.how.update || history.is_some();
                     if let Some(history) = &mut history {
                         history.see(&record);
                     }
@@ -233,14 +232,9 @@ fn take_in(
     report: Report,
 ) -> anyhow::Result<Report> {
     let manner = Manner {
-        intake: Intake {
-            verbatim: arguments.verbatim,
-            receipts: false,
-        },
         // A reply that was cut when it came in may be whole by now.
-        update: arguments.update || kind.is_of_sessions(),
-        later: arguments.later,
-        patience: PATIENCE,
+        update: arguments.how.update || kind.is_of_sessions(),
+        ..Manner::of(arguments.how, PATIENCE)
     };
     let bar = progress(arguments, kind, reading)?;
     let mut report = report;
@@ -337,7 +331,7 @@ fn keep_copies(
         return Ok(None);
     };
     let clean = |text: String| {
-        if arguments.verbatim {
+        if arguments.how.verbatim {
             text
         } else {
             Redactor::new().redact_text(&text).text

@@ -8,7 +8,6 @@ use std::io::{BufReader, Write};
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use reprise_agent::Intake;
 use reprise_operations::Fate;
 use reprise_types::NewRecord;
 
@@ -25,15 +24,7 @@ type Numbered = (u64, NewRecord);
 pub(super) fn run(context: &Context, arguments: &IngestArguments) -> anyhow::Result<Exit> {
     let lines = lines(&arguments.input)?;
     let mut counts = Counts::of(&arguments.input);
-    let manner = Manner {
-        intake: Intake {
-            verbatim: arguments.verbatim,
-            receipts: false,
-        },
-        update: arguments.update,
-        later: arguments.later,
-        patience: Duration::from_secs(arguments.wait),
-    };
+    let manner = Manner::of(arguments.how, Duration::from_secs(arguments.wait));
     let mut keeper = Keeper::new(context, &arguments.user, manner)?;
     let bar = ProgressBar::new_spinner();
     let mut group: Vec<Numbered> = Vec::with_capacity(GROUP);

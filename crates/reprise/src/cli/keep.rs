@@ -24,6 +24,7 @@ use reprise_types::{Clock, EmbedError, Embedding, EmbeddingSpace, NewRecord, Sys
 
 use super::daemon::Daemon;
 use super::{Context, model, note, store};
+use crate::args::TakenIn;
 
 /// Most records of one commit: `--ack` answers soon, and yet a sync is shared.
 pub(super) const GROUP: usize = 64;
@@ -72,6 +73,26 @@ pub(super) struct Manner {
     pub(super) later: bool,
     /// How long another command may have the memory.
     pub(super) patience: Duration,
+}
+
+impl Manner {
+    /// As somebody asked for it on the command line.
+    pub(super) fn of(how: TakenIn, patience: Duration) -> Self {
+        let TakenIn {
+            update,
+            verbatim,
+            later,
+        } = how;
+        Self {
+            intake: Intake {
+                verbatim,
+                receipts: false,
+            },
+            update,
+            later,
+            patience,
+        }
+    }
 }
 
 /// What became of a record.

@@ -203,11 +203,9 @@ fn govern(
         LearningAction::On => "adjustments are on",
     };
     let session = Session::open(context, &arguments.user, Learning::SPEC.effect)?;
-    let govern = session.call::<Learning>(learning::LearningArguments { action });
-    let settled = session.settle();
-    session.close();
-    govern?;
-    settled?;
+    session.call::<Learning>(learning::LearningArguments { action })?;
+    session.settle()?;
+    drop(session);
     output::line(context, &json!({ "done": done }), done)
 }
 

@@ -62,7 +62,7 @@ pub(super) fn run(context: &Context, arguments: &ListArguments) -> anyhow::Resul
         }
     }
     out.flush()?;
-    session.close();
+    drop(session);
     if damaged > 0 {
         super::note(&format!(
             "{damaged} damaged records were left out; run `reprise check` for the report"

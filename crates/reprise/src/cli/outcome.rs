@@ -47,7 +47,7 @@ pub(super) fn run(context: &Context, arguments: &OutcomeArguments) -> anyhow::Re
         }
     }
     session.settle()?;
-    session.close();
+    drop(session);
     let (known, refused) = (total.known, total.refused);
     let learned = counted(total.learned, "run");
     let line = format!("{learned} learned from, {known} known already, {refused} refused");

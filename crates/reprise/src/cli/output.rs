@@ -38,10 +38,8 @@ pub(super) fn run<O: Operation>(
     whose: &WhoseArguments,
     arguments: O::Arguments,
 ) -> anyhow::Result<Exit> {
-    let session = Session::open(context, &whose.user, O::effect(&arguments))?;
-    let ran = session.ran::<O>(&arguments);
-    session.close();
-    let ran = ran?;
+    let effect = O::effect(&arguments);
+    let ran = Session::open(context, &whose.user, effect)?.ran::<O>(&arguments)?;
     if context.json {
         let mut out = printer::stdout();
         out.write_all(&ran.json()?)?;
@@ -61,10 +59,8 @@ pub(super) fn call<O: Operation>(
     user: &UserId,
     arguments: O::Arguments,
 ) -> anyhow::Result<O::Answer> {
-    let session = Session::open(context, user, O::effect(&arguments))?;
-    let answer = session.call::<O>(arguments);
-    session.close();
-    Ok(answer?)
+    let effect = O::effect(&arguments);
+    Ok(Session::open(context, user, effect)?.call::<O>(arguments)?)
 }
 
 /// Prints a row to programs, and what `lines` writes to people.

@@ -31,7 +31,7 @@ pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Res
     asked.filter.project = project::named(context, &session, asked.filter.project.as_deref())?;
     let asker = Asker { asked, session };
     let found = answered(context, arguments, &asker)?;
-    asker.session.close();
+    drop(asker);
     super::trust::hint(context, user);
     if is_new && arguments.asked.scope != Some(RecallScope::Global) {
         super::note(&format!(

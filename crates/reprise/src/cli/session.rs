@@ -122,9 +122,11 @@ impl Session {
             Self::Here(runtime, memories, user) => runtime.block_on(memories.settle(user)),
         }
     }
+}
 
-    /// Ends it; everything accepted is on disk afterwards.
-    pub(super) fn close(self) {
+/// Everything accepted is on disk afterwards.
+impl Drop for Session {
+    fn drop(&mut self) {
         if let Self::Here(runtime, memories, _) = self {
             let failing = runtime.block_on(async {
                 let failing = memories.refresh_projections().await;

@@ -112,7 +112,7 @@ pub(super) fn share_with(
         ids: arguments.ids.clone(),
         ..GetArguments::default()
     });
-    session.close();
+    drop(session);
     let clean = |text: &str| {
         let redacted = Redactor::new().redact_text(text);
         let rules = redacted.removed.into_iter().map(|removed| removed.rule);

@@ -340,9 +340,9 @@ impl Receipts {
     pub(crate) fn standing_records(&self, memory: &Snapshot) -> HashSet<RecordId> {
         let mut standing = BTreeMap::new();
         for line in self.lines().rev() {
-            match (line.act.as_str(), line.record) {
-                ("published", Some(record)) => drop(standing.insert(line.global_id, record)),
-                ("unpublished", _) => drop(standing.remove(&line.global_id)),
+            match (line.act, line.record) {
+                (Deed::Published, Some(record)) => drop(standing.insert(line.global_id, record)),
+                (Deed::Unpublished, _) => drop(standing.remove(&line.global_id)),
                 _ => {}
             }
         }

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use reprise_sandbox::{
     AppConfig, AppState, MemoryBridge, ModelEndpoint, ModelGateway, Planner, Repertoire, RunReport,
     Turn, WorkersConfig,
@@ -26,9 +26,9 @@ use super::super::model::Maker;
 use super::super::runtime;
 use super::super::{Context, model, output};
 use crate::args::KeptDemo;
-use crate::env::{self, Places};
+use crate::env;
 use crate::exit::Exit;
-use story::{StoryClock, WEEKS, Week};
+use story::{StoryClock, Week};
 use told::{Learned, PlanTold, Remembered, RunTold, Story, Taught, WeekTold};
 
 /// Memories asked for by each week's question, and the first of them that are shown.
@@ -41,27 +41,9 @@ type Asked = BTreeMap<String, (usize, &'static str)>;
 pub(super) fn run(context: &Context, arguments: &KeptDemo) -> anyhow::Result<Exit> {
     let user: UserId = "ada".parse()?;
     needs_rustc()?;
-    let temporary = tempfile::tempdir()?;
-    let folder = match &arguments.keep {
-        Some(keep) => std::path::absolute(keep)?,
-        None => temporary.path().to_owned(),
-    };
-    if folder.join("ada").exists() {
-        bail!(
-            "`{}` holds an earlier demo; name an empty directory",
-            folder.display()
-        );
-    }
-    let context = Context {
-        places: Places {
-            data: folder.clone(),
-            ..context.places.clone()
-        },
-        ..context.clone()
-    };
+    let (context, _temporary) = super::stage(context, arguments.keep.as_deref())?;
     let factory = model::factory(&context);
-    let runtime = runtime::threaded()?;
-    let story = runtime.block_on(play(&context, &user, &folder, factory))?;
+    let story = runtime::threaded()?.block_on(play(&context, &user, factory))?;
     output::print(&context, &story, |out| Ok(show::story(out, &story)?))
 }
 
@@ -88,24 +70,19 @@ fn workers(context: &Context, workspace: &Path) -> anyhow::Result<WorkersConfig>
     Ok(workers)
 }
 
-async fn play(
-    context: &Context,
-    user: &UserId,
-    folder: &Path,
-    factory: Option<Maker>,
-) -> anyhow::Result<Story> {
+async fn play(context: &Context, user: &UserId, factory: Option<Maker>) -> anyhow::Result<Story> {
     let clock = Arc::new(StoryClock::new()?);
-    let events = folder.join("host").join("events.db");
-    let workers = Some(workers(context, &folder.join("workspace"))?);
+    let workers = Some(workers(context, &context.places.data.join("workspace"))?);
+    let events = super::events(context);
     let host = Host::start_with(context, user, events, factory, workers, clock.clone()).await?;
     let mut asked = Asked::new();
     let mut weeks = Vec::new();
     let mut trace = Vec::new();
-    for (number, week) in WEEKS.iter().enumerate() {
+    for (number, week) in story::weeks().enumerate() {
         clock.start_week(number);
         let (recall, brings_back) = recall(&host, week.question, &asked).await?;
         let mut runs = Vec::new();
-        for request in week.requests {
+        for &request in &week.requests {
             clock.next_request();
             let desktop = format!("week-{}", number + 1);
             let report = host.execute(request, &desktop).await?;
@@ -122,7 +99,7 @@ async fn play(
             brings_back,
             runs,
             first_try,
-            first_try_without_memory: without_memory(context, user, week).await?,
+            first_try_without_memory: without_memory(context, user, &week).await?,
         });
     }
     let learning = host
@@ -207,7 +184,7 @@ async fn without_memory(context: &Context, user: &UserId, week: &Week) -> anyhow
     };
     let app = AppState::start(config).await?;
     let mut first_try = 0;
-    for request in week.requests {
+    for &request in &week.requests {
         let report = app.execute(user, request, "without").await?;
         first_try += usize::from(told(request, &report).at_first_try());
     }

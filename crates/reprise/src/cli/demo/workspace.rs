@@ -12,19 +12,13 @@ use reprise_workspace::{Actor, AuditQuery, Receipt, RepoPath, Workspace, WriteRe
 use serde_json::{Value, json};
 
 use crate::args::KeptDemo;
-use crate::cli::Context;
+use crate::cli::{Context, output};
 use crate::exit::Exit;
 use crate::terminal;
 
 const PRD: &str = "core/prd/PRD-001.json";
 const TSD: &str = "core/tsd/TSD-001.json";
 const BRANCH: &str = "sharpen-the-goal";
-
-/// What was done, and what shows it.
-struct Done {
-    title: &'static str,
-    evidence: Vec<String>,
-}
 
 pub(super) fn run(context: &Context, arguments: &KeptDemo) -> anyhow::Result<Exit> {
     let started = Instant::now();
@@ -38,50 +32,47 @@ pub(super) fn run(context: &Context, arguments: &KeptDemo) -> anyhow::Result<Exi
         "`{}` holds a repository; name an empty directory",
         folder.display()
     );
-    let mut out = crate::printer::stdout();
     let mut demo = Demo::new(&folder)?;
-    for (number, step) in STEPS.into_iter().enumerate() {
-        let number = number + 1;
-        let done = step(&mut demo).with_context(|| format!("step {number} of 9"))?;
-        if context.json {
-            let row = json!({ "step": number, "title": done.title, "evidence": done.evidence });
-            writeln!(out, "{row}")?;
-            continue;
-        }
-        writeln!(
-            out,
-            "{}",
-            terminal::title(format!("{number}. {}", done.title))
-        )?;
-        for line in done.evidence {
-            writeln!(out, "   {line}")?;
-        }
+    for (number, (title, step)) in (1..).zip(STEPS) {
+        let evidence = step(&mut demo).with_context(|| format!("step {number} of 9"))?;
+        let row = json!({ "step": number, "title": title, "evidence": evidence });
+        output::print(context, &row, |out| {
+            writeln!(out, "{}", terminal::title(format!("{number}. {title}")))?;
+            Ok(writeln!(out, "   {}", evidence.join("\n   "))?)
+        })?;
     }
-    if !context.json {
-        let took = started.elapsed().as_secs_f64();
-        writeln!(out, "nine of nine in {took:.2} s")?;
-        if arguments.keep.is_some() {
-            let look = format!(
-                "look around: reprise workspace -C {} audit",
-                folder.display()
-            );
-            writeln!(out, "{}", terminal::faint(look))?;
-        }
+    if context.json {
+        return Ok(Exit::Success);
+    }
+    let mut out = crate::printer::stdout();
+    let took = started.elapsed().as_secs_f64();
+    writeln!(out, "nine of nine in {took:.2} s")?;
+    if arguments.keep.is_some() {
+        let look = "look around: reprise workspace -C";
+        let look = format!("{look} {} audit", folder.display());
+        writeln!(out, "{}", terminal::faint(look))?;
     }
     Ok(Exit::Success)
 }
 
-type Step = fn(&mut Demo) -> anyhow::Result<Done>;
+/// What is done, and what shows it.
+type Step = (&'static str, fn(&mut Demo) -> anyhow::Result<Vec<String>>);
 const STEPS: [Step; 9] = [
-    Demo::tree,
-    Demo::repository,
-    Demo::prd,
-    Demo::event,
-    Demo::tsd,
-    Demo::checkpoint,
-    Demo::branch,
-    Demo::merge,
-    Demo::trail,
+    ("The directory structure and .gitignore", Demo::tree),
+    ("A git repository", Demo::repository),
+    ("The PRM writes a PRD", Demo::prd),
+    (
+        "The Orchestrator commits and publishes PRD_Written",
+        Demo::event,
+    ),
+    ("The TSM reads the PRD and writes the TSD", Demo::tsd),
+    ("The Orchestrator creates a checkpoint", Demo::checkpoint),
+    (
+        "A human creates a branch and modifies the PRD",
+        Demo::branch,
+    ),
+    ("The Governor validates and merges to main", Demo::merge),
+    ("The audit trail tells it", Demo::trail),
 ];
 
 struct Demo {
@@ -106,12 +97,8 @@ impl Demo {
     fn git(&self, arguments: &[&str]) -> anyhow::Result<String> {
         let output = Command::new("git")
             .current_dir(&self.root)
-            .args([
-                "-c",
-                "user.name=Ada",
-                "-c",
-                "user.email=ada@example.invalid",
-            ])
+            .args(["-c", "user.name=Ada"])
+            .args(["-c", "user.email=ada@example.invalid"])
             .args(arguments)
             .output()
             .context("this demo has a person at work with git; install git")?;
@@ -135,7 +122,7 @@ impl Demo {
         })?)
     }
 
-    fn tree(&mut self) -> anyhow::Result<Done> {
+    fn tree(&mut self) -> anyhow::Result<Vec<String>> {
         let mut evidence = Vec::new();
         for folder in [".sdlc_ide", "core", "memory", "embeddings"] {
             let mut names: Vec<String> = fs_err::read_dir(self.root.join(folder))?
@@ -150,25 +137,21 @@ impl Demo {
             "the trail is ignored"
         );
         evidence.push(format!(".gitignore: {} rules", ignored.lines().count() - 1));
-        let title = "The directory structure and .gitignore";
-        Ok(Done { title, evidence })
+        Ok(evidence)
     }
 
-    fn repository(&mut self) -> anyhow::Result<Done> {
+    fn repository(&mut self) -> anyhow::Result<Vec<String>> {
         let commit = self.git(&["log", "-1", "--format=%h %an: %s"])?;
         let branch = self.init["branch"].as_str().unwrap_or_default();
         let dirty = self.git(&["status", "--porcelain"])?;
         ensure!(dirty.is_empty(), "the new tree is not clean: {dirty}");
-        Ok(Done {
-            title: "A git repository",
-            evidence: vec![
-                format!("on {branch}: {commit}"),
-                "git status: clean".to_owned(),
-            ],
-        })
+        Ok(vec![
+            format!("on {branch}: {commit}"),
+            "git status: clean".to_owned(),
+        ])
     }
 
-    fn prd(&mut self) -> anyhow::Result<Done> {
+    fn prd(&mut self) -> anyhow::Result<Vec<String>> {
         let content = json!({ "id": "PRD-001", "title": "Episodic memory", "goals": ["recall"] });
         let refused = self.write("researcher", PRD, &content);
         let Err(refused) = refused else {
@@ -184,11 +167,10 @@ impl Demo {
             ),
         ];
         self.prd = Some(receipt);
-        let title = "The PRM writes a PRD";
-        Ok(Done { title, evidence })
+        Ok(evidence)
     }
 
-    fn event(&mut self) -> anyhow::Result<Done> {
+    fn event(&mut self) -> anyhow::Result<Vec<String>> {
         let receipt = self.prd.as_ref().context("there is no PRD")?;
         let commit = self.git(&["log", "-1", "--format=%H %an"])?;
         ensure!(
@@ -199,16 +181,13 @@ impl Demo {
         let event = events.iter().find(|event| event.event_id == receipt.tx);
         let event = event.context("the PRD's event is missing")?;
         ensure!(event.topic == "PRD_Written", "its topic is {}", event.topic);
-        Ok(Done {
-            title: "The Orchestrator commits and publishes PRD_Written",
-            evidence: vec![
-                format!("commit {commit}"),
-                format!("event {}", json!(event)),
-            ],
-        })
+        Ok(vec![
+            format!("commit {commit}"),
+            format!("event {}", json!(event)),
+        ])
     }
 
-    fn tsd(&mut self) -> anyhow::Result<Done> {
+    fn tsd(&mut self) -> anyhow::Result<Vec<String>> {
         let prd: Value = serde_json::from_slice(&fs_err::read(self.root.join(PRD))?)?;
         let hash = self.git(&["rev-parse", &format!("HEAD:{PRD}")])?;
         let stray = json!({ "id": "TSD-001", "prd_id": "PRD-404" });
@@ -221,17 +200,14 @@ impl Demo {
         let snapshot = self
             .workspace
             .snapshot(&Actor::new("orchestrator")?, false)?;
-        Ok(Done {
-            title: "The TSM reads the PRD and writes the TSD",
-            evidence: vec![
-                format!("refused: {refused}"),
-                format!("tsm wrote {TSD} for PRD {hash:.10} in {}", receipt.tx),
-                format!("snapshot {} of {} files", snapshot.id, snapshot.files.len()),
-            ],
-        })
+        Ok(vec![
+            format!("refused: {refused}"),
+            format!("tsm wrote {TSD} for PRD {hash:.10} in {}", receipt.tx),
+            format!("snapshot {} of {} files", snapshot.id, snapshot.files.len()),
+        ])
     }
 
-    fn checkpoint(&mut self) -> anyhow::Result<Done> {
+    fn checkpoint(&mut self) -> anyhow::Result<Vec<String>> {
         let hash = self.git(&["rev-parse", &format!("HEAD:{PRD}")])?;
         let state = json!({ "agent_id": "TSM-001", "last_prd_hash": hash, "last_prd_id": "PRD-001",
             "sync_status": "compliant", "sync_log": [], "next_action": "monitor_for_changes" });
@@ -244,16 +220,13 @@ impl Demo {
             saved.checkpoint["last_prd_id"] == "PRD-001",
             "it reads back otherwise"
         );
-        Ok(Done {
-            title: "The Orchestrator creates a checkpoint",
-            evidence: vec![format!(
-                "{} in {}, read back as it was",
-                saved.path, receipt.tx
-            )],
-        })
+        Ok(vec![format!(
+            "{} in {}, read back as it was",
+            saved.path, receipt.tx
+        )])
     }
 
-    fn branch(&mut self) -> anyhow::Result<Done> {
+    fn branch(&mut self) -> anyhow::Result<Vec<String>> {
         self.git(&["switch", "-q", "-c", BRANCH])?;
         let content = json!({ "id": "PRD-001", "title": "Episodic memory",
             "goals": ["recall", "governed workspaces"] });
@@ -261,13 +234,10 @@ impl Demo {
         self.git(&["commit", "-q", "-a", "-m", "Sharpen the goal"])?;
         let commit = self.git(&["log", "-1", "--format=%h %an: %s"])?;
         self.git(&["switch", "-q", "main"])?;
-        Ok(Done {
-            title: "A human creates a branch and modifies the PRD",
-            evidence: vec![format!("on {BRANCH}: {commit}")],
-        })
+        Ok(vec![format!("on {BRANCH}: {commit}")])
     }
 
-    fn merge(&mut self) -> anyhow::Result<Done> {
+    fn merge(&mut self) -> anyhow::Result<Vec<String>> {
         let governor = Actor::new("governor")?;
         let Err(refused) = self.workspace.merge(&governor, BRANCH, None) else {
             bail!("a PRD was merged that nobody reviewed");
@@ -281,20 +251,17 @@ impl Demo {
             "the change did not arrive"
         );
         ensure!(event.downstream == [TSD], "the TSD was not looked at again");
-        Ok(Done {
-            title: "The Governor validates and merges to main",
-            evidence: vec![
-                format!("refused: {refused}"),
-                format!("human:ada approved in {}", approved.tx),
-                format!(
-                    "merged in {}; {TSD} looked at again: it has drifted",
-                    receipt.tx
-                ),
-            ],
-        })
+        Ok(vec![
+            format!("refused: {refused}"),
+            format!("human:ada approved in {}", approved.tx),
+            format!(
+                "merged in {}; {TSD} looked at again: it has drifted",
+                receipt.tx
+            ),
+        ])
     }
 
-    fn trail(&mut self) -> anyhow::Result<Done> {
+    fn trail(&mut self) -> anyhow::Result<Vec<String>> {
         let (lines, damaged) = self.workspace.audit(&AuditQuery::default())?;
         ensure!(damaged.is_empty(), "the trail is damaged");
         let committed = self.git(&["log", "--format=%(trailers:key=Reprise-Tx,valueonly)"])?;
@@ -325,7 +292,6 @@ impl Demo {
         evidence.push(format!("every commit has its line; git fsck: {}", {
             if fsck.is_empty() { "clean" } else { &fsck }
         }));
-        let title = "The audit trail tells it";
-        Ok(Done { title, evidence })
+        Ok(evidence)
     }
 }

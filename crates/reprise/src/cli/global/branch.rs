@@ -35,7 +35,7 @@ pub(super) fn run(context: &Context, command: &GlobalBranchCommand) -> anyhow::R
             let branch = which.name.clone();
             let done = session.call::<PublishBranch>(shared::PublishBranchArguments { branch });
             let listed = listed(&session);
-            session.close();
+            drop(session);
             // It is merged by now: titles that cannot be read are left out.
             let (done, listed) = (done?, listed.map(|all| all.published).unwrap_or_default());
             let title = |id| listed.iter().find(|row| row.id == id);

@@ -101,7 +101,6 @@ pub(super) fn teach(
         counted.learnings += done.ids.len() as u64;
         counted.outcomes += done.outcomes;
     }
-    open.close();
     Ok(())
 }
 

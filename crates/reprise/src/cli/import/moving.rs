@@ -22,7 +22,7 @@ pub(super) fn take_in(
     mut report: Report,
 ) -> anyhow::Result<Report> {
     let mut archive = read_archive(&arguments.path)?;
-    if !arguments.verbatim {
+    if !arguments.how.verbatim {
         redact(&mut archive, &mut report);
     }
     let user = &arguments.user;
@@ -37,9 +37,7 @@ pub(super) fn take_in(
             verbatim: true,
             receipts: true,
         },
-        update: arguments.update,
-        later: arguments.later,
-        patience: PATIENCE,
+        ..Manner::of(arguments.how, PATIENCE)
     };
     let is_empty = engine.snapshot().log().records() == 0;
     let mut keeper = Keeper::over(context, user, manner, engine)?;

@@ -105,7 +105,7 @@ pub(super) fn replace(
             Err(problem) => report.refuse(replacement.place, problem.to_string()),
         }
     }
-    session.close();
+    drop(session);
     Ok(())
 }
 
@@ -139,7 +139,7 @@ pub(super) fn settle(
                 ..ForgetArguments::default()
             })?;
         }
-        session.close();
+        drop(session);
     } else if !gone.is_empty() {
         note(&format!(
             "{count} stand for notes or sections that are gone; --forget-gone forgets them"
@@ -183,7 +183,7 @@ fn write_out(context: &Context, arguments: &ImportArguments) -> anyhow::Result<(
         }],
         ..RebuildArguments::default()
     });
-    session.close();
+    drop(session);
     match done {
         Ok(done) => {
             for one in done

@@ -27,15 +27,12 @@ fn context(folder: &Path) -> Context {
 fn others_have_their_turn_between_two_groups_of_an_import() {
     let folder = tempfile::tempdir().unwrap();
     let (context, user) = (context(folder.path()), "ada".parse().unwrap());
-    let manner = Manner {
-        intake: Intake {
-            verbatim: false,
-            receipts: false,
-        },
+    let how = TakenIn {
         update: false,
+        verbatim: false,
         later: false,
-        patience: Duration::ZERO,
     };
+    let manner = Manner::of(how, Duration::ZERO);
     let mut keeper = Keeper::new(&context, &user, manner).unwrap();
     keeper.hold = Some(Duration::ZERO);
     let count = || {
