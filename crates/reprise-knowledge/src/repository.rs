@@ -10,7 +10,7 @@ use reprise_types::{
     ExternalId, MemoryKind, MemoryRecord, MemorySource, NewRecord, UserId, WayOut, normal_tag,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::error::ExportError;
 use crate::export::notes::{front_matter, headline};
@@ -229,10 +229,6 @@ pub fn share(
         ("tags", json!(tags.collect::<Vec<_>>())),
         ("timestamp", json!(record.known_at)),
     ];
-    let fields: Map<String, Value> = fields
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect();
     let content = front_matter(&fields, &record.id.to_string())? + record.text.trim_end() + "\n";
     let name = normal_tag(headline(&record.text)).unwrap_or_default();
     let name: String = name

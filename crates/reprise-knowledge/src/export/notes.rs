@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use reprise_engine::Snapshot;
 use reprise_types::{About, MemoryRecord, normal_tag};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::telling::Telling;
 use crate::carried::{CORNER, links};
@@ -79,19 +79,25 @@ pub(crate) fn note(one: &Telling) -> Result<String, ExportError> {
         (CORNER, Value::Object(line)),
         ("links", links(&one.links)),
     ];
-    let fields = fields.map(|(name, value)| (name.to_owned(), value));
-    let front = front_matter(&Map::from_iter(fields), &record.id.to_string())?;
+    let front = front_matter(&fields, &record.id.to_string())?;
     Ok(format!("{front}{}\n", record.text))
 }
 
-/// A head of YAML between its dashes; `of` is what an error names.
-pub(crate) fn front_matter(fields: &Map<String, Value>, of: &str) -> Result<String, ExportError> {
-    let yaml = serde_saphyr::to_string(fields).map_err(|error| ExportError::Unwritable {
-        what: of.to_owned(),
-        why: error.to_string(),
-    })?;
-    let end = if yaml.ends_with('\n') { "" } else { "\n" };
-    Ok(format!("---\n{yaml}{end}---\n"))
+/// A head of YAML between its dashes, its fields in their order; `of` is what an error names.
+pub(crate) fn front_matter(fields: &[(&str, Value)], of: &str) -> Result<String, ExportError> {
+    let mut front = "---\n".to_owned();
+    for (name, value) in fields {
+        let field = BTreeMap::from([(*name, value)]);
+        let yaml = serde_saphyr::to_string(&field).map_err(|error| ExportError::Unwritable {
+            what: of.to_owned(),
+            why: error.to_string(),
+        })?;
+        front.push_str(&yaml);
+        if !yaml.ends_with('\n') {
+            front.push('\n');
+        }
+    }
+    Ok(front + "---\n")
 }
 
 /// Whether two notes say the same, and nothing stands in the head of the first that memory did not

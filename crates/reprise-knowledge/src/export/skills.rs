@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use reprise_types::{MemoryKind, MemoryRecord, WayOut};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::notes::{front_matter, headline};
 use crate::error::ExportError;
@@ -114,10 +114,6 @@ fn content(
             json!({ "by": "reprise", "records": records.collect::<Vec<_>>().join(" ") }),
         ),
     ];
-    let fields: Map<String, Value> = fields
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect();
     let mut body = format!("{}# {of}\n", front_matter(&fields, name)?);
     body.push_str("\nNotes of earlier sessions: check what could have changed since.\n");
     for (lesson, successes) in lessons {
