@@ -112,7 +112,7 @@ impl<'a> RunWent<'a> {
             at: DateTime::from_timestamp_millis(run.at_ms).unwrap_or_default(),
             used: &run.used,
             quality: run.quality,
-            expected: run.baseline + run.evidence + run.adapter,
+            expected: (run.baseline + run.evidence + run.adapter).clamp(0.0, 1.0),
             revised: run.revised,
         }
     }
@@ -196,7 +196,7 @@ impl Learner {
     /// Quality and expected quality of the runs held, oldest first, for `learn plot`.
     pub fn curve(&self) -> impl Iterator<Item = (f32, f32)> {
         let runs = self.journal.runs.iter().filter(|run| !run.is_withdrawn());
-        runs.map(|run| (run.quality, run.baseline + run.evidence + run.adapter))
+        runs.map(|run| (run.quality, RunWent::of(run).expected))
     }
 
     /// The t values of both gates (evidence, adapter) after each of these runs, each taken with the

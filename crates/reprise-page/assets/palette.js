@@ -33,8 +33,9 @@ function commands() {
     const name = link.textContent?.trim() ?? "";
     if (!all.some((other) => other.name === name)) all.push({ name, hint: "go", run: go(link.href) });
   }
-  for (const [path, name] of [["/knowledge", "Knowledge"], ["/projects", "Projects"], ["/map", "Map"], ["/activity", "Lately"],
-    ["/learning", "Learning"], ["/global", "Published"], ["/needs", "Needs you"]]) {
+  for (const [path, name] of [["/timeline", "Timeline"], ["/knowledge", "Knowledge"], ["/projects", "Projects"], ["/map", "Map"],
+    ["/prompts", "Prompts"], ["/activity", "Lately"], ["/learning", "Learning"], ["/workspace", "Workspace, approvals"],
+    ["/global", "Published"], ["/needs", "Needs you"]]) {
     if (!all.some((other) => other.name === name)) all.push({ name, hint: "go", run: go(path) });
   }
   const out = document.querySelector(".top form button");

@@ -73,7 +73,7 @@ impl Operation for WithdrawOutcome {
     }
 
     fn text(done: &Withdrawn) -> Cow<'_, str> {
-        format!("taken back; {} runs are learned from", done.runs).into()
+        format!("taken back; runs that are learned from: {}", done.runs).into()
     }
 }
 

@@ -163,7 +163,7 @@ pub(super) fn runs_table<'a>(
     let is_back = |run: &Run| run.revised == Some(Revision::Withdrawn);
     table(
         "Runs",
-        &["When", "Run", "#Went", "#Expected", "Used", ""],
+        &["When", "Run", "#Went", "#Expected", "Used", "Undo"],
         runs.map(|run| {
             html! {
                 td {

@@ -121,6 +121,12 @@ fn pages(path: &str, pairs: &Pairs, listed: &Listed) -> Markup {
     }
 }
 
+/// What a record of knowledge may be: how a run went stands with the runs.
+fn taught() -> Vec<RecordType> {
+    let all = RecordType::ALL.iter().copied();
+    all.filter(|one| *one != RecordType::Run).collect()
+}
+
 pub(crate) async fn knowledge(
     State(page): State<Page>,
     visit: Visit,
@@ -135,7 +141,7 @@ pub(crate) async fn knowledge(
     let request = ListRequest {
         filter: MemoryFilter {
             kinds: typed.is_none().then_some(known),
-            types: typed.map(|one| vec![one]),
+            types: Some(typed.map_or_else(taught, |one| vec![one])),
             ..MemoryFilter::default()
         },
         limit: rows::PAGE,
@@ -212,7 +218,7 @@ fn learned(records: &[MemoryRecord], known: &Known) -> Markup {
     html! {
         @for record in records {
             (rows::row_with(record, When::Ago, known, &html! {
-                @if let Some(goal) = goal(record) { span { "from: " (text::line(goal, 30)) } }
+                @if let Some(goal) = goal(record) { span class="session" { "from: " (text::line(goal, 30)) } }
             }))
         }
     }
