@@ -12,6 +12,7 @@ use reprise_types::{
 
 use super::MemoryService;
 use crate::shutdown::ShutdownStep;
+use crate::supervisor::MemorySupervisorMsg;
 use crate::testing::{Bench, ada, note, until};
 
 async fn recall(service: &MemoryService, query: &str) -> Result<Recall, MemoryError> {
@@ -369,6 +370,24 @@ async fn a_killed_agent_comes_back_with_everything_acknowledged() {
     }
     let found = recall(&service, "kept").await.unwrap();
     assert_eq!(found.results.len(), 3);
+}
+
+/// Whoever asks the supervisor for a user's agent is given the one that there is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_has_one_agent_however_many_ask() {
+    let bench = Bench::new();
+    let service = bench.start().await;
+    service.observe(&ada(), vec![note("kept")]).await.unwrap();
+    let first = crate::shutdown::children(&service.0.directory).await.agents;
+    let supervisor = service.0.directory.supervisor().unwrap();
+    for _ in 0..8 {
+        let user = ada();
+        let message = |reply| MemorySupervisorMsg::GetOrCreate { user, reply };
+        let given = ractor::call_t!(supervisor, message, 5_000).unwrap();
+        assert!(!given.unwrap().is_closed());
+    }
+    let now = crate::shutdown::children(&service.0.directory).await.agents;
+    assert_eq!(now[0].get_id(), first[0].get_id());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
