@@ -1,6 +1,4 @@
 //! The conductor and its workers.
-//!
-//! Names as in choiros.
 
 mod conductor;
 mod emitter;

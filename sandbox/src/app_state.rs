@@ -68,7 +68,6 @@ reprise_types::show_fields!(AppConfig { events_path, poll });
 /// Why the host could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
-    /// The log could not be opened.
     #[error(
         "the event log {path} could not be opened ({message}); check its folder and permissions"
     )]
@@ -138,9 +137,7 @@ impl AppState {
         &self,
         user: &UserId,
     ) -> Result<Arc<dyn MemoryProvider>, MemoryError> {
-        let unavailable = || MemoryError::Unavailable {
-            user: user.to_string(),
-        };
+        let unavailable = || MemoryError::unavailable(user);
         let supervisor = self.ensure_supervisor().await.map_err(|error| {
             tracing::error!(%error, "no memory: the tree does not run");
             unavailable()

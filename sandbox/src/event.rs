@@ -91,7 +91,6 @@ pub struct StoredEvent {
     pub thread_id: Option<String>,
 }
 
-/// An event on the bus.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BusEvent {
     /// The publication's own id.

@@ -104,7 +104,6 @@ impl EventBusState {
     }
 }
 
-/// Whether a pattern matches a topic.
 fn admits(pattern: &str, topic: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some("") => true,

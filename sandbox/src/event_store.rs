@@ -3,9 +3,11 @@
 mod log;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
+
+use reprise_types::lock;
 
 use crate::event::{NewEvent, StoredEvent};
 
@@ -53,13 +55,11 @@ impl EventStoreState {
         work: impl FnOnce(&mut EventLog) -> Result<T, EventStoreError> + Send + 'static,
     ) -> Result<T, EventStoreError> {
         let log = Arc::clone(&self.log);
-        tokio::task::spawn_blocking(move || {
-            work(&mut log.lock().unwrap_or_else(PoisonError::into_inner))
-        })
-        .await
-        .map_err(|error| EventStoreError::Worker {
-            message: error.to_string(),
-        })?
+        tokio::task::spawn_blocking(move || work(&mut lock(&log)))
+            .await
+            .map_err(|error| EventStoreError::Worker {
+                message: error.to_string(),
+            })?
     }
 }
 

@@ -252,9 +252,9 @@ struct UserMemory {
 impl UserMemory {
     fn now(&self) -> Result<ActorMemoryProvider, MemoryError> {
         let running = self.memory.running.borrow();
-        let running = running.as_ref().ok_or_else(|| MemoryError::Unavailable {
-            user: self.user.to_string(),
-        })?;
+        let running = running
+            .as_ref()
+            .ok_or_else(|| MemoryError::unavailable(&self.user))?;
         Ok(running.service.provider(&self.user))
     }
 }

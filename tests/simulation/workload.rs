@@ -10,7 +10,9 @@ use reprise_types::{
     MemoryRecord, MemorySource, RecordBody, RecordId, VectorStore, normalize, splitmix,
 };
 
-use reprise_store::{CommitSeq, Disk, Entry, Log, OpenOptions, Opened, StoreError, Verify};
+use reprise_store::{
+    CommitSeq, Disk, Entry, Log, OpenOptions, Opened, StoreError, Tombstone, Verify,
+};
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 
@@ -245,11 +247,13 @@ impl Model {
         let (record, _) = &self.records[ordinal as usize];
         Entry::Forgotten {
             ordinal,
-            id: record.id,
-            at: instant(9_000),
-            reason: "asked to".to_owned(),
-            content_hash: record.content_hash,
-            keys: vec![u128::from(ordinal)],
+            tombstone: Tombstone {
+                id: record.id,
+                at: instant(9_000),
+                reason: "asked to".to_owned(),
+                content_hash: record.content_hash,
+                keys: vec![u128::from(ordinal)],
+            },
         }
     }
 

@@ -114,9 +114,7 @@ impl Admission {
 
     pub(crate) fn refuse_if_closing(&self, user: &UserId) -> Result<(), MemoryError> {
         if self.is_closing() {
-            return Err(MemoryError::Unavailable {
-                user: user.to_string(),
-            });
+            return Err(MemoryError::unavailable(user));
         }
         Ok(())
     }

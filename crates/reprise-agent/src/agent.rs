@@ -1,15 +1,11 @@
 //! The actor of one user's memory: it starts the writer, forwards requests, and runs maintenance
 //! while idle.
-//!
-//! Lifecycle of a memory: checkpoint when idle, passivation when idle for long.
 
 mod compaction;
-mod consolidation;
-mod growth;
 mod late;
 mod requests;
-mod single;
 mod tending;
+mod upkeep;
 
 use std::sync::Arc;
 
@@ -19,22 +15,15 @@ use reprise_types::{MemoryError, RunStep};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::admission::Permit;
-use crate::config::MemoryConfig;
-use crate::embedder::EmbedPool;
-use crate::handle::AgentHandle;
 use crate::job::{Job, Reply, storage};
 use crate::protocol::{EngineWork, MemoryAgentMsg, Own, OwnMsg};
-use crate::stages::Stages;
-use crate::supervisor::Directory;
 use crate::writer::{self, Gate};
 
 use compaction::{CompactionByRule, compact};
-use consolidation::Consolidation;
-use growth::GraphGrowth;
-use late::LateEmbedding;
 pub(crate) use late::embed_some;
 pub(crate) use requests::Requests;
 use tending::Tending;
+use upkeep::SingleFlight;
 
 /// Interval between maintenance checks, in ticks, once a memory is idle and checkpointed.
 const IDLE_TICKS: u32 = 20;
@@ -43,69 +32,53 @@ const IDLE_TICKS: u32 = 20;
 pub struct MemoryAgent;
 
 pub struct MemoryAgentArguments {
-    pub(crate) config: Arc<MemoryConfig>,
-    pub(crate) pool: EmbedPool,
-    pub(crate) handle: AgentHandle,
+    pub(crate) requests: Requests,
     pub(crate) jobs: mpsc::Receiver<Job>,
     pub(crate) gate: Arc<Gate>,
-    pub(crate) stages: Arc<Stages>,
-    pub(crate) directory: Arc<Directory>,
 }
 
 /// The agent's state; everything durable is in the file.
 pub struct MemoryAgentState {
-    config: Arc<MemoryConfig>,
-    handle: AgentHandle,
-    directory: Arc<Directory>,
     requests: Requests,
-    late: LateEmbedding,
-    growth: GraphGrowth,
-    consolidation: Consolidation,
+    late: SingleFlight,
+    growth: SingleFlight,
+    consolidation: SingleFlight,
     compaction: CompactionByRule,
     tending: Tending,
     ended: Option<oneshot::Receiver<()>>,
 }
 
+reprise_types::show_fields!(MemoryAgentArguments { jobs });
+reprise_types::show_fields!(MemoryAgentState { late });
+
 impl Drop for MemoryAgentState {
     /// However the agent ends, even killed: the writer finishes its queue and closes the file.
     fn drop(&mut self) {
-        self.handle.close();
-    }
-}
-
-impl std::fmt::Debug for MemoryAgentArguments {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MemoryAgentArguments")
-            .field("handle", &self.handle)
-            .finish_non_exhaustive()
-    }
-}
-
-impl std::fmt::Debug for MemoryAgentState {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MemoryAgentState")
-            .field("handle", &self.handle)
-            .finish_non_exhaustive()
+        self.requests.handle.close();
     }
 }
 
 impl MemoryAgentState {
     fn maintain(&mut self, myself: &ActorRef<MemoryAgentMsg>) {
-        let idle = self.handle.idle();
-        if idle >= self.config.limits.passivate_after && !self.late.is_running() {
+        let Requests { handle, config, .. } = &self.requests;
+        let (idle, limits) = (handle.idle(), &config.limits);
+        if idle >= limits.passivate_after && !self.late.is_running() {
             // The writer writes a checkpoint before it ends; the next request opens the file again.
-            tracing::debug!(user = %self.handle.user(), "idle for long; passivated");
+            tracing::debug!(user = %handle.user(), "idle for long; passivated");
             let _already = myself.drain().is_err();
             return;
         }
-        self.late.start_if_due();
-        self.growth.start_if_due();
-        self.consolidation.start_if_due();
-        self.compaction.start_if_due();
+        let (memory, pool) = (handle.clone(), self.requests.pool.clone());
+        self.late
+            .start(|| async move { while let Ok(true) = embed_some(&memory, &pool).await {} });
+        self.growth.start(|| upkeep::grow(handle.clone()));
+        self.consolidation
+            .start(|| upkeep::consolidate(handle.clone()));
+        self.compaction.start_if_due(handle);
         self.tending.start_if_due();
 
-        if idle >= self.config.limits.checkpoint_after {
-            let handle = self.handle.clone();
+        if idle >= limits.checkpoint_after {
+            let handle = handle.clone();
             tokio::spawn(async move {
                 match handle.run(Engine::checkpoint_if_due).await {
                     Ok(Ok(())) => {}
@@ -115,12 +88,12 @@ impl MemoryAgentState {
             });
         }
         // After the checkpoint little maintenance is left, and there may be a thousand idle agents.
-        let ticks = if idle >= self.config.limits.checkpoint_after * 2 {
+        let ticks = if idle >= limits.checkpoint_after * 2 {
             IDLE_TICKS
         } else {
             1
         };
-        let tick = self.config.limits.tick * ticks;
+        let tick = limits.tick * ticks;
         let _timer = myself.send_after(tick, || own(OwnMsg::Maintain));
     }
 }
@@ -128,14 +101,17 @@ impl MemoryAgentState {
 impl MemoryAgentState {
     /// Forwards a request without working or waiting.
     fn dispatch(&self, request: MemoryAgentMsg) {
-        self.handle.touch();
-        if !self.handle.is_serving() {
+        self.requests.handle.touch();
+        if !self.requests.handle.is_serving() {
             // Still opening, or already closed: the request goes to the agent that serves next.
-            let (directory, user) = (Arc::clone(&self.directory), self.handle.user().clone());
+            let (directory, user) = (
+                Arc::clone(&self.requests.directory),
+                self.requests.handle.user().clone(),
+            );
             tokio::spawn(async move { directory.deliver(&user, request).await });
             return;
         }
-        let now = self.config.clock.now();
+        let now = self.requests.config.clock.now();
         match request {
             MemoryAgentMsg::Recall {
                 request,
@@ -153,14 +129,14 @@ impl MemoryAgentState {
                 reply,
             } => answer(reply, self.requests.clone().write(batch, permit)),
             MemoryAgentMsg::Compact { permit, reply } => {
-                let handle = self.handle.clone();
+                let handle = self.requests.handle.clone();
                 answer(reply, async move {
                     let _permit = permit;
                     compact(&handle).await
                 });
             }
             MemoryAgentMsg::Snapshot { permit, reply } => {
-                let _left = reply.send(self.handle.snapshot()).is_err();
+                let _left = reply.send(self.requests.handle.snapshot()).is_err();
                 drop(permit);
             }
             MemoryAgentMsg::Forget {
@@ -174,7 +150,7 @@ impl MemoryAgentState {
             })),
             MemoryAgentMsg::Stats { permit, reply } => {
                 // Counted beside the writer: a pass over all documents.
-                let handle = self.handle.clone();
+                let handle = self.requests.handle.clone();
                 tokio::spawn(async move {
                     let counting = handle.run(|engine: &mut Engine| engine.counting()).await;
                     let counted = match counting {
@@ -237,7 +213,7 @@ impl MemoryAgentState {
 
     /// Queues what is said of a run, in the order in which it is said.
     fn say(&self, turn: RunTurn, permit: Permit, reply: Reply<()>) {
-        let said = RunWrite::told(self.config.clock.now(), turn);
+        let said = RunWrite::told(self.requests.config.clock.now(), turn);
         let (job, written) = Job::write(WriteBatch::of_run(said));
         self.queue(job);
         let requests = self.requests.clone();
@@ -253,10 +229,13 @@ impl MemoryAgentState {
 
     /// Queues a job for the writer, from a task where the queue is full.
     fn queue(&self, job: Job) {
-        let Err(job) = self.handle.try_send(job) else {
+        let Err(job) = self.requests.handle.try_send(job) else {
             return;
         };
-        let (handle, directory) = (self.handle.clone(), Arc::clone(&self.directory));
+        let (handle, directory) = (
+            self.requests.handle.clone(),
+            Arc::clone(&self.requests.directory),
+        );
         tokio::spawn(async move {
             if let Err(undone) = handle.send(job).await {
                 // Closed meanwhile: the job goes to the successor.
@@ -292,28 +271,13 @@ impl Actor for MemoryAgent {
         arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
         let MemoryAgentArguments {
-            config,
-            pool,
-            handle,
+            requests,
             jobs,
             gate,
-            stages,
-            directory,
         } = arguments;
+        let Requests { config, handle, .. } = &requests;
         handle.set_actor(myself.clone());
-        let requests = Requests {
-            config: Arc::clone(&config),
-            pool: pool.clone(),
-            stages,
-            handle: handle.clone(),
-            directory: Arc::clone(&directory),
-        };
-        let late = LateEmbedding::new(pool, handle.clone());
-        let growth = GraphGrowth::new(handle.clone());
-        let consolidation = Consolidation::new(handle.clone());
-        let compaction = CompactionByRule::new(handle.clone());
-        let tending = Tending::new(Arc::clone(&config), handle.clone());
-        let end = writer::spawn(Arc::clone(&config), handle.clone(), jobs, gate)?;
+        let end = writer::spawn(Arc::clone(config), handle.clone(), jobs, gate)?;
         let (ended_sender, ended) = oneshot::channel();
         let agent = myself.clone();
         tokio::spawn(async move {
@@ -324,15 +288,12 @@ impl Actor for MemoryAgent {
         });
         let _timer = myself.send_after(config.limits.tick, || own(OwnMsg::Maintain));
         Ok(MemoryAgentState {
-            config,
-            handle,
-            directory,
+            late: SingleFlight::default(),
+            growth: SingleFlight::default(),
+            consolidation: SingleFlight::default(),
+            compaction: CompactionByRule::default(),
+            tending: Tending::new(Arc::clone(config), handle.clone()),
             requests,
-            late,
-            growth,
-            consolidation,
-            compaction,
-            tending,
             ended: Some(ended),
         })
     }
@@ -355,7 +316,7 @@ impl Actor for MemoryAgent {
                 Ok(())
             }
             MemoryAgentMsg::Own(Own(OwnMsg::NoteWriterEnd { panicked: true })) => {
-                Err(format!("the writer of `{}` panicked", state.handle.user()).into())
+                Err(format!("the writer of `{}` panicked", state.requests.handle.user()).into())
             }
             request => {
                 state.dispatch(request);
@@ -369,7 +330,7 @@ impl Actor for MemoryAgent {
         _myself: ActorRef<Self::Msg>,
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        state.handle.close();
+        state.requests.handle.close();
         if let Some(ended) = state.ended.take() {
             // Either way the writer has finished its queue and closed the file.
             let _panicked = ended.await.is_err();

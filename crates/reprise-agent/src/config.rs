@@ -1,6 +1,5 @@
 //! Configuration of a memory service: paths, limits, and the functions that open files and models.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,14 +55,7 @@ pub struct Tended {
     pub cut: bool,
 }
 
-impl fmt::Debug for Tended {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tended")
-            .field("through", &self.through)
-            .field("cut", &self.cut)
-            .finish_non_exhaustive()
-    }
-}
+reprise_types::show_fields!(Tended { through, cut });
 
 /// Knows the space of a user's model, for users who have one.
 pub type SpaceOf = Arc<dyn Fn(&UserId) -> Option<EmbeddingSpace> + Send + Sync + 'static>;
@@ -106,7 +98,6 @@ pub struct MemoryConfig {
     pub(crate) spawn_thread: SpawnThread,
 }
 
-/// The limits of the service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceLimits {
     /// Recalls in flight; one more is refused at once.
@@ -226,19 +217,14 @@ impl MemoryConfig {
         self.space_of.as_ref().and_then(|space_of| space_of(user))
     }
 
-    /// The file of a user.
     pub fn file_of(&self, user: &UserId) -> PathBuf {
         self.data_dir.join(user.as_str()).join("memory.rvf")
     }
 }
 
-impl fmt::Debug for MemoryConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryConfig")
-            .field("data_dir", &self.data_dir)
-            .field("dimensions", &self.dimensions)
-            .field("pool", &self.pool)
-            .field("limits", &self.limits)
-            .finish_non_exhaustive()
-    }
-}
+reprise_types::show_fields!(MemoryConfig {
+    data_dir,
+    dimensions,
+    pool,
+    limits
+});

@@ -3,27 +3,21 @@
 //! Threads, two bounded queues (queries before documents), a cache of query vectors, and the
 //! handling of a model that is missing, returns garbage or panics.
 
-mod cache;
 mod queue;
-mod shared;
-mod types;
 mod worker;
 
-use reprise_types::Embedding;
-use std::sync::Arc;
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use lru::LruCache;
 use reprise_engine::subject;
-
+use reprise_types::{EmbedError, Embedder, Embedding, EmbeddingSpace, lock};
 use tokio::sync::{Semaphore, oneshot, watch};
 
-use cache::QueryCache;
 use queue::{Job, Queue};
-use shared::Shared;
 use worker::Part;
-
-pub use types::{OpenEmbedder, PoolError, PoolOptions, PoolStats};
 
 #[derive(Debug)]
 pub struct Pending(oneshot::Receiver<Result<Embedding, PoolError>>);
@@ -140,6 +134,136 @@ impl EmbedPool {
         tokio::time::timeout(patience, ended.wait_for(|alive| *alive == 0))
             .await
             .is_ok()
+    }
+}
+
+/// Opens one single-threaded embedder; called once per thread, and again after a failure.
+pub type OpenEmbedder =
+    Arc<dyn Fn() -> Result<Box<dyn Embedder>, EmbedError> + Send + Sync + 'static>;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolOptions {
+    /// Threads, each with an embedder of its own. At least 1.
+    pub threads: usize,
+    /// Most queries waiting; one more is refused.
+    pub queries_max: usize,
+    /// Most documents waiting; a caller with one more waits.
+    pub documents_max: usize,
+    pub cache_max: usize,
+    /// Pause after a failed opening of an embedder.
+    pub retry: Duration,
+    /// Whether the first thread opens its embedder before the first text.
+    pub opens_at_once: bool,
+    /// Idle time after which the first thread closes its embedder; the next text opens it again.
+    pub sleep_after: Duration,
+    /// The same for the other threads, which open theirs only while many texts wait.
+    pub helpers_sleep_after: Duration,
+}
+
+impl Default for PoolOptions {
+    fn default() -> Self {
+        Self {
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            queries_max: 64,
+            documents_max: 256,
+            cache_max: 512,
+            retry: Duration::from_secs(2),
+            opens_at_once: true,
+            sleep_after: Duration::from_mins(10),
+            helpers_sleep_after: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Why there is no vector.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PoolError {
+    /// No model on this machine yet: try again later.
+    #[error(transparent)]
+    Unavailable(EmbedError),
+    /// This text could not be embedded; another may.
+    #[error(transparent)]
+    Failed(EmbedError),
+    /// Too many queries are waiting.
+    #[error("{waiting} queries are waiting for the embedder; go on with words alone")]
+    Full { waiting: usize },
+    #[error("the embedder pool has ended; go on with words alone")]
+    Closed,
+}
+
+/// Counters of the pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+pub struct PoolStats {
+    pub queries: u64,
+    pub documents: u64,
+    pub cached: u64,
+    /// Texts dropped because their caller had gone.
+    pub cancelled: u64,
+    /// Texts that could not be embedded.
+    pub failed: u64,
+    /// Panics caught.
+    pub panics: u64,
+    /// Most queries that ever waited at once.
+    pub queries_waiting_max: usize,
+    /// Most documents that ever waited at once.
+    pub documents_waiting_max: usize,
+    /// Microseconds spent in embedders, summed over the threads.
+    pub embed_us: u64,
+    /// Microseconds that texts spent in the queues, summed.
+    pub wait_us: u64,
+    /// Threads alive.
+    pub threads: usize,
+    /// Embedders open, each with a model of its own in memory.
+    pub embedders_open: usize,
+}
+
+struct Shared {
+    open: OpenEmbedder,
+    options: PoolOptions,
+    queue: Queue,
+    room: Arc<Semaphore>,
+    cache: QueryCache,
+    /// Whether the model reads questions otherwise: what was asked has no vector to be kept by.
+    tells_questions: AtomicBool,
+}
+
+reprise_types::show_fields!(Shared { options });
+
+/// Least recently used is evicted first; with capacity 0 it caches nothing.
+#[derive(Debug)]
+struct QueryCache(Option<Mutex<LruCache<String, Arc<Embedding>>>>);
+
+impl QueryCache {
+    fn new(most: usize) -> Self {
+        Self(NonZeroUsize::new(most).map(|most| Mutex::new(LruCache::new(most))))
+    }
+
+    fn get(&self, text: &str) -> Option<Arc<Embedding>> {
+        self.with(|held| held.get(text).cloned()).flatten()
+    }
+
+    fn put(&self, text: &str, embedding: &Arc<Embedding>) {
+        self.keep_only(&embedding.space);
+        self.with(|held| held.put(text.to_owned(), Arc::clone(embedding)));
+    }
+
+    /// Clears the cache where it is of another space: another model was opened, and vectors of two
+    /// spaces are never compared.
+    fn keep_only(&self, space: &EmbeddingSpace) {
+        self.with(|held| {
+            if held
+                .iter()
+                .next()
+                .is_some_and(|(_, one)| one.space != *space)
+            {
+                held.clear();
+            }
+        });
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut LruCache<String, Arc<Embedding>>) -> T) -> Option<T> {
+        let held = self.0.as_ref()?;
+        Some(work(&mut lock(held)))
     }
 }
 

@@ -5,13 +5,13 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use ractor::ActorRef;
 use reprise_engine::{Engine, RECEIPTS_MAX, Snapshot};
-use reprise_types::{MemoryError, Receipt, UserId};
+use reprise_types::{MemoryError, Receipt, UserId, lock};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 
@@ -181,9 +181,7 @@ impl AgentHandle {
     }
 
     pub(crate) fn unavailable(&self) -> MemoryError {
-        MemoryError::Unavailable {
-            user: self.0.user.to_string(),
-        }
+        MemoryError::unavailable(&self.0.user)
     }
 
     /// Runs work on the engine; waits while the writer's queue is full.
@@ -240,8 +238,4 @@ impl AgentHandle {
     pub(crate) fn take_receipts(&self) -> VecDeque<Receipt> {
         std::mem::take(&mut lock(&self.0.receipts))
     }
-}
-
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }

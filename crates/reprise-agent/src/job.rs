@@ -10,7 +10,6 @@ use tokio::sync::oneshot;
 /// Where the answer to a request goes.
 pub type Reply<T> = RpcReplyPort<Result<T, MemoryError>>;
 
-/// What comes of a job.
 pub(crate) type Coming<T> = oneshot::Receiver<Result<T, MemoryError>>;
 
 /// A job for a writer thread.
@@ -28,7 +27,6 @@ pub(crate) trait Work: Send {
     fn answer(self: Box<Self>);
 }
 
-/// A batch to be written.
 pub(crate) struct Write {
     pub(crate) batch: WriteBatch,
     /// Approximate size of the stored records.
@@ -110,7 +108,6 @@ impl Job {
         (Self::answering((), reply.into(), work), answer)
     }
 
-    /// Answers with an error.
     pub(crate) fn refuse(self, error: MemoryError) {
         match self {
             Self::Write(write) => {

@@ -4,11 +4,10 @@
 //!
 //! A pool of one thread for each, started when a memory first asks for it.
 
-use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use reprise_types::{EmbedError, Embedding, EmbeddingSpace};
+use reprise_types::{EmbedError, Embedding, EmbeddingSpace, lock};
 
 use crate::embedder::{EmbedPool, OpenEmbedder, PoolOptions};
 
@@ -29,11 +28,7 @@ struct Inner {
     users: Mutex<Vec<(EmbeddingSpace, EmbedPool)>>,
 }
 
-impl fmt::Debug for OtherModels {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OtherModels").finish_non_exhaustive()
-    }
-}
+reprise_types::show_fields!(OtherModels {});
 
 impl OtherModels {
     /// The models that `find` knows. None is opened yet, and none should be fetched for this.
@@ -64,7 +59,7 @@ impl OtherModels {
             opens_at_once: false,
             ..options.clone()
         };
-        let mut users = self.0.users.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut users = lock(&self.0.users);
         if let Some((_, pool)) = users.iter().find(|(known, _)| known == space) {
             return pool.clone();
         }
@@ -81,12 +76,12 @@ impl OtherModels {
     }
 
     fn pool(&self, space: &EmbeddingSpace) -> Option<EmbedPool> {
-        let users = self.0.users.lock().unwrap_or_else(PoisonError::into_inner);
+        let users = lock(&self.0.users);
         if let Some((_, pool)) = users.iter().find(|(known, _)| known == space) {
             return Some(pool.clone());
         }
         drop(users);
-        let mut pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pools = lock(&self.0.pools);
         if let Some((_, pool)) = pools.iter().find(|(known, _)| known == space) {
             return pool.clone();
         }
@@ -103,8 +98,8 @@ impl OtherModels {
     /// Ends the threads; `false` where some did not end in time.
     pub(crate) async fn drain(&self, patience: Duration) -> bool {
         let pools: Vec<_> = {
-            let mut pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut users = self.0.users.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut pools = lock(&self.0.pools);
+            let mut users = lock(&self.0.users);
             let users = users.drain(..).map(|(_, pool)| pool);
             let pools = pools.drain(..).filter_map(|(_, pool)| pool);
             pools.chain(users).collect()

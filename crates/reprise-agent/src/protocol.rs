@@ -49,7 +49,6 @@ pub enum MemoryAgentMsg {
         permit: Permit,
         reply: Reply<()>,
     },
-    /// Adds a step to a run.
     AddTrajectoryStep {
         run_id: String,
         action: String,
@@ -118,7 +117,6 @@ pub(crate) enum OwnMsg {
 }
 
 impl MemoryAgentMsg {
-    /// Answers with an error.
     pub(crate) fn refuse(self, error: MemoryError) {
         let _left = match self {
             Self::Ingest { reply, .. } => reply.send(Err(error)).is_err(),

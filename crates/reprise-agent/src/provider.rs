@@ -92,11 +92,9 @@ impl ActorMemoryProvider {
         let message = message(reply.into());
         self.directory.deliver(&self.user, message).await;
         // No answer: the agent ended with the message in its mailbox.
-        answer.await.unwrap_or_else(|_| {
-            Err(MemoryError::Unavailable {
-                user: self.user.to_string(),
-            })
-        })
+        answer
+            .await
+            .unwrap_or_else(|_| Err(MemoryError::unavailable(&self.user)))
     }
 }
 

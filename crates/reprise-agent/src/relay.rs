@@ -4,8 +4,6 @@
 //! splitting of reports, counters, and the actor that writes the records to a memory.
 
 mod actor;
-mod arguments;
-mod batch;
 mod counters;
 mod decode;
 mod feed;
@@ -18,8 +16,7 @@ mod runs;
 mod table;
 mod template;
 
-pub(crate) use actor::{MemoryEventRelay, RelayMsg};
-pub(crate) use arguments::MemoryEventRelayArguments;
+pub(crate) use actor::{MemoryEventRelay, MemoryEventRelayArguments, RelayMsg};
 pub use counters::{RelayCounters, TopicCount};
 pub use decode::{Event, EventError};
 pub use feed::{EventFeed, FeedError, FeedSource, SourceBinding};

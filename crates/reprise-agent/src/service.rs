@@ -326,9 +326,7 @@ impl MemoryService {
         feed: FeedSource,
     ) -> Result<RelayHandle, MemoryError> {
         self.0.admission.refuse_if_closing(&binding.user)?;
-        let unavailable = MemoryError::Unavailable {
-            user: binding.user.to_string(),
-        };
+        let unavailable = MemoryError::unavailable(&binding.user);
         let Some(supervisor) = self.0.directory.supervisor() else {
             return Err(unavailable);
         };

@@ -16,7 +16,6 @@ use crate::supervisor::{Children, Directory, MemorySupervisorMsg};
 /// Time limit for the supervisor to list its children.
 const CHILDREN_MS: u64 = 5_000;
 
-/// One step of the shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShutdownStep {
     /// New requests are refused, those in flight have ended.

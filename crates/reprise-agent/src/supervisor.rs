@@ -1,27 +1,28 @@
 //! The actor that starts, restarts and looks up agents and relays.
-//!
-//! One agent per user, one relay per source, a restart budget for each.
 
 mod directory;
-mod protocol;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
+use ractor::{
+    Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent,
+};
 use reprise_types::{MemoryError, RestartBudget, UserId};
 
-use crate::agent::{MemoryAgent, MemoryAgentArguments};
+use crate::agent::{MemoryAgent, MemoryAgentArguments, Requests};
 use crate::config::MemoryConfig;
 use crate::embedder::EmbedPool;
 use crate::handle::AgentHandle;
 use crate::protocol::MemoryAgentMsg;
-use crate::relay::{MemoryEventRelay, MemoryEventRelayArguments, RelayHandle, RelayMsg};
+use crate::relay::{
+    FeedSource, Mapper, MemoryEventRelay, MemoryEventRelayArguments, RelayHandle, RelayMsg,
+    SourceBinding,
+};
 use crate::stages::Stages;
 
 pub(crate) use directory::Directory;
-pub use protocol::{Children, MemorySupervisorMsg};
 
 #[derive(Debug)]
 pub struct MemorySupervisor;
@@ -73,9 +74,7 @@ impl MemorySupervisorState {
         {
             return Ok(agent.handle.clone());
         }
-        let unavailable = MemoryError::Unavailable {
-            user: user.to_string(),
-        };
+        let unavailable = MemoryError::unavailable(&user);
         let budget = self.budgets.get_mut(&user);
         if budget.is_some_and(|budget| !budget.try_again(Instant::now())) {
             return Err(unavailable);
@@ -108,22 +107,21 @@ impl MemorySupervisorState {
         myself: &ActorRef<MemorySupervisorMsg>,
         user: &UserId,
     ) -> Result<AgentHandle, ActorProcessingErr> {
-        let MemorySupervisorArguments {
-            config,
-            pool,
-            directory,
-            stages,
-        } = self.arguments.clone();
-        let (handle, jobs) = AgentHandle::new(user.clone(), config.limits.writer_queue_max);
-        let gate = directory.gate(user);
+        let shared = self.arguments.clone();
+        let queue_max = shared.config.limits.writer_queue_max;
+        let (handle, jobs) = AgentHandle::new(user.clone(), queue_max);
+        let requests = Requests {
+            pool: shared.config.pool_for(&shared.pool, user),
+            config: shared.config,
+            stages: shared.stages,
+            directory: shared.directory,
+            handle,
+        };
+        let (handle, directory) = (requests.handle.clone(), Arc::clone(&requests.directory));
         let arguments = MemoryAgentArguments {
-            pool: config.pool_for(&pool, user),
-            config,
-            handle: handle.clone(),
+            gate: directory.gate(user),
+            requests,
             jobs,
-            gate,
-            stages,
-            directory: Arc::clone(&directory),
         };
         let (actor, _) =
             MemoryAgent::spawn_linked(None, MemoryAgent, arguments, myself.get_cell()).await?;
@@ -225,9 +223,7 @@ impl Actor for MemorySupervisor {
                 feed,
                 reply,
             } => {
-                let unavailable = MemoryError::Unavailable {
-                    user: binding.user.to_string(),
-                };
+                let unavailable = MemoryError::unavailable(&binding.user);
                 let arguments = MemoryEventRelayArguments {
                     batch: state.arguments.config.limits.relay_batch,
                     clock: Arc::clone(&state.arguments.config.clock),
@@ -289,4 +285,34 @@ impl Actor for MemorySupervisor {
         }
         Ok(())
     }
+}
+
+#[derive(Debug)]
+pub enum MemorySupervisorMsg {
+    /// The memory of a user, started where it does not run.
+    GetOrCreate {
+        user: UserId,
+        /// Its handle; the file may still be opening.
+        reply: RpcReplyPort<Result<AgentHandle, MemoryError>>,
+    },
+    /// Starts a relay from a source of events to a user's memory.
+    StartRelay {
+        binding: SourceBinding,
+        mapper: Arc<Mapper>,
+        /// Creates the feed; called again after a restart.
+        feed: FeedSource,
+        reply: RpcReplyPort<Result<RelayHandle, MemoryError>>,
+    },
+    Ping {
+        /// Answers a ping.
+        reply: RpcReplyPort<()>,
+    },
+    /// Every running child, for the shutdown.
+    GetChildren { reply: RpcReplyPort<Children> },
+}
+
+#[derive(Debug, Default)]
+pub struct Children {
+    pub(crate) relays: Vec<ActorCell>,
+    pub(crate) agents: Vec<ActorCell>,
 }

@@ -1,14 +1,12 @@
 //! One user's writer thread: it owns the engine.
-//!
-//! It opens the file, groups commits, and reopens a file that was replaced.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::DirBuilderExt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use reprise_engine::{Engine, EngineError, EngineOptions, Parts, WriteBatch, Written};
-use reprise_types::{MemoryError, RecordId, WriteOutcome, system_entropy};
+use reprise_types::{MemoryError, RecordId, WriteOutcome, lock, system_entropy};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::config::MemoryConfig;
@@ -46,7 +44,7 @@ pub(crate) fn spawn(
     let name = format!("reprise-writer-{}", handle.user());
     let spawn = Arc::clone(&config.spawn_thread);
     let work = move || {
-        let mut gate = gate.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gate = lock(&gate);
         let mut writer = Writer {
             config,
             handle,

@@ -5,9 +5,9 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use reprise_types::{EmbedError, Embedder, EmbeddingSpace};
+use reprise_types::{EmbedError, Embedder, EmbeddingSpace, lock};
 use serde::{Serialize, Serializer};
 
 use crate::engine::built_in::BuiltInModel;
@@ -87,12 +87,7 @@ pub struct EmbedderFactory {
 }
 
 struct Shared {
-    space: EmbeddingSpace,
-    prompts: Prompts,
-    reading: Reading,
-    /// Whether the reference's sentences are known to it.
-    is_golden: bool,
-    tokenizer: Arc<TextTokenizer>,
+    opened: Opened,
     engine: Engine,
     report: EngineReport,
     /// The session that proved the engine, for the first `open`.
@@ -126,7 +121,6 @@ impl EmbedderFactory {
         Self::of_model(store, &Model::BuiltIn(variant), library)
     }
 
-    /// The same of any model.
     pub fn of_model(
         store: &ModelStore,
         model: &Model,
@@ -219,43 +213,26 @@ impl EmbedderFactory {
     /// Runtime.
     pub fn open(&self) -> Result<Box<dyn Embedder>, EmbedError> {
         let shared = &self.shared;
-        let tokenizer = Arc::clone(&shared.tokenizer);
-        let space = shared.space.clone();
-        let (prompts, reading) = (shared.prompts.clone(), shared.reading.clone());
-        match &shared.engine {
+        Ok(match &shared.engine {
             Engine::OnnxRuntime(model) => {
-                let first = shared
-                    .first
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .take();
-                let session = match first {
-                    Some(session) => session,
-                    None => model.session()?,
-                };
-                Ok(Box::new(ModelEmbedder::new(
-                    session, tokenizer, space, prompts, reading,
-                )))
+                let first = lock(&shared.first).take();
+                let session = first.map_or_else(|| model.session(), Ok)?;
+                shared.opened.embedder(session)
             }
-            Engine::BuiltIn(model) => {
-                let session = model.session();
-                Ok(Box::new(ModelEmbedder::new(
-                    session, tokenizer, space, prompts, reading,
-                )))
-            }
-        }
+            Engine::BuiltIn(model) => shared.opened.embedder(model.session()),
+        })
     }
 
     /// Tokens of the whole text by the model's own tokeniser, special ones not counted; unlike an
     /// embedding it sees beyond the token limit.
     pub fn count_tokens(&self, text: &str) -> Result<usize, EmbedError> {
-        self.shared.tokenizer.count(text)
+        self.shared.opened.tokenizer.count(text)
     }
 
     /// Embeds known sentences on the chosen engine and compares with the reference; for `doctor`.
     pub fn self_test(&self) -> Result<(), EmbedError> {
         let mut embedder = self.open()?;
-        if self.shared.is_golden {
+        if self.shared.opened.is_golden {
             return golden::test(&mut *embedder);
         }
         embedder.embed("").map(drop)
@@ -272,6 +249,7 @@ struct Opened {
     space: EmbeddingSpace,
     prompts: Prompts,
     reading: Reading,
+    /// Whether the reference's sentences are known to it.
     is_golden: bool,
     model: PathBuf,
     tokenizer: Arc<TextTokenizer>,
@@ -364,11 +342,7 @@ impl Opened {
         first: Option<OnnxSession>,
     ) -> EmbedderFactory {
         let shared = Shared {
-            space: self.space,
-            prompts: self.prompts,
-            reading: self.reading,
-            is_golden: self.is_golden,
-            tokenizer: self.tokenizer,
+            opened: self,
             engine,
             report,
             first: Mutex::new(first),
@@ -376,6 +350,16 @@ impl Opened {
         EmbedderFactory {
             shared: Arc::new(shared),
         }
+    }
+
+    fn embedder<I: Inference + 'static>(&self, session: I) -> Box<dyn Embedder> {
+        Box::new(ModelEmbedder::new(
+            session,
+            Arc::clone(&self.tokenizer),
+            self.space.clone(),
+            self.prompts.clone(),
+            self.reading.clone(),
+        ))
     }
 }
 

@@ -23,7 +23,6 @@ impl Snapshot {
         Some(self.index.doc(place)?.id)
     }
 
-    /// The live record at a place.
     pub fn at(&self, place: u32) -> Option<Result<MemoryRecord, StoreError>> {
         let is_live = self.index.doc(place)?.is_live();
         is_live.then(|| self.record(place, None))
@@ -48,7 +47,6 @@ impl Snapshot {
         changes
     }
 
-    /// Whether the record with this id answers.
     pub fn is_live(&self, id: RecordId) -> bool {
         self.ordinal(id).is_some()
     }

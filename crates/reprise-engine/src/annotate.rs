@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
-use reprise_store::Entry;
 use reprise_types::{
     Annotation, Link, MemoryFilter, RecordId, Related, Seen, normal_tag, normal_tags,
 };
@@ -47,7 +46,7 @@ impl Engine {
             return Ok(0);
         }
         let at = self.advance_clock(now);
-        let (snapshot, mut entries) = (&self.snapshot, Vec::new());
+        let (snapshot, mut annotations) = (&self.snapshot, Vec::new());
         for ordinal in snapshot.marks.tagged(&from, None) {
             if snapshot.index.doc(ordinal).is_none_or(|doc| !doc.is_live()) {
                 continue;
@@ -57,16 +56,9 @@ impl Engine {
             tags.push(into.clone());
             tags.sort_unstable();
             tags.dedup();
-            let annotation = Annotation::Tagged { tags };
-            entries.push(Entry::Annotated {
-                ordinal,
-                at,
-                annotation,
-            });
+            annotations.push((ordinal, Annotation::Tagged { tags }));
         }
-        self.commit(&entries)?;
-        self.publish();
-        Ok(entries.len())
+        self.say_all(annotations, at)
     }
 
     /// Notes of records that somebody said the same again, in one commit; one that is named twice
@@ -115,7 +107,7 @@ impl Engine {
         now: DateTime<Utc>,
     ) -> Result<Vec<bool>, EngineError> {
         let at = self.advance_clock(now);
-        let (mut entries, mut made) = (Vec::new(), BTreeSet::new());
+        let (mut annotations, mut made) = (Vec::new(), BTreeSet::new());
         let mut fates = Vec::with_capacity(links.len());
         for (from, to, relation) in links {
             let ends = self.snapshot.ordinal(*from).zip(self.snapshot.ordinal(*to));
@@ -128,18 +120,10 @@ impl Engine {
                 });
             fates.push(wanted.is_some());
             if let Some(((ordinal, to), relation)) = wanted {
-                let annotation = Annotation::Linked { to, relation };
-                entries.push(Entry::Annotated {
-                    ordinal,
-                    at,
-                    annotation,
-                });
+                annotations.push((ordinal, Annotation::Linked { to, relation }));
             }
         }
-        if !entries.is_empty() {
-            self.commit(&entries)?;
-            self.publish();
-        }
+        self.say_all(annotations, at)?;
         Ok(fates)
     }
 
@@ -177,13 +161,7 @@ impl Engine {
         now: DateTime<Utc>,
     ) -> Result<(), EngineError> {
         let at = self.advance_clock(now);
-        self.commit(&[Entry::Annotated {
-            ordinal,
-            at,
-            annotation,
-        }])?;
-        self.publish();
-        Ok(())
+        self.say_all(vec![(ordinal, annotation)], at).map(|_| ())
     }
 }
 

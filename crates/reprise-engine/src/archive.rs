@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use reprise_store::{CommitSeq, Entry};
+use reprise_store::{CommitSeq, Entry, Tombstone};
 use reprise_types::{Annotation, ContentHash, LearningEvent, MemoryRecord, RecordId};
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,6 @@ pub enum Said {
     Tagged {
         record: RecordId,
         at: DateTime<Utc>,
-        /// All its tags.
         tags: Vec<String>,
     },
     /// It pointed at another one from then on.
@@ -36,7 +35,6 @@ pub enum Said {
         at: DateTime<Utc>,
         /// The other one.
         to: RecordId,
-        /// How they are related.
         relation: String,
     },
     /// It no longer did.
@@ -45,7 +43,6 @@ pub enum Said {
         at: DateTime<Utc>,
         /// The other one.
         to: RecordId,
-        /// How they were related.
         relation: String,
     },
     /// The same was said again.
@@ -61,7 +58,6 @@ pub enum Said {
         at: DateTime<Utc>,
         /// Why.
         reason: String,
-        /// Hash of its text.
         content_hash: ContentHash,
         /// Hashes of its names, as 32 hex digits each.
         keys: Vec<ContentHash>,
@@ -82,22 +78,13 @@ impl Engine {
     pub fn tell(&self, tell: &mut dyn FnMut(Said)) -> Result<(), EngineError> {
         let mut gone: HashMap<u32, Said> = HashMap::new();
         self.log.replay(CommitSeq(0), &mut |_, entry| {
-            if let Entry::Forgotten {
-                ordinal,
-                id,
-                at,
-                reason,
-                content_hash,
-                keys,
-            } = entry
-            {
-                let keys = keys.into_iter().map(ContentHash).collect();
+            if let Entry::Forgotten { ordinal, tombstone } = entry {
                 let said = Said::Forgotten {
-                    record: id,
-                    at,
-                    reason,
-                    content_hash,
-                    keys,
+                    record: tombstone.id,
+                    at: tombstone.at,
+                    reason: tombstone.reason,
+                    content_hash: tombstone.content_hash,
+                    keys: tombstone.keys.into_iter().map(ContentHash).collect(),
                 };
                 gone.insert(ordinal, said);
             }
@@ -223,15 +210,14 @@ impl Making {
                 // It needs a place, so that its names are known and its id means nothing else.
                 self.entries
                     .push(Entry::Record(Box::new(prepare::placeholder(id))));
-                let keys = keys.into_iter().map(|key| key.0).collect();
-                self.entries.push(Entry::Forgotten {
-                    ordinal,
+                let tombstone = Tombstone {
                     id,
                     at,
                     reason,
                     content_hash,
-                    keys,
-                });
+                    keys: keys.into_iter().map(|key| key.0).collect(),
+                };
+                self.entries.push(Entry::Forgotten { ordinal, tombstone });
             }
             Said::Tagged { record, at, tags } => {
                 self.annotate(record, at, |_| Some(Annotation::Tagged { tags }))?;
@@ -283,11 +269,7 @@ impl Making {
         let ordinal = ordinal.ok_or_else(|| unfit(record, "it is named before it was kept"))?;
         // A link to what was forgotten is none.
         let annotation = annotation(&place);
-        let entry = annotation.map(|annotation| Entry::Annotated {
-            ordinal,
-            at,
-            annotation,
-        });
+        let entry = annotation.map(|annotation| Entry::annotated(ordinal, at, annotation));
         self.entries.extend(entry);
         Ok(())
     }

@@ -286,11 +286,7 @@ impl Copying<'_> {
                 annotation,
             } => moved(ordinal)
                 .zip(readdressed(annotation, moved))
-                .map(|(ordinal, annotation)| Entry::Annotated {
-                    ordinal,
-                    at,
-                    annotation,
-                }),
+                .map(|(ordinal, annotation)| Entry::annotated(ordinal, at, annotation)),
             Entry::Cursor { .. } | Entry::Learning(_) => Some(entry),
             _ => None,
         };

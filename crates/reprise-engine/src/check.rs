@@ -25,6 +25,15 @@ pub struct CheckReport {
     pub findings: Vec<Finding>,
 }
 
+impl Finding {
+    fn new(what: &str, detail: &str) -> Self {
+        Self {
+            what: what.to_owned(),
+            detail: detail.to_owned(),
+        }
+    }
+}
+
 impl CheckReport {
     /// Whether nothing is wrong.
     pub fn is_sound(&self) -> bool {
@@ -41,32 +50,20 @@ impl Engine {
             .scrub(&mut Scrub::default(), u64::MAX)?;
         let mut findings: Vec<Finding> = damage
             .iter()
-            .map(|damage| Finding {
-                what: "file".to_owned(),
-                detail: damage.to_string(),
-            })
+            .map(|damage| Finding::new("file", &damage.to_string()))
             .collect();
         if !self.state.keys.is_sound() {
-            findings.push(Finding {
-                what: "index".to_owned(),
-                detail: "the saved keys are damaged".to_owned(),
-            });
+            findings.push(Finding::new("index", "the saved keys are damaged"));
         }
         if let Err(error) = self.state.index.load() {
-            findings.push(Finding {
-                what: "index".to_owned(),
-                detail: error.to_string(),
-            });
+            findings.push(Finding::new("index", &error.to_string()));
         }
         let mut records_read = 0;
         for record in self.snapshot.records() {
             match record {
                 Ok(_) => records_read += 1,
                 Err(error) => {
-                    findings.push(Finding {
-                        what: "record".into(),
-                        detail: error.to_string(),
-                    });
+                    findings.push(Finding::new("record", &error.to_string()));
                 }
             }
         }
@@ -81,20 +78,20 @@ impl Engine {
         rebuilt.index.purge();
         let (kept, fresh) = (&self.state.learning, &rebuilt.learning);
         if kept.digest() != fresh.digest() {
-            findings.push(Finding {
-                what: "learning".to_owned(),
-                detail: "it differs from what the log teaches".to_owned(),
-            });
+            findings.push(Finding::new(
+                "learning",
+                "it differs from what the log teaches",
+            ));
         }
         let kept = self.state.parts();
         for (tag, fresh) in rebuilt.parts() {
             let same = kept.iter().any(|part| part.0 == tag && part.1 == fresh);
             // Learning's part holds receipts besides, which are in no log.
             if tag != LEARNING_TAG && !same {
-                findings.push(Finding {
-                    what: format!("index part {tag:#04x}"),
-                    detail: "it differs from what the log gives".to_owned(),
-                });
+                findings.push(Finding::new(
+                    &format!("index part {tag:#04x}"),
+                    "it differs from what the log gives",
+                ));
             }
         }
         Ok(CheckReport {

@@ -29,12 +29,10 @@ pub fn context_candidates(budget: usize) -> usize {
     (budget / MEMORY_TOKENS).clamp(*CANDIDATES.start(), *CANDIDATES.end())
 }
 
-/// Counts the tokens of a text.
 #[derive(Clone, Copy)]
 pub enum TokenCounter<'a> {
     /// By the model's tokeniser.
     Model(&'a dyn Fn(&str) -> usize),
-    /// Four bytes each.
     BytesOverFour,
 }
 

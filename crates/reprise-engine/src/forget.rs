@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
-use reprise_store::Entry;
+use reprise_store::{Entry, Tombstone};
 use reprise_types::{Annotation, ContentHash, ExternalId, RecordId, normal_tag};
 
 use crate::engine::Engine;
@@ -20,7 +20,6 @@ pub enum ForgetSelector {
     Record(RecordId),
     /// The record that was kept under this external id: all its versions.
     External(ExternalId),
-    /// All of a session.
     Session(String),
     /// All that happened before an instant.
     Before(DateTime<Utc>),
@@ -82,14 +81,14 @@ impl Engine {
                     (ContentHash::default(), known)
                 };
             keys.extend(request.map(key_of));
-            entries.push(Entry::Forgotten {
-                ordinal,
+            let tombstone = Tombstone {
                 id: doc.id,
                 at,
                 reason: reason.to_owned(),
                 content_hash,
                 keys,
-            });
+            };
+            entries.push(Entry::Forgotten { ordinal, tombstone });
         }
         if entries.is_empty() {
             return Ok(Vec::new());
@@ -99,7 +98,7 @@ impl Engine {
         self.commit(&entries)?;
         self.publish();
         let forgotten = entries.iter().filter_map(|entry| match entry {
-            Entry::Forgotten { id, .. } => Some(Forgotten { id: *id }),
+            Entry::Forgotten { tombstone, .. } => Some(Forgotten { id: tombstone.id }),
             _ => None,
         });
         Ok(forgotten.collect())
@@ -128,13 +127,9 @@ impl Engine {
             behind.map(|from| (from, *to))
         });
         let stays = links.filter(|(from, _)| !all.contains(from));
-        let ends = stays.map(|(ordinal, to)| Entry::Annotated {
-            ordinal,
-            at,
-            annotation: Annotation::Unlinked {
-                to,
-                relation: RETIRED.to_owned(),
-            },
+        let ends = stays.map(|(ordinal, to)| {
+            let relation = RETIRED.to_owned();
+            Entry::annotated(ordinal, at, Annotation::Unlinked { to, relation })
         });
         ends.collect()
     }

@@ -7,11 +7,10 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use chrono::{DateTime, Utc};
 use reprise_index::LeftPart;
-use reprise_types::ExternalId;
+use reprise_types::{ByteReader, ByteWriter, EmbeddingSpace, ExternalId, put_all};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
-
-use crate::head::Head;
 
 /// Tag of the part in the file.
 pub(crate) const KEYS_TAG: u8 = 0x47;
@@ -22,6 +21,51 @@ const FIXED: usize = 1 + 4 + 8 + 8;
 /// No head is longer.
 const HEAD_MAX: usize = 1 << 18;
 
+/// What a checkpoint says of the store as a whole, in front of its keys.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Head {
+    /// `None` where nothing was written yet, or by a version that did not say.
+    pub(crate) known_at: Option<DateTime<Utc>>,
+    /// The space that was asked for, where one was.
+    pub(crate) space: Option<EmbeddingSpace>,
+}
+
+impl Head {
+    /// `micros i64, i64::MIN for none | dimensions u16, 0 for none | model u16 | version u16 |
+    /// model's bytes | version's bytes`, little-endian.
+    fn bytes(&self) -> Vec<u8> {
+        let out = &mut ByteWriter::fixed(Vec::new());
+        let micros = self.known_at.map_or(i64::MIN, |at| at.timestamp_micros());
+        let (dimensions, model, version) = match &self.space {
+            Some(space) => (space.dimensions, &*space.model, &*space.version),
+            None => (0, "", ""),
+        };
+        let lengths = [model.len() as u16, version.len() as u16];
+        put_all!(out, micros, dimensions, lengths);
+        out.raw(&model.as_bytes()[..usize::from(lengths[0])]);
+        out.raw(&version.as_bytes()[..usize::from(lengths[1])]);
+        std::mem::take(&mut out.bytes)
+    }
+
+    /// The inverse of [`Self::bytes`]; `None` for any other bytes.
+    fn take(bytes: &[u8]) -> Option<Self> {
+        let r = &mut ByteReader::fixed(bytes);
+        let (micros, dimensions, [model, version]): (i64, u16, [u16; 2]) =
+            (r.get()?, r.get()?, r.get()?);
+        let mut text = |length| String::from_utf8(r.take(usize::from(length))?.to_vec()).ok();
+        let (model, version) = (text(model)?, text(version)?);
+        let space = EmbeddingSpace {
+            model,
+            version,
+            dimensions,
+        };
+        r.is_empty().then_some(Self {
+            known_at: DateTime::from_timestamp_micros(micros).filter(|_| micros != i64::MIN),
+            space: (dimensions > 0).then_some(space),
+        })
+    }
+}
+
 /// Sorted rows of the last checkpoint, left in the file until a key is asked for, and what has come
 /// since.
 #[derive(Debug, Default)]
@@ -30,7 +74,6 @@ pub(crate) struct Keys {
     recent: HashMap<u128, u32>,
 }
 
-/// The rows of a part.
 #[derive(Debug)]
 struct Base {
     part: LeftPart,
@@ -121,20 +164,16 @@ impl Keys {
 
     /// The bytes of the part: fixed fields, head, then 20-byte rows in key order.
     pub(crate) fn to_part(&self, head: &Head) -> Vec<u8> {
-        let (mut of_head, mut rows) = (Vec::new(), Vec::new());
-        head.put(&mut of_head);
+        let (of_head, rows) = (head.bytes(), &mut ByteWriter::fixed(Vec::new()));
         for (key, ordinal) in self.sorted() {
-            rows.extend_from_slice(&key.to_le_bytes());
-            rows.extend_from_slice(&ordinal.to_le_bytes());
+            put_all!(rows, key, ordinal);
         }
-        let mut bytes = Vec::with_capacity(FIXED + of_head.len() + rows.len());
-        bytes.push(VERSION);
-        bytes.extend_from_slice(&(of_head.len() as u32).to_le_bytes());
-        bytes.extend_from_slice(&xxh3_64(&of_head).to_le_bytes());
-        bytes.extend_from_slice(&xxh3_64(&rows).to_le_bytes());
-        bytes.extend_from_slice(&of_head);
-        bytes.extend_from_slice(&rows);
-        bytes
+        let (head_check, check) = (xxh3_64(&of_head), xxh3_64(&rows.bytes));
+        let out = &mut ByteWriter::fixed(Vec::with_capacity(FIXED + rows.bytes.len()));
+        put_all!(out, VERSION, of_head.len() as u32, head_check, check);
+        out.raw(&of_head);
+        out.raw(&rows.bytes);
+        std::mem::take(&mut out.bytes)
     }
 
     /// Takes a part over, its rows where they lie; `None` for any other bytes, and the caller
@@ -144,9 +183,8 @@ impl Keys {
         if part.size < FIXED as u64 || !(part.read)(0, &mut fixed) || fixed[0] != VERSION {
             return None;
         }
-        let length = u32::from_le_bytes(*fixed.get(1..)?.first_chunk()?) as usize;
-        let head_check = u64::from_le_bytes(*fixed.get(5..)?.first_chunk()?);
-        let check = u64::from_le_bytes(*fixed.get(13..)?.first_chunk()?);
+        let r = &mut ByteReader::fixed(&fixed[1..]);
+        let (length, head_check, check) = (r.u32()? as usize, r.u64()?, r.u64()?);
         let rows_from = (FIXED + length) as u64;
         let rows = part.size.checked_sub(rows_from)?;
         if length > HEAD_MAX || !rows.is_multiple_of(ROW_BYTES as u64) {
@@ -156,7 +194,7 @@ impl Keys {
         if !(part.read)(FIXED as u64, &mut bytes) || xxh3_64(&bytes) != head_check {
             return None;
         }
-        let (head, _) = Head::take(&bytes).filter(|(_, end)| *end == length)?;
+        let head = Head::take(&bytes)?;
         let keys = Self {
             base: Some(Base {
                 part,

@@ -16,7 +16,6 @@ mod engine;
 mod error;
 mod excerpt;
 mod forget;
-mod head;
 mod identifiers;
 mod ids;
 mod join;

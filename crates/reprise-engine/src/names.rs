@@ -88,7 +88,6 @@ pub(crate) fn id(external: &str) -> String {
     id
 }
 
-/// A key with its value.
 pub(crate) fn pair(key: &str, value: &str) -> String {
     [&plain(key).unwrap_or_default(), "=", value].concat()
 }

@@ -13,7 +13,6 @@ use crate::prepare;
 #[derive(Default)]
 pub(crate) struct Batch {
     pub(crate) kept: Vec<MemoryRecord>,
-    /// Their places in it.
     places: HashMap<RecordId, usize>,
     /// The newest of them by external id.
     named: HashMap<ExternalId, RecordId>,

@@ -7,7 +7,6 @@ use reprise_index::{IndexSnapshot, OtherVectors};
 use reprise_store::LogReader;
 use reprise_types::{EmbeddingSpace, VectorStore as _};
 
-/// The vectors of one other space.
 #[derive(Debug, Clone)]
 pub(crate) struct Other {
     pub(crate) space: EmbeddingSpace,

@@ -30,9 +30,11 @@ mod when;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
-use reprise_types::{Degraded, EmbeddingSpace, LearningEngine, Recall, RecallId, RecallRequest};
+use reprise_types::{
+    Degraded, EmbeddingSpace, LearningEngine, Recall, RecallId, RecallRequest, lock,
+};
 
 pub use ablation::{Ablation, UnknownSignal};
 pub use answer::{decide, without_sensitive};
@@ -66,7 +68,7 @@ const IDLE_MAX: usize = 8;
 
 /// Runs `work` with buffers of its own.
 fn with_scratch<T>(work: impl FnOnce(&mut Scratch) -> T) -> T {
-    let idle = || IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+    let idle = || lock(&IDLE);
     let mut scratch = idle().pop().unwrap_or_default();
     let answer = work(&mut scratch);
     let mut idle = idle();

@@ -154,11 +154,7 @@ impl Engine {
     ) -> Result<usize, EngineError> {
         let entries: Vec<Entry> = annotations
             .into_iter()
-            .map(|(ordinal, annotation)| Entry::Annotated {
-                ordinal,
-                at,
-                annotation,
-            })
+            .map(|(ordinal, annotation)| Entry::annotated(ordinal, at, annotation))
             .collect();
         if !entries.is_empty() {
             self.commit(&entries)?;

@@ -1,7 +1,7 @@
 //! The read half: an immutable view of one moment, shared by any number of readers.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -10,7 +10,7 @@ use reprise_learn::Learner;
 use reprise_store::{LogReader, StoreError};
 use reprise_types::{
     Embedding, EmbeddingSpace, LearningEngine, MemoryFilter, MemoryRecord, RecordId, VectorStore,
-    show_fields,
+    lock, show_fields,
 };
 
 use crate::marks::Marks;
@@ -71,7 +71,7 @@ impl Snapshot {
 
     /// The live records that have a tag in its normal form.
     pub(crate) fn tagged_view(&self, tag: &str) -> Arc<View> {
-        let known = || self.views.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = || lock(&self.views);
         if let Some(view) = known().get(tag) {
             return Arc::clone(view);
         }

@@ -7,14 +7,13 @@ use std::sync::Arc;
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_index::{IndexSnapshot, IndexWriter, LeftPart, NewDoc};
 use reprise_learn::{LearnSettings, Learning};
-use reprise_store::{CommitSeq, DerivedPart, DerivedSet, Entry, Log, LogReader};
+use reprise_store::{CommitSeq, DerivedPart, DerivedSet, Entry, Log, LogReader, Tombstone};
 use reprise_types::{
     Annotation, EmbeddingSpace, ExternalId, MemoryRecord, MemorySource, RecordId, VectorStore as _,
 };
 
 use crate::error::EngineError;
-use crate::head::Head;
-use crate::keys::{KEYS_TAG, Keys, key_of};
+use crate::keys::{Head, KEYS_TAG, Keys, key_of};
 use crate::marks::{MARKS_TAG, Marks, puts_away};
 use crate::names::names_of;
 use crate::others::{Others, space_of_most};
@@ -213,13 +212,8 @@ impl State {
                     self.index.drop_vector(*ordinal);
                 }
             }
-            Entry::Forgotten {
-                ordinal,
-                id,
-                at,
-                keys,
-                ..
-            } => {
+            Entry::Forgotten { ordinal, tombstone } => {
+                let Tombstone { id, at, keys, .. } = tombstone;
                 if *ordinal as usize == self.index.len() {
                     self.index.push_hole(*id);
                 }

@@ -137,7 +137,6 @@ pub struct RunWrite {
     pub overheard: Option<Overheard>,
 }
 
-/// A turn of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunTurn {
     Begin(RunBeginning),
@@ -266,11 +265,7 @@ impl Engine {
         let mut entries = self.entries(draft, cursor);
         entries.extend(
             said.into_iter()
-                .map(|(ordinal, annotation)| Entry::Annotated {
-                    ordinal,
-                    at: known_at,
-                    annotation,
-                }),
+                .map(|(ordinal, annotation)| Entry::annotated(ordinal, known_at, annotation)),
         );
         if entries.is_empty() {
             return Ok(written);
@@ -331,10 +326,8 @@ impl Engine {
             let new = draft.batch.place(id).map(|place| first + place as u32);
             new.or_else(|| self.snapshot.ordinal(id))
         };
-        let linked = |(ordinal, to, relation): (u32, u32, String)| Entry::Annotated {
-            ordinal,
-            at,
-            annotation: Annotation::Linked { to, relation },
+        let linked = |(ordinal, to, relation): (u32, u32, String)| {
+            Entry::annotated(ordinal, at, Annotation::Linked { to, relation })
         };
         let mut links: BTreeMap<u32, Vec<Entry>> = BTreeMap::new();
         for link in &draft.links {
@@ -349,11 +342,8 @@ impl Engine {
         for (ordinal, record) in (first..).zip(draft.batch.kept) {
             let seen = self.seen_before(&record);
             entries.push(Entry::Record(Box::new(record)));
-            entries.extend(seen.map(|(count, at)| Entry::Annotated {
-                ordinal,
-                at,
-                annotation: Annotation::Seen { count },
-            }));
+            let seen = seen.map(|(count, at)| (at, Annotation::Seen { count }));
+            entries.extend(seen.map(|(at, seen)| Entry::annotated(ordinal, at, seen)));
             let handed = handed.remove(&ordinal).unwrap_or_default();
             entries.extend(handed.into_iter().map(linked));
             entries.extend(links.remove(&ordinal).unwrap_or_default());

@@ -126,7 +126,6 @@ impl Folder {
         }
     }
 
-    /// As it was named.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -243,7 +242,6 @@ impl Folder {
         read_rest(file, &path, length - offset, bytes_max).map(Some)
     }
 
-    /// The same as text.
     pub fn read_text(&self, name: impl AsRef<Path>, bytes_max: u64) -> Result<Option<String>> {
         let Some(bytes) = self.read(name.as_ref(), bytes_max)? else {
             return Ok(None);
@@ -357,7 +355,6 @@ impl Folder {
         self.unlink(name.as_ref(), AtFlags::REMOVEDIR)
     }
 
-    /// Removes a folder with all that is in it. Answers whether there was one.
     pub fn remove_tree(&self, name: impl AsRef<Path>) -> Result<bool> {
         let name = name.as_ref();
         let Some(folder) = self.find_folder(name)? else {

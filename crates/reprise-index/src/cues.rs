@@ -7,7 +7,6 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Bytes of a text that are looked at.
 const LOOK_BYTES: usize = 1500;
 
 /// The text states a time.

@@ -132,7 +132,6 @@ pub(crate) struct Pages {
     bytes: usize,
     page_bytes: usize,
     checks: SharedBytes,
-    /// Pages read so far.
     read: Box<[OnceLock<Box<[u8]>>]>,
     /// All pages, once loaded.
     whole: OnceLock<Vec<u8>>,

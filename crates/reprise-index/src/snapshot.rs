@@ -90,7 +90,6 @@ impl IndexSnapshot {
             .filter(|session| *session != NO_SESSION)
     }
 
-    /// Number of named sessions.
     pub fn sessions(&self) -> u32 {
         self.sessions.len() as u32
     }

@@ -165,7 +165,6 @@ impl Vectors {
         chunk.is_some_and(|chunk| chunk.present[place / 64] >> (place % 64) & 1 == 1)
     }
 
-    /// How many have one.
     pub(crate) fn held(&self) -> u32 {
         let words = self.chunks.iter().flat_map(|chunk| chunk.present);
         words.map(u64::count_ones).sum()

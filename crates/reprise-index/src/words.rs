@@ -110,7 +110,6 @@ impl QueryTerm {
     }
 }
 
-/// A term of a text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Term<'k, 't> {
     pub(crate) key: &'k str,

@@ -71,7 +71,6 @@ pub(crate) struct World {
     pub(crate) live_words: Vec<u64>,
     /// Those that are the user's own words.
     pub(crate) by_user: u32,
-    /// Sessions with one.
     pub(crate) live_sessions: u32,
     /// Analysed terms of all their heads, and of all that are in a session.
     pub(crate) head_terms: u64,
@@ -365,7 +364,6 @@ impl World {
         self.live_sessions
     }
 
-    /// Counted documents of a session.
     pub(crate) fn session_documents(&self, session: u32) -> u32 {
         let tally = self.tallies.get(session as usize);
         tally.map_or(0, |tally| tally.documents)

@@ -51,7 +51,6 @@ impl Run {
     }
 }
 
-/// The runs by number.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Journal {
     pub(crate) runs: CowRow<Arc<Run>>,

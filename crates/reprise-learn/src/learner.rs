@@ -259,7 +259,6 @@ impl Learner {
         }
     }
 
-    /// The cap in force.
     pub fn cap_in_force(&self) -> f32 {
         let share = self.sustained as f32 / SUSTAINED_RUNS as f32;
         CAP_MIN + (CAP_MAX - CAP_MIN) * share

@@ -26,7 +26,6 @@ impl Shipped {
         self.0.flush();
     }
 
-    /// The query as it adjusts it.
     pub fn adjusted(&self, query: &[f32]) -> Vec<f32> {
         // It adds to its output buffer, which therefore starts as the query.
         let mut moved = query.to_vec();

@@ -71,7 +71,6 @@ pub struct ExplainedRun {
     pub weight: f32,
 }
 
-/// A run that has ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunWent<'a> {
     pub run_id: &'a str,

@@ -28,7 +28,6 @@ pub(crate) fn encoded(text: &str) -> impl Iterator<Item = (Range<usize>, String)
     })
 }
 
-/// The text that a run holds.
 fn decoded(run: &str) -> Option<String> {
     // A run that was cut holds what its whole groups hold.
     let whole = run.len() - usize::from(run.len() % 4 == 1);

@@ -23,10 +23,7 @@ pub enum HeldBack {
         "{what} holds what looks like a secret or a `<private>` part, so it was not sent; take it \
          out"
     )]
-    Secret {
-        /// What it is.
-        what: &'static str,
-    },
+    Secret { what: &'static str },
     /// What is no JSON cannot be looked through.
     #[error("{what} is no JSON, so it was not sent: {message}")]
     Unread {

@@ -39,7 +39,6 @@ pub(crate) enum Proof {
     Coined,
 }
 
-/// Values that are placeholders.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Placeholders {

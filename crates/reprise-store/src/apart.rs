@@ -6,33 +6,24 @@
 
 use std::io;
 
+use reprise_types::{ByteReader, put_all};
+
 use crate::block::{self, BLOCK_HEAD};
-use crate::bytes::{ByteReader, put_varint};
-use crate::codec::{
-    Encoded, KIND_APART, Outline, RawEntry, VectorMark, mark, put_mark, vector_check,
-};
+use crate::codec::{Encoded, KIND_APART, RawEntry, VectorMark, vector_check};
 use crate::disk::DiskFile;
 
 /// The entry of a vector, whose bytes are as wide as the mark's space.
-pub(crate) fn encode(ordinal: u32, mark: VectorMark, vector: &[u8]) -> Encoded {
-    let mut body = Vec::with_capacity(vector.len() + 64);
-    put_varint(&mut body, u64::from(ordinal));
-    put_mark(&mut body, &mark);
-    body.extend_from_slice(vector);
-    Encoded {
-        raw: RawEntry {
-            kind: KIND_APART,
-            body,
-        },
-        outline: Outline::Apart { ordinal, mark },
-        vector: None,
-    }
+pub(crate) fn encode(ordinal: u32, mark: &VectorMark, vector: &[u8]) -> Encoded {
+    Encoded::alone(RawEntry::new(KIND_APART, |out| {
+        put_all!(out, ordinal, *mark);
+        out.raw(vector);
+    }))
 }
 
 /// The inverse: whose it is, its mark and its bytes; `None` where they are not what the mark says.
 pub(crate) fn decode(body: &[u8]) -> Option<(u32, VectorMark, &[u8])> {
     let mut reader = ByteReader::new(body);
-    let (ordinal, mark) = (reader.varint_u32()?, mark(&mut reader)?);
+    let (ordinal, mark): (_, VectorMark) = (reader.get()?, reader.get()?);
     let size = 4 * usize::from(mark.space.dimensions);
     let vector = reader.take(size).filter(|_| reader.is_empty())?;
     (vector_check(vector) == mark.check).then_some((ordinal, mark, vector))

@@ -8,7 +8,8 @@
 
 use std::io;
 
-use crate::bytes::{ByteReader, put_varint};
+use reprise_types::{ByteReader, put_varint};
+
 use crate::codec::RawEntry;
 use crate::compress::{Compressor, Decompressor};
 

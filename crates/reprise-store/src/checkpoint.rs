@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use rvf_types::FileIdentity;
 
-use crate::bytes::ByteReader;
+use reprise_types::ByteReader;
+
 use crate::commit::FileFacts;
 use crate::compress::{Decompressor, uncompressed};
 use crate::directory::Directory;

@@ -2,20 +2,18 @@
 //!
 //! A number in this file never changes its meaning.
 
-mod annotation;
 mod fields;
-mod learning;
 mod record;
 
-use reprise_types::EmbeddingSpace;
+use chrono::{DateTime, Utc};
+use reprise_types::{
+    Annotation, ByteReader, ByteWriter, EmbeddingSpace, LearningEvent, Wire as _, put_all,
+};
 
 use crate::apart;
-use crate::bytes::{ByteReader, put_bytes, put_varint};
-use crate::entry::Entry;
+use crate::entry::{Entry, Tombstone};
 
-pub(crate) use fields::{
-    Outline, Tombstone, VectorMark, mark, put_mark, put_space, put_tombstone, space, tombstone,
-};
+pub(crate) use fields::{Outline, VectorMark};
 
 pub(crate) const KIND_RECORD: u8 = 1;
 pub(crate) const KIND_STUB: u8 = 2;
@@ -48,16 +46,21 @@ pub(crate) fn vector_from_bytes(bytes: &[u8]) -> Vec<f32> {
     numbers.iter().map(|n| f32::from_le_bytes(*n)).collect()
 }
 
+/// An entry that is to be written, and its vector in the `VEC_SEG`.
 pub(crate) struct Encoded {
     pub(crate) raw: RawEntry,
-    pub(crate) outline: Outline,
-    pub(crate) vector: Option<Vec<u8>>,
+    /// The rvf id, then the numbers.
+    pub(crate) vector: Option<(u64, Vec<u8>)>,
 }
 
 impl Encoded {
+    pub(crate) fn alone(raw: RawEntry) -> Self {
+        Self { raw, vector: None }
+    }
+
     /// Bytes it adds to a commit, before compression.
     pub(crate) fn size(&self) -> usize {
-        self.raw.body.len() + self.vector.as_ref().map_or(0, Vec::len)
+        self.raw.body.len() + self.vector.as_ref().map_or(0, |vector| vector.1.len())
     }
 }
 
@@ -69,7 +72,7 @@ pub(crate) fn encode_apart(entry: &Entry, ordinal: u32, dimensions: u16) -> Opti
     };
     let space = record.embedding_space.as_ref()?;
     let (mark, bytes) = marked(space, &record.embedding);
-    (space.dimensions != dimensions).then(|| apart::encode(ordinal, mark, &bytes))
+    (space.dimensions != dimensions).then(|| apart::encode(ordinal, &mark, &bytes))
 }
 
 fn marked(space: &EmbeddingSpace, vector: &[f32]) -> (VectorMark, Vec<u8>) {
@@ -78,22 +81,22 @@ fn marked(space: &EmbeddingSpace, vector: &[f32]) -> (VectorMark, Vec<u8>) {
     (VectorMark { check, space }, bytes)
 }
 
-/// Encodes an entry that was checked before, for a file whose `VEC_SEG`s are `dimensions` wide;
-/// `None` for `Entry::Lost`, which no caller may write, and for events of a later version.
-pub(crate) fn encode(entry: &Entry, dimensions: u16) -> Option<Encoded> {
-    let mut body = Vec::new();
+/// Encodes an entry that was checked before, for a file whose `VEC_SEG`s are `dimensions` wide; a
+/// record takes the ordinal `next`. `None` for `Entry::Lost`, which no caller may write.
+pub(crate) fn encode(entry: &Entry, next: u32, dimensions: u16) -> Option<Encoded> {
     let mut vector = None;
-    let (kind, outline) = match entry {
+    let mut out = ByteWriter::default();
+    let kind = match entry {
         Entry::Record(record) => {
             let space = record.embedding_space.as_ref();
             let own = space.filter(|space| space.dimensions == dimensions);
             let mark = own.map(|space| {
                 let (mark, bytes) = marked(space, &record.embedding);
-                vector = Some(bytes);
+                vector = Some((u64::from(next), bytes));
                 mark
             });
-            record::put(&mut body, record, mark.as_ref());
-            (KIND_RECORD, Outline::Record(mark))
+            record::put(&mut out, record, mark.as_ref());
+            KIND_RECORD
         }
         Entry::Embedded {
             ordinal,
@@ -102,121 +105,101 @@ pub(crate) fn encode(entry: &Entry, dimensions: u16) -> Option<Encoded> {
         } => {
             let (mark, bytes) = marked(space, numbers);
             return Some(if space.dimensions == dimensions {
-                embedded(*ordinal, mark, bytes)
+                embedded(*ordinal, &mark, bytes)
             } else {
-                apart::encode(*ordinal, mark, &bytes)
+                apart::encode(*ordinal, &mark, &bytes)
             });
         }
-        Entry::Forgotten {
-            ordinal,
-            id,
-            at,
-            reason,
-            content_hash,
-            keys,
-        } => {
-            let tombstone = Tombstone {
-                id: *id,
-                at: *at,
-                reason: reason.clone(),
-                content_hash: *content_hash,
-                keys: keys.clone(),
-            };
-            put_varint(&mut body, u64::from(*ordinal));
-            put_tombstone(&mut body, &tombstone);
-            let ordinal = *ordinal;
-            (KIND_FORGOTTEN, Outline::Forgotten { ordinal, tombstone })
+        Entry::Forgotten { ordinal, tombstone } => {
+            put_all!(&mut out, *ordinal, *tombstone);
+            KIND_FORGOTTEN
         }
         Entry::Cursor { stream, seq } => {
-            let raw = encode_cursor(stream, *seq);
-            body = raw.body;
-            let stream = stream.clone();
-            (KIND_CURSOR, Outline::Cursor { stream, seq: *seq })
+            put_all!(&mut out, *stream, *seq);
+            KIND_CURSOR
         }
         Entry::Annotated {
             ordinal,
             at,
             annotation,
         } => {
-            let kind = annotation::put(&mut body, *ordinal, *at, annotation)?;
-            let (ordinal, other) = (*ordinal, annotation.other());
-            (kind, Outline::Annotated { ordinal, other })
+            put_all!(&mut out, *ordinal, *at);
+            annotation.put(&mut out)
         }
-        Entry::Learning(event) => (learning::put(&mut body, event)?, Outline::Learning),
+        Entry::Learning(event) => event.put(&mut out),
         Entry::Lost { .. } => return None,
     };
-    Some(Encoded {
-        raw: RawEntry { kind, body },
-        outline,
-        vector,
-    })
+    let body = out.bytes;
+    let raw = RawEntry { kind, body };
+    Some(Encoded { raw, vector })
+}
+
+impl RawEntry {
+    pub(crate) fn new(kind: u8, put: impl FnOnce(&mut ByteWriter)) -> Self {
+        let mut out = ByteWriter::default();
+        put(&mut out);
+        let body = out.bytes;
+        Self { kind, body }
+    }
+
+    /// Whether it takes the next ordinal. Later kinds never do.
+    pub(crate) fn takes_ordinal(&self) -> bool {
+        matches!(self.kind, KIND_RECORD | KIND_STUB | KIND_LOST)
+    }
+
+    pub(crate) fn cursor(stream: &String, seq: u64) -> Self {
+        Self::new(KIND_CURSOR, |out| put_all!(out, *stream, seq))
+    }
+
+    pub(crate) fn stub(tombstone: &Tombstone) -> Self {
+        Self::new(KIND_STUB, |out| tombstone.put(out))
+    }
 }
 
 /// The entry of a late vector, which goes to the `VEC_SEG`.
-pub(crate) fn embedded(ordinal: u32, mark: VectorMark, vector: Vec<u8>) -> Encoded {
-    let mut body = Vec::new();
-    put_varint(&mut body, u64::from(ordinal));
-    put_mark(&mut body, &mark);
+pub(crate) fn embedded(ordinal: u32, mark: &VectorMark, vector: Vec<u8>) -> Encoded {
     Encoded {
-        raw: RawEntry {
-            kind: KIND_EMBEDDED,
-            body,
-        },
-        outline: Outline::Embedded { ordinal, mark },
-        vector: Some(vector),
-    }
-}
-
-pub(crate) fn encode_cursor(stream: &str, seq: u64) -> RawEntry {
-    let mut body = Vec::new();
-    put_bytes(&mut body, stream.as_bytes());
-    put_varint(&mut body, seq);
-    RawEntry {
-        kind: KIND_CURSOR,
-        body,
-    }
-}
-
-pub(crate) fn encode_stub(tombstone: &Tombstone) -> RawEntry {
-    let mut body = Vec::new();
-    put_tombstone(&mut body, tombstone);
-    RawEntry {
-        kind: KIND_STUB,
-        body,
+        raw: RawEntry::new(KIND_EMBEDDED, |out| put_all!(out, ordinal, *mark)),
+        vector: Some((u64::from(ordinal), vector)),
     }
 }
 
 /// The outline of an entry; `None` where the bytes of a known kind make no sense.
 pub(crate) fn outline(raw: &RawEntry) -> Option<Outline> {
-    let mut reader = ByteReader::new(&raw.body);
+    let r = &mut ByteReader::new(&raw.body);
     Some(match raw.kind {
-        KIND_RECORD => record::outline(&mut reader)?,
-        KIND_STUB => Outline::Stub(tombstone(&mut reader)?),
+        KIND_RECORD => Outline::Record(record::mark(r)?.1),
+        KIND_STUB => Outline::Stub(r.get()?),
         KIND_LOST => Outline::Lost,
         KIND_EMBEDDED => Outline::Embedded {
-            ordinal: reader.varint_u32()?,
-            mark: mark(&mut reader)?,
+            ordinal: r.get()?,
+            mark: r.get()?,
         },
         KIND_FORGOTTEN => Outline::Forgotten {
-            ordinal: reader.varint_u32()?,
-            tombstone: tombstone(&mut reader)?,
+            ordinal: r.get()?,
+            tombstone: r.get()?,
         },
         KIND_CURSOR => Outline::Cursor {
-            stream: reader.string()?,
-            seq: reader.varint()?,
+            stream: r.get()?,
+            seq: r.get()?,
         },
         KIND_APART => {
             let (ordinal, mark, _) = apart::decode(&raw.body)?;
             Outline::Apart { ordinal, mark }
         }
-        kind if learning::knows(kind) => Outline::Learning,
-        kind if annotation::knows(kind) => {
-            let (ordinal, _, annotation) = annotation::decode(kind, &raw.body)?;
+        kind if LearningEvent::knows(kind) => Outline::Learning,
+        kind if Annotation::knows(kind) => {
+            let (ordinal, _, annotation) = annotated(raw)?;
             let other = annotation.other();
             Outline::Annotated { ordinal, other }
         }
         _ => Outline::Unknown,
     })
+}
+
+fn annotated(raw: &RawEntry) -> Option<(u32, DateTime<Utc>, Annotation)> {
+    let r = &mut ByteReader::new(&raw.body);
+    Some((r.get()?, r.get()?, Annotation::take(raw.kind, r)?))
 }
 
 /// The entry as `replay` hands it out. `ordinal` is the one it takes, `vector` its verified vector.
@@ -234,7 +217,10 @@ pub(crate) fn decode(
             }
             Entry::Record(Box::new(record))
         }
-        Outline::Stub(tombstone) => forgotten(ordinal?, tombstone),
+        Outline::Stub(tombstone) => Entry::Forgotten {
+            ordinal: ordinal?,
+            tombstone,
+        },
         Outline::Lost => Entry::Lost { ordinal: ordinal? },
         Outline::Embedded { ordinal, mark } => Entry::Embedded {
             ordinal,
@@ -246,17 +232,16 @@ pub(crate) fn decode(
             space: mark.space,
             vector: vector_from_bytes(apart::decode(&raw.body)?.2),
         },
-        Outline::Forgotten { ordinal, tombstone } => forgotten(ordinal, tombstone),
+        Outline::Forgotten { ordinal, tombstone } => Entry::Forgotten { ordinal, tombstone },
         Outline::Cursor { stream, seq } => Entry::Cursor { stream, seq },
         Outline::Annotated { .. } => {
-            let (ordinal, at, annotation) = annotation::decode(raw.kind, &raw.body)?;
-            Entry::Annotated {
-                ordinal,
-                at,
-                annotation,
-            }
+            let (ordinal, at, annotation) = annotated(raw)?;
+            Entry::annotated(ordinal, at, annotation)
         }
-        Outline::Learning => Entry::Learning(Box::new(learning::decode(raw.kind, &raw.body)?)),
+        Outline::Learning => {
+            let r = &mut ByteReader::new(&raw.body);
+            Entry::Learning(Box::new(LearningEvent::take(raw.kind, r)?))
+        }
         Outline::Unknown => return None,
     })
 }
@@ -272,17 +257,6 @@ pub(crate) fn remark_record(body: &[u8], mark: Option<&VectorMark>) -> Option<Ra
         kind: KIND_RECORD,
         body: record::remark(body, mark)?,
     })
-}
-
-fn forgotten(ordinal: u32, tombstone: Tombstone) -> Entry {
-    Entry::Forgotten {
-        ordinal,
-        id: tombstone.id,
-        at: tombstone.at,
-        reason: tombstone.reason,
-        content_hash: tombstone.content_hash,
-        keys: tombstone.keys,
-    }
 }
 
 #[cfg(test)]

@@ -3,9 +3,10 @@
 
 use std::io;
 
+use reprise_types::ByteReader;
+
 use crate::block::{self, BlockPlace, put_blocks};
-use crate::bytes::ByteReader;
-use crate::codec::{Encoded, Outline, RawEntry};
+use crate::codec::{Encoded, Outline, RawEntry, outline};
 use crate::compress::{Compressor, Decompressor};
 use crate::frame::{
     HEADER_SIZE, PREAMBLE_SIZE, Preamble, TYPE_COMMIT, TYPE_VECTORS, put_segment, segment_size,
@@ -133,33 +134,33 @@ pub(crate) struct Built {
     pub(crate) placed: Vec<Placed>,
 }
 
-/// Lays out a commit at `base`. Counts and sizes in `head` are filled in; `vectors` are the rvf ids
-/// and bytes, in the order of the entries that own them.
+/// Lays out a commit at `base`. Counts and sizes in `head` are filled in.
 pub(crate) fn build(
     mut head: CommitHead,
     facts: &FileFacts,
     base: u64,
     entries: Vec<Encoded>,
-    ids: &[u64],
     compressor: &mut Compressor,
 ) -> io::Result<Built> {
     let mut bytes = Vec::new();
-    let vectors: Vec<&[u8]> = entries.iter().filter_map(|e| e.vector.as_deref()).collect();
-    if !vectors.is_empty() {
-        let payload = vectors_payload(facts, ids, &vectors);
-        put_segment(&mut bytes, base, TYPE_VECTORS, &payload);
+    let vectors = vectors_payload(facts, &entries);
+    if let Some(payload) = &vectors {
+        put_segment(&mut bytes, base, TYPE_VECTORS, payload);
     }
     head.vectors_size = bytes.len() as u64;
-    let raw: Vec<RawEntry> = entries.iter().map(|e| e.raw.clone()).collect();
+    let raw: Vec<RawEntry> = entries.into_iter().map(|entry| entry.raw).collect();
     let mut blocks = Vec::new();
     let places = put_blocks(&mut blocks, &raw, compressor)?;
-    head.entries = entries.len() as u32;
+    head.entries = raw.len() as u32;
     head.blocks = places.len() as u32;
     let mut payload = Vec::with_capacity(FIXED_SIZE + blocks.len());
     head.put(&mut payload, facts);
     payload.extend_from_slice(&blocks);
     let offset = put_segment(&mut bytes, base, TYPE_COMMIT, &payload);
-    let outlines = entries.into_iter().map(|e| e.outline);
+    // What was encoded just now is understood.
+    let outlines = raw
+        .iter()
+        .map(|raw| outline(raw).unwrap_or(Outline::Unknown));
     let placed = place(offset, &places, outlines);
     Ok(Built {
         bytes,
@@ -189,16 +190,16 @@ fn place(
         .collect()
 }
 
-fn vectors_payload(facts: &FileFacts, ids: &[u64], vectors: &[&[u8]]) -> Vec<u8> {
-    let size = VECTORS_HEAD + facts.stride() * vectors.len() as u64;
-    let mut payload = Vec::with_capacity(size as usize);
-    payload.extend_from_slice(&facts.dimensions.to_le_bytes());
-    payload.extend_from_slice(&(vectors.len() as u32).to_le_bytes());
-    for (id, vector) in ids.iter().zip(vectors) {
+fn vectors_payload(facts: &FileFacts, entries: &[Encoded]) -> Option<Vec<u8>> {
+    let vectors = || entries.iter().filter_map(|entry| entry.vector.as_ref());
+    let count = vectors().count();
+    let mut payload = facts.dimensions.to_le_bytes().to_vec();
+    payload.extend_from_slice(&(count as u32).to_le_bytes());
+    for (id, vector) in vectors() {
         payload.extend_from_slice(&id.to_le_bytes());
         payload.extend_from_slice(vector);
     }
-    payload
+    (count > 0).then_some(payload)
 }
 
 /// A commit read from the file, its segment hash verified.
@@ -230,11 +231,8 @@ impl ReadCommit {
     /// The commit's entries for the directory.
     pub(crate) fn placed(&self, file_id: u128, tool: &Decompressor) -> Option<Vec<Placed>> {
         let entries = self.raw_entries(file_id, tool)?;
-        let outlines: Vec<Outline> = entries
-            .iter()
-            .map(crate::codec::outline)
-            .collect::<Option<_>>()?;
-        let ordinals = outlines.iter().filter(|o| o.takes_ordinal()).count();
+        let outlines: Vec<Outline> = entries.iter().map(outline).collect::<Option<_>>()?;
+        let ordinals = entries.iter().filter(|raw| raw.takes_ordinal()).count();
         let places = block::block_places(self.payload.get(FIXED_SIZE..)?)?;
         let placed = place(self.offset, &places, outlines);
         (ordinals == self.head.ordinals as usize && placed.len() == entries.len()).then_some(placed)

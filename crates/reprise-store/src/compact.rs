@@ -13,13 +13,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::apart;
 use crate::checkpoint;
 use crate::codec::{Encoded, Outline, embedded, outline, remark_record};
-use crate::commit::{self, CommitHead, FIXED_SIZE, FileFacts, ReadCommit};
+use crate::commit::{self, CommitHead, FileFacts, ReadCommit};
 use crate::compress::{Compressor, Decompressor, LEVEL_APPEND};
 use crate::directory::Directory;
 use crate::disk::{Disk, DiskFile, DiskLock, LockAttempt};
 use crate::entry::CommitSeq;
 use crate::error::{Result, StoreError};
-use crate::frame::{HEADER_SIZE, TYPE_COMMIT, TYPE_VECTORS, put_segment};
 use crate::log::{Log, SUFFIX_COMPACT, beside, check_tags};
 use crate::options::CompactionReport;
 use crate::reader::{LogReader, ReadTools};
@@ -230,99 +229,52 @@ fn damaged(path: &Path, offset: u64) -> StoreError {
     }
 }
 
+/// Copies a commit; vectors whose width is not the new file's own change places.
 fn copy_commit(done: &mut Compacted, commit: &ReadCommit, tool: &Decompressor) -> io::Result<()> {
     let (from, facts) = (done.source_facts, done.facts);
-    let mut vectors = Vec::new();
-    if commit.head.vectors_size > 0 {
-        let count = commit.placed(facts.file_id, tool).map_or(0, |placed| {
-            placed.iter().filter(|p| p.outline.has_vector()).count()
-        });
-        vectors = vec![0; 6 + from.stride() as usize * count];
-        let at = commit.vectors_offset() + HEADER_SIZE;
-        done.source.read_exact_at(at, &mut vectors)?;
-    }
-    if from.dimensions != facts.dimensions {
-        return copy_in_other_width(done, commit, &vectors, tool);
-    }
-    let mut bytes = Vec::new();
-    if !vectors.is_empty() {
-        put_segment(&mut bytes, done.end, TYPE_VECTORS, &vectors);
-    }
-    let head = CommitHead {
-        vectors_size: bytes.len() as u64,
-        ..done.head_of(commit)
-    };
-    let mut payload = Vec::with_capacity(commit.payload.len());
-    head.put(&mut payload, &facts);
-    payload.extend_from_slice(commit.payload.get(FIXED_SIZE..).unwrap_or_default());
-    let offset = put_segment(&mut bytes, done.end, TYPE_COMMIT, &payload);
-    done.file.write_all_at(done.end, &bytes)?;
-    done.end += bytes.len() as u64;
-    let copied = ReadCommit {
-        offset,
-        head,
-        payload,
-    };
-    let placed = copied.placed(facts.file_id, tool).unwrap_or_default();
-    done.directory.fold(&facts, &head, offset, placed, None);
-    Ok(())
-}
-
-/// The same where the new file has vectors of another width: those change places.
-fn copy_in_other_width(
-    done: &mut Compacted,
-    commit: &ReadCommit,
-    vectors: &[u8],
-    tool: &Decompressor,
-) -> io::Result<()> {
-    let (from, facts) = (done.source_facts, done.facts);
     let nonsense = || io::Error::other("a commit cannot be read back");
-    let raw = commit.raw_entries(facts.file_id, tool);
-    let mut vectors = vectors
-        .get(6..)
-        .unwrap_or_default()
-        .chunks_exact(from.stride() as usize);
-    let (mut encoded, mut ids) = (Vec::new(), Vec::new());
+    let mut vectors = vec![0; commit.head.vectors_size as usize];
+    done.source
+        .read_exact_at(commit.vectors_offset(), &mut vectors)?;
+    let first = facts.vector_offset(0, 0) as usize - 8;
+    let vectors = vectors.get(first..).unwrap_or_default();
+    let mut vectors = vectors.chunks_exact(from.stride() as usize);
+    let mut encoded = Vec::new();
     let mut next = commit.head.first_ordinal;
-    for raw in raw.ok_or_else(nonsense)? {
+    let same_width = from.dimensions == facts.dimensions;
+    for raw in commit
+        .raw_entries(facts.file_id, tool)
+        .ok_or_else(nonsense)?
+    {
+        let takes = raw.takes_ordinal();
         let outline = outline(&raw).ok_or_else(nonsense)?;
-        let takes = outline.takes_ordinal();
-        let mark = outline.mark().cloned();
-        let own = mark.and_then(|mark| Some((mark, vectors.next()?)));
-        match (outline, own) {
-            (Outline::Record(_), Some((mark, vector))) => {
+        let vector = match outline.mark() {
+            Some(_) => vectors.next().and_then(<[u8]>::split_first_chunk),
+            None => None,
+        };
+        match (outline, vector) {
+            (Outline::Record(Some(mark)), Some((_, vector))) if !same_width => {
                 let raw = remark_record(&raw.body, None).ok_or_else(nonsense)?;
-                encoded.push(Encoded {
-                    raw,
-                    outline: Outline::Record(None),
-                    vector: None,
-                });
-                encoded.push(apart::encode(
-                    next,
-                    mark,
-                    vector.get(8..).unwrap_or_default(),
-                ));
+                encoded.push(Encoded::alone(raw));
+                encoded.push(apart::encode(next, &mark, vector));
             }
-            (Outline::Embedded { ordinal, .. }, Some((mark, vector))) => {
-                let vector = vector.get(8..).unwrap_or_default();
-                encoded.push(apart::encode(ordinal, mark, vector));
+            (Outline::Embedded { ordinal, mark }, Some((_, vector))) if !same_width => {
+                encoded.push(apart::encode(ordinal, &mark, vector));
             }
             (Outline::Apart { ordinal, mark }, _) if mark.space.dimensions == facts.dimensions => {
                 let (_, _, vector) = apart::decode(&raw.body).ok_or_else(nonsense)?;
-                ids.push(u64::from(ordinal));
-                encoded.push(embedded(ordinal, mark, vector.to_vec()));
+                encoded.push(embedded(ordinal, &mark, vector.to_vec()));
             }
-            (outline, _) => encoded.push(Encoded {
-                raw,
-                outline,
-                vector: None,
-            }),
+            (_, vector) => {
+                let vector = vector.map(|(id, vector)| (u64::from_le_bytes(*id), vector.to_vec()));
+                encoded.push(Encoded { raw, vector });
+            }
         }
         next += u32::from(takes);
     }
     let head = done.head_of(commit);
     let mut compressor = Compressor::new(LEVEL_APPEND, facts.file_id)?;
-    let built = commit::build(head, &facts, done.end, encoded, &ids, &mut compressor)?;
+    let built = commit::build(head, &facts, done.end, encoded, &mut compressor)?;
     done.file.write_all_at(done.end, &built.bytes)?;
     done.end += built.bytes.len() as u64;
     let (offset, placed) = (built.offset, built.placed);

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use reprise_types::{Chunked, EmbeddingSpace};
 
 use crate::block::BLOCK_ENTRIES_MAX;
-use crate::codec::{Outline, Tombstone, VectorMark};
+use crate::codec::{Outline, VectorMark};
 use crate::commit::{CommitHead, FileFacts, Placed};
+use crate::entry::Tombstone;
 use crate::frame::segment_size;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use chrono::{DateTime, Utc};
 use reprise_types::{
-    Annotation, ContentHash, EmbeddingSpace, LearningEvent, MemoryRecord, RecordId,
+    Annotation, ContentHash, EmbeddingSpace, LearningEvent, MemoryRecord, RecordId, wire,
 };
 
 /// Number of a commit: 1 for the first, 0 for "before everything".
@@ -35,17 +35,10 @@ pub enum Entry {
     /// text, vector, external ids and metadata from the disk.
     Forgotten {
         ordinal: u32,
-        /// Its id, which the stub keeps.
-        id: RecordId,
-        at: DateTime<Utc>,
-        reason: String,
-        /// Hash of the forgotten text, which the stub keeps.
-        content_hash: ContentHash,
-        /// Hashes of its external ids, which the stub keeps too: a replay of the source must not
-        /// bring the record back. (Asked for by the engine; at most `EXTERNAL_IDS_MAX` and one of
-        /// the request.)
-        keys: Vec<u128>,
+        /// What the stub keeps.
+        tombstone: Tombstone,
     },
+
     /// The position up to which a stream was consumed; the last entry of each stream is in force.
     Cursor {
         stream: String,
@@ -63,6 +56,33 @@ pub enum Entry {
     /// An ordinal whose record is damaged beyond reading. Made by `replay` only, so that ordinals
     /// stay dense; `append` refuses it.
     Lost { ordinal: u32 },
+}
+
+impl Entry {
+    pub fn annotated(ordinal: u32, at: DateTime<Utc>, annotation: Annotation) -> Self {
+        Self::Annotated {
+            ordinal,
+            at,
+            annotation,
+        }
+    }
+}
+
+/// What is left of a forgotten record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tombstone {
+    pub id: RecordId,
+    pub at: DateTime<Utc>,
+    pub reason: String,
+    /// Hash of the forgotten text.
+    pub content_hash: ContentHash,
+    /// Hashes of its external ids: a replay of the source must not bring the record back. (Asked
+    /// for by the engine; at most `EXTERNAL_IDS_MAX` and one of the request.)
+    pub keys: Vec<u128>,
+}
+
+wire! {
+    Tombstone { id, at, reason, content_hash, keys }
 }
 
 /// The receipt of an acknowledged commit: whole and on disk.

@@ -89,7 +89,6 @@ pub enum StoreError {
         index: usize,
         why: String,
     },
-    /// A commit larger than one commit may be.
     #[error("the commit has {got} {what}, at most {limit} fit; split it into several commits")]
     CommitTooLarge {
         /// The unit: entries or bytes.

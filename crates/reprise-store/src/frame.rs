@@ -5,11 +5,10 @@
 //! one we would write: segment id = offset / 64 + 1, flags 0, timestamp 0. And type and file id
 //! stand in the preamble, which is hashed.
 
+use reprise_types::ByteReader;
 use rvf_types::{SEGMENT_ALIGNMENT, SEGMENT_HEADER_SIZE, SEGMENT_MAGIC_BYTES, SEGMENT_VERSION};
 use rvf_wire::hash::compute_content_hash;
 use rvf_wire::reader::read_segment_header;
-
-use crate::bytes::ByteReader;
 
 pub(crate) const HEADER_SIZE: u64 = SEGMENT_HEADER_SIZE as u64;
 /// RVF's own segment types, as rvf-runtime numbers them.

@@ -2,7 +2,6 @@
 
 mod apart;
 mod block;
-mod bytes;
 mod checkpoint;
 mod codec;
 mod commit;
@@ -26,7 +25,7 @@ mod window;
 
 pub use compact::{Compacted, Compaction};
 pub use disk::{Disk, DiskFile, DiskLock, FileIdentity, LockAttempt, RealDisk};
-pub use entry::{Commit, CommitSeq, Entry};
+pub use entry::{Commit, CommitSeq, Entry, Tombstone};
 pub use error::{Displacement, StoreError};
 pub use inspect::{Scrub, SegmentInfo, inspect, verify};
 pub use log::{Log, Opened};

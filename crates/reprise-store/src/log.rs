@@ -114,7 +114,7 @@ impl Log {
         let mut next = self.records();
         for (index, entry) in entries.iter().take(COMMIT_ENTRIES_MAX).enumerate() {
             checks.check(index, entry)?;
-            if let Some(one) = encode(entry, self.facts.dimensions) {
+            if let Some(one) = encode(entry, next, self.facts.dimensions) {
                 let apart = encode_apart(entry, next, self.facts.dimensions);
                 let bytes = staged.bytes + one.size() + apart.as_ref().map_or(0, Encoded::size);
                 if bytes > bytes_max && index > 0 {
@@ -123,13 +123,7 @@ impl Log {
                 if bytes > COMMIT_BYTES_MAX {
                     return Err(too_large(&entries[..1], self.facts.dimensions));
                 }
-                if one.vector.is_some() {
-                    staged.ids.push(match entry {
-                        Entry::Embedded { ordinal, .. } => u64::from(*ordinal),
-                        _ => u64::from(next),
-                    });
-                }
-                next += u32::from(one.outline.takes_ordinal());
+                next += u32::from(one.raw.takes_ordinal());
                 staged.bytes = bytes;
                 staged.encoded.push(one);
                 staged.encoded.extend(apart);
@@ -141,14 +135,14 @@ impl Log {
 
     /// Writes and syncs checked entries, then applies them to the directory.
     fn commit(&mut self, staged: Staged) -> Result<Commit> {
-        let Staged { encoded, ids, .. } = staged;
+        let encoded = staged.encoded;
         let first_ordinal = self.records();
         if encoded.is_empty() {
             let seq = self.seq();
             return Ok(Commit { seq, first_ordinal });
         }
         self.check_place_of_commit()?;
-        let ordinals = encoded.iter().filter(|e| e.outline.takes_ordinal()).count();
+        let ordinals = encoded.iter().filter(|e| e.raw.takes_ordinal()).count();
         let head = CommitHead {
             seq: self.directory.seq + 1,
             packed: false,
@@ -160,15 +154,8 @@ impl Log {
             entries: 0,
             blocks: 0,
         };
-        let built = commit::build(
-            head,
-            &self.facts,
-            self.end,
-            encoded,
-            &ids,
-            &mut self.compressor,
-        )
-        .map_err(StoreError::io("compress a commit for", &self.path))?;
+        let built = commit::build(head, &self.facts, self.end, encoded, &mut self.compressor)
+            .map_err(StoreError::io("compress a commit for", &self.path))?;
         let written = self.file.write_all_at(self.end, &built.bytes);
         let written = written.and_then(|()| self.file.sync());
         if let Err(source) = written {
@@ -376,8 +363,6 @@ impl Log {
 #[derive(Default)]
 struct Staged {
     encoded: Vec<Encoded>,
-    /// The rvf ids of its vectors.
-    ids: Vec<u64>,
     bytes: usize,
     /// How many entries of the caller's list it covers.
     taken: usize,

@@ -8,12 +8,12 @@ use reprise_types::{Chunked, EmbeddingSpace, MemoryRecord, VectorStore};
 
 use crate::apart;
 use crate::block;
-use crate::codec::{KIND_RECORD, Tombstone, decode_record, vector_check};
+use crate::codec::{KIND_RECORD, decode_record, vector_check};
 use crate::commit::FileFacts;
 use crate::compress::Decompressor;
 use crate::directory::{Slot, SlotState};
 use crate::disk::DiskFile;
-use crate::entry::CommitSeq;
+use crate::entry::{CommitSeq, Tombstone};
 use crate::error::{Result, StoreError};
 
 /// Bytes of unpacked blocks in the cache: of short records several hundred blocks. A block longer

@@ -4,7 +4,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::bytes::ByteReader;
+use reprise_types::ByteReader;
+
 use crate::checkpoint::{self, Seal};
 use crate::codec::vector_check;
 use crate::commit::{CommitHead, FileFacts, Placed, ReadCommit, vectors_size};

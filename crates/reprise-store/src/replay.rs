@@ -97,7 +97,7 @@ impl Walk<'_> {
     }
 
     fn entry(&mut self, raw: &RawEntry, outline: &Outline, vector: Option<Vec<f32>>) {
-        let takes = outline.takes_ordinal();
+        let takes = raw.takes_ordinal();
         let ordinal = self.next.filter(|_| takes);
         match decode(raw, ordinal, vector) {
             Some(entry) => {

@@ -39,6 +39,15 @@ pub enum Annotation {
     },
 }
 
+crate::wire_kinds! {
+    Annotation {
+        16 => Tagged { tags },
+        17 => Linked { to, relation },
+        18 => Unlinked { to, relation },
+        20 => Seen { count },
+    }
+}
+
 impl Annotation {
     /// The other record of a link; `None` for what names none.
     pub fn other(&self) -> Option<u32> {

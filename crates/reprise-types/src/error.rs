@@ -42,6 +42,12 @@ pub enum MemoryError {
 }
 
 impl MemoryError {
+    /// Its agent has ended, or the service is shutting down.
+    pub fn unavailable(user: &crate::UserId) -> Self {
+        let user = user.to_string();
+        Self::Unavailable { user }
+    }
+
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Overloaded { .. }

@@ -51,6 +51,16 @@ macro_rules! vocabulary {
             }
         }
 
+        impl crate::Wire for $name {
+            fn put(&self, out: &mut crate::ByteWriter) {
+                self.number().put(out);
+            }
+
+            fn take(r: &mut crate::ByteReader<'_>) -> Option<Self> {
+                Self::from_number(r.u8()?)
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(self.name())

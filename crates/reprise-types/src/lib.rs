@@ -5,6 +5,7 @@
 //! `QueryExpander` and `Reranker`).
 
 mod annotation;
+mod bytes;
 mod calendar;
 mod context;
 mod cow;
@@ -34,6 +35,7 @@ mod way_out;
 mod write;
 
 pub use annotation::{Annotation, Link, Related, Seen, normal_tag, normal_tags};
+pub use bytes::{ByteReader, ByteWriter, Tail, Wire, put_signed, put_varint};
 pub use calendar::{Calendar, Span, TimeError, Zone};
 pub use context::{ContextBlock, TokensBy};
 pub use cow::{CHUNKED, Chunked, CowVec, Fetch};
@@ -71,6 +73,7 @@ pub use run::{
     AdapterWeights, ChainStep, Consolidation, EndedRun, Expected, LearningEvent, Receipt,
     RunBeginning, RunEnding, RunOutcome, RunPattern, RunStep,
 };
+pub use show::lock;
 pub use spoken::{Event, Side, Spoken};
 pub use time::{SystemClock, TimestampError, parse_timestamp};
 pub use user::{UserId, UserIdError};

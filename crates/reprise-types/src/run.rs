@@ -164,6 +164,21 @@ pub enum LearningEvent {
     },
 }
 
+crate::wire_kinds! {
+    LearningEvent {
+        7 => Recalled(receipt),
+        8 => Begun { run_id, at, query, recall_id; overheard },
+        9 => Stepped { run_id, at, action, used; result },
+        10 => Ended(ended),
+        11 => Revised { run_id, at, revision, quality },
+        12 => Abandoned { run_id, at },
+        13 => Consolidated(done),
+        14 => Switched { at, on },
+        15 => Reset { at },
+        21 => Withdrawn { run_id, at },
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunBeginning {
     /// The host's id of the run, 1 to 512 bytes.

@@ -13,3 +13,11 @@ macro_rules! show_fields {
         }
     };
 }
+
+/// The value behind a lock, also where whoever held it panicked: what is locked here is whole at
+/// every moment.
+pub fn lock<T: ?Sized>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -1,9 +1,9 @@
 //! Emits events from actors into the host's log.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ractor::{ActorRef, call_t};
-use reprise_types::{Clock, UserId};
+use reprise_types::{Clock, UserId, lock};
 use serde_json::Value;
 
 use crate::event::{NewEvent, SYSTEM_USER};
@@ -51,7 +51,7 @@ impl Emitter {
 
     /// A new ULID.
     pub(crate) fn id(&self) -> String {
-        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ids = lock(&self.ids);
         ids.next(self.clock.now())
     }
 

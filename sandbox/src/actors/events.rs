@@ -15,7 +15,6 @@ const EXCERPT_CHARACTERS_MAX: usize = 500;
 /// Confidence of a worker's own observation.
 const SEEN: f64 = 0.9;
 
-/// The events of one run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunEvents<'a> {
     pub(crate) run_id: &'a str,

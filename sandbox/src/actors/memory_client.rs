@@ -38,7 +38,6 @@ impl std::fmt::Debug for MemoryClient {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "state", content = "why")]
 pub enum RecallStatus {
-    /// There is no memory.
     Off,
     /// It answered, possibly with nothing.
     Answered,

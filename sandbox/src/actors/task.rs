@@ -26,7 +26,6 @@ impl Capability {
     }
 }
 
-/// A task for one worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Task {
     /// A shell command in a folder of the workspace, after writing these files there.

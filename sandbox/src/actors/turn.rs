@@ -47,7 +47,6 @@ impl WorkerStatus {
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
     Timeout,
-    /// A network failure.
     Network,
     Auth,
     RateLimit,
@@ -95,7 +94,6 @@ pub struct WorkerReport {
     pub system_context: String,
     /// The command that decided; `None` for other workers.
     pub command: Option<String>,
-    /// The answer of memory for this turn.
     pub memory: MemoryAnswer,
 }
 

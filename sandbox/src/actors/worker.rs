@@ -29,7 +29,6 @@ pub struct WorkerArguments {
     pub capability: Capability,
     pub emitter: Emitter,
     pub workspace: Workspace,
-    /// Limits of commands.
     pub commands: Arc<CommandLimits>,
     /// The user's memory, if any (M41).
     pub memory_provider: Option<Arc<dyn MemoryProvider>>,

@@ -66,7 +66,6 @@ pub struct EventQuery {
     pub since_seq: u64,
     /// Page size, 1 to 1,000; 0 means 200.
     pub limit: u32,
-    /// Only types with this prefix.
     pub event_type_prefix: Option<String>,
     pub actor_id: Option<String>,
     pub user_id: Option<String>,

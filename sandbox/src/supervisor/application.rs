@@ -54,7 +54,6 @@ pub enum ApplicationSupervisorMsg {
         user_id: UserId,
         reply: RpcReplyPort<Result<ActorRef<ConductorMsg>, RunError>>,
     },
-    /// The current bus.
     GetBus {
         /// The bus, which changes when it is restarted.
         reply: RpcReplyPort<ActorRef<EventBusMsg>>,

@@ -30,7 +30,6 @@ pub struct WorkersConfig {
     /// The workers' directory, created if missing.
     pub workspace: PathBuf,
     pub gateway: Arc<dyn ModelGateway>,
-    /// Limits of commands.
     pub commands: CommandLimits,
     /// Time budget of a call to memory.
     pub memory_budget: Duration,

@@ -2,14 +2,14 @@
 //!
 //! One compaction per memory at a time.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use reprise_engine::{CompactionCopy, CompactionOutcome, Engine, EngineError};
-use reprise_types::MemoryError;
+use reprise_types::{MemoryError, lock};
 use tokio::sync::Semaphore;
 
-use super::single::SingleFlight;
+use super::upkeep::SingleFlight;
 use crate::handle::AgentHandle;
 
 /// One automatic compaction per process at a time.
@@ -22,29 +22,20 @@ const CATCH_UPS_MAX: usize = 8;
 const LEFT_BYTES: u64 = 256 * 1024;
 
 /// The automatic compaction of one memory.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct CompactionByRule {
-    handle: AgentHandle,
     single: SingleFlight,
     failed: Arc<Mutex<Option<Instant>>>,
 }
 
 impl CompactionByRule {
-    pub(super) fn new(handle: AgentHandle) -> Self {
-        Self {
-            handle,
-            single: SingleFlight::default(),
-            failed: Arc::default(),
-        }
-    }
-
     /// Starts the task, unless it runs or failed recently.
-    pub(super) fn start_if_due(&self) {
-        let failed = *self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn start_if_due(&self, handle: &AgentHandle) {
+        let failed = *lock(&self.failed);
         if failed.is_some_and(|at| at.elapsed() < AFTER_FAILURE) {
             return;
         }
-        let (handle, failed) = (self.handle.clone(), Arc::clone(&self.failed));
+        let (handle, failed) = (handle.clone(), Arc::clone(&self.failed));
         self.single.start(|| async move {
             let due = handle.run(|engine| engine.is_compaction_due());
             if !matches!(due.await, Ok(true)) {
@@ -60,7 +51,7 @@ impl CompactionByRule {
                 Ok(Err(error)) => {
                     tracing::warn!(user = %handle.user(), %error, "an automatic compaction failed");
                     let now = Some(Instant::now());
-                    *failed.lock().unwrap_or_else(PoisonError::into_inner) = now;
+                    *lock(&failed) = now;
                 }
                 Err(error) => tracing::debug!(%error, "no compaction: the agent has ended"),
             }

@@ -1,44 +1,12 @@
 //! Texts that were kept while there was no model, or another, embedded once there is one.
-//!
-//! One background task at a time per memory.
 
 use reprise_engine::{Engine, EngineError};
 use reprise_types::{EmbeddingSpace, MemoryError, RecordId};
 
-use super::single::SingleFlight;
 use crate::embedder::{EmbedPool, PoolError};
 use crate::handle::AgentHandle;
 
 const BATCH: usize = 32;
-
-#[derive(Debug)]
-pub(super) struct LateEmbedding {
-    pool: EmbedPool,
-    handle: AgentHandle,
-    single: SingleFlight,
-}
-
-impl LateEmbedding {
-    pub(super) fn new(pool: EmbedPool, handle: AgentHandle) -> Self {
-        Self {
-            pool,
-            handle,
-            single: SingleFlight::default(),
-        }
-    }
-
-    /// Whether vectors are being made: then the memory stays open.
-    pub(super) fn is_running(&self) -> bool {
-        self.single.is_running()
-    }
-
-    /// Starts the task, unless it runs.
-    pub(super) fn start_if_due(&self) {
-        let (pool, handle) = (self.pool.clone(), self.handle.clone());
-        self.single
-            .start(|| async move { while let Ok(true) = embed_some(&handle, &pool).await {} });
-    }
-}
 
 /// Embeds one batch; returns whether to go on.
 pub(crate) async fn embed_some(

@@ -3,14 +3,16 @@
 //! records are examined.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use chrono::{DateTime, Utc};
 use reprise_engine::{Engine, EngineError};
 use tokio::sync::Semaphore;
 
-use super::single::SingleFlight;
+use reprise_types::lock;
+
+use super::upkeep::SingleFlight;
 use crate::config::{MemoryConfig, TendDone, Tended, Tender};
 use crate::handle::AgentHandle;
 
@@ -75,7 +77,7 @@ impl Tending {
             let (now, budget) = (config.clock.now(), config.limits.tend_budget);
             let (begun, reader) = (Instant::now(), handle.clone());
             let look = tokio::task::spawn_blocking(move || {
-                let mut tender = tender.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut tender = lock(&tender);
                 let tender = tender.get_or_insert_with(|| tend(before.unwrap_or_default()));
                 // As it is now: it was this one's turn at last.
                 let memory = reader.newest()?;

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use reprise_types::{EmbedError, Embedding};
+use reprise_types::{EmbedError, Embedding, lock};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use super::types::{PoolError, PoolStats};
+use super::{PoolError, PoolStats};
 
 /// One text to be embedded.
 #[derive(Debug)]
@@ -102,7 +102,7 @@ impl Queue {
 
     /// No foreign code runs under the lock, so the value behind a poisoned one is consistent.
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner)
     }
 
     pub(super) fn push_query(&self, job: Job, most: usize) -> Result<(), PoolError> {

@@ -1,6 +1,4 @@
 //! One embedder thread.
-//!
-//! Opens its embedder, embeds texts, and survives failures and panics of the model.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,9 +8,9 @@ use std::time::{Duration, Instant};
 use reprise_types::{EmbedError, Embedder, Embedding, check_unit_vector};
 use tokio::sync::watch;
 
+use super::Shared;
 use super::queue::{Next, Taker};
-use super::shared::Shared;
-use super::types::{PoolError, PoolOptions};
+use super::{PoolError, PoolOptions};
 
 /// Pause of a helper that could not open a model.
 const HELP_AGAIN: Duration = Duration::from_millis(100);
@@ -215,7 +213,6 @@ fn embed_together(
     checked.collect()
 }
 
-/// Counts an embedder as closed.
 fn closed(shared: &Shared) {
     shared.queue.count(|stats| stats.embedders_open -= 1);
 }

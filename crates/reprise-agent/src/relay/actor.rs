@@ -1,12 +1,19 @@
 //! The actor of a relay: it supervises the pipeline's task.
 
+use std::sync::Arc;
+
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use tokio::sync::{mpsc, watch};
+use reprise_engine::{Engine, WriteBatch, Written};
+use reprise_types::{Clock, MemoryError};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::arguments::MemoryEventRelayArguments;
+use super::feed::{FeedSource, SourceBinding};
 use super::handle::RelayHandle;
+use super::map::Mapper;
 use super::pipeline::Pipeline;
+use crate::protocol::MemoryAgentMsg;
+use crate::supervisor::Directory;
 
 /// Most requests queued for a relay.
 const REQUESTS_MAX: usize = 16;
@@ -89,5 +96,44 @@ impl Actor for MemoryEventRelay {
             let _panicked = task.await.is_err();
         }
         Ok(())
+    }
+}
+
+#[derive(Clone)]
+pub(crate) struct MemoryEventRelayArguments {
+    pub(crate) binding: SourceBinding,
+    pub(crate) mapper: Arc<Mapper>,
+    pub(crate) feed: FeedSource,
+    pub(crate) batch: usize,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) directory: Arc<Directory>,
+    pub(crate) handle: RelayHandle,
+}
+
+reprise_types::show_fields!(MemoryEventRelayArguments { binding });
+
+impl MemoryEventRelayArguments {
+    /// Forwards a batch to the agent, which embeds and writes it.
+    pub(super) async fn write(&self, batch: WriteBatch) -> Result<Written, MemoryError> {
+        let (reply, written) = oneshot::channel();
+        let message = MemoryAgentMsg::Write {
+            batch,
+            permit: None,
+            reply: reply.into(),
+        };
+        let user = &self.binding.user;
+        self.directory.deliver(user, message).await;
+        // No answer: the agent ended with the message in its mailbox.
+        written
+            .await
+            .unwrap_or_else(|_| Err(MemoryError::unavailable(user)))
+    }
+
+    /// Runs work on the engine of the user's memory.
+    pub(super) async fn with_engine<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Engine) -> T + Send + 'static,
+    ) -> Result<T, MemoryError> {
+        self.directory.with_engine(&self.binding.user, work).await
     }
 }

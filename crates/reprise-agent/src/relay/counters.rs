@@ -19,7 +19,6 @@ pub struct RelayCounters {
     topics: BTreeMap<String, TopicCount>,
 }
 
-/// The counts of one topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct TopicCount {
     pub mapped: u64,

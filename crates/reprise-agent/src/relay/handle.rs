@@ -1,8 +1,8 @@
 //! A handle to a relay, and its progress.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use reprise_types::MemoryError;
+use reprise_types::{MemoryError, lock};
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 
@@ -62,24 +62,13 @@ impl RelayHandle {
     }
 
     pub fn progress(&self) -> RelayProgress {
-        self.0
-            .progress
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.0.progress).clone()
     }
 
     /// Waits until everything that the host has logged by now is stored.
     pub async fn catch_up(&self) -> Result<RelayProgress, MemoryError> {
-        let unavailable = || MemoryError::Unavailable {
-            user: self.0.binding.user.to_string(),
-        };
-        let requests = self
-            .0
-            .requests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let unavailable = || MemoryError::unavailable(&self.0.binding.user);
+        let requests = lock(&self.0.requests).clone();
         let (reply, answer) = oneshot::channel();
         let requests = requests.ok_or_else(unavailable)?;
         requests
@@ -93,20 +82,10 @@ impl RelayHandle {
     }
 
     pub(super) fn change(&self, change: impl FnOnce(&mut RelayProgress)) {
-        change(
-            &mut self
-                .0
-                .progress
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
+        change(&mut lock(&self.0.progress));
     }
 
     pub(super) fn connect(&self, requests: Option<mpsc::Sender<CatchUp>>) {
-        *self
-            .0
-            .requests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = requests;
+        *lock(&self.0.requests) = requests;
     }
 }

@@ -1,6 +1,4 @@
 //! The mapping of one event to records: a pure function of the event and the topic table.
-//!
-//! Text, run, session, metadata and provenance of a record.
 
 use reprise_types::limits::{LIST_ITEMS_MAX, METADATA_BYTES_MAX};
 use reprise_types::{ExternalId, NewRecord, Provenance, normal_tags};
@@ -17,7 +15,6 @@ pub struct Mapper {
     table: TopicTable,
 }
 
-/// The outcome of mapping one event. Every outcome is counted.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MapOutcome {
     Mapped(MappedEvent),
@@ -55,7 +52,6 @@ impl Mapper {
         Self { table }
     }
 
-    /// A mapper with the built-in table.
     pub fn builtin() -> Result<Self, TopicTableError> {
         TopicTable::builtin().map(Self::new)
     }
@@ -105,7 +101,6 @@ impl Mapper {
         })
     }
 
-    /// The run that an event approves of.
     pub(super) fn approved_run(&self, event: &Event) -> Option<String> {
         self.table.approved_run(&event.event_type, &event.payload)
     }

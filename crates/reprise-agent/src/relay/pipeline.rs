@@ -3,17 +3,19 @@
 
 use std::time::Duration;
 
-use reprise_engine::{WriteBatch, Written};
+use reprise_engine::{RunWrite, WriteBatch, Written};
 use reprise_types::limits::TEXT_BYTES_MAX;
-use reprise_types::{MemoryError, WriteOutcome};
+use reprise_types::{MemoryError, NewRecord, WriteOutcome};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
-use super::arguments::MemoryEventRelayArguments;
-use super::batch;
+use super::actor::MemoryEventRelayArguments;
+use super::decode::Event;
 use super::feed::{FeedError, Reader};
 use super::handle::CatchUp;
+use super::map::MapOutcome;
 use super::resume::resume;
+use super::runs;
 
 /// Most events without a record by which the stored cursor may lag behind.
 const CURSOR_LAG_MAX: u64 = 256;
@@ -133,7 +135,7 @@ impl Pipeline {
     /// Maps these events and forwards what they say. The cursor of those that say nothing waits, up
     /// to [`CURSOR_LAG_MAX`].
     async fn carry(&mut self, events: Vec<Value>) {
-        let (batch, last) = batch::of(events, &self.arguments);
+        let (batch, last) = batch_of(events, &self.arguments);
         if let Some(seq) = last {
             self.reader.pass(seq);
         }
@@ -206,6 +208,59 @@ pub(super) async fn pause(
         .is_ok();
     *wait = (*wait * 2).min(RETRY_LONGEST);
     (!over).then_some(())
+}
+
+/// What a batch of events says, with the position of the last of them.
+fn batch_of(
+    events: Vec<Value>,
+    arguments: &MemoryEventRelayArguments,
+) -> (WriteBatch, Option<u64>) {
+    let (mut batch, mut last) = (WriteBatch::default(), None);
+    for value in events {
+        last = Event::seq_of(&value).or(last);
+        let (records, said) = mapped(value, batch.records.len(), arguments);
+        batch.records.extend(records);
+        batch.learning.extend(said);
+    }
+    (batch, last)
+}
+
+/// Maps one event, whose first record gets this place, and counts the outcome.
+fn mapped(
+    value: Value,
+    place: usize,
+    arguments: &MemoryEventRelayArguments,
+) -> (Vec<NewRecord>, Option<RunWrite>) {
+    let (handle, mapper) = (&arguments.handle, &arguments.mapper);
+    handle.change(|progress| progress.events += 1);
+    let event = match Event::read(value) {
+        Ok(event) => event,
+        Err(error) => {
+            tracing::warn!(%error, "an event cannot be read");
+            handle.change(|progress| progress.topics.count_unreadable());
+            return Default::default();
+        }
+    };
+    let at = event.timestamp.unwrap_or_else(|| arguments.clock.now());
+    let outcome = mapper.map(&event);
+    handle.change(|progress| progress.topics.count(&outcome));
+    match outcome {
+        MapOutcome::Mapped(mapped) => {
+            let said = runs::said(&event, &mapped, place, at);
+            (mapped.records, said)
+        }
+        MapOutcome::Malformed { why, .. } => {
+            tracing::warn!(why, "an event holds nothing to remember");
+            Default::default()
+        }
+        MapOutcome::Ignored { .. } | MapOutcome::Unknown { .. } => {
+            let approved = mapper.approved_run(&event);
+            (
+                Vec::new(),
+                approved.map(|run_id| runs::approval(&run_id, at)),
+            )
+        }
+    }
 }
 
 #[cfg(test)]

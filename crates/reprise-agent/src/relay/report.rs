@@ -1,6 +1,4 @@
 //! A worker's report: its summary, its findings and its learnings, each a record of its own.
-//!
-//! The split and its gate (enough evidence, enough confidence, not too many).
 
 use reprise_types::limits::{IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX};
 use reprise_types::{Evidence, NewRecord};

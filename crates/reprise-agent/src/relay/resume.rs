@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::arguments::MemoryEventRelayArguments;
+use super::actor::MemoryEventRelayArguments;
 use super::decode::Event;
 use super::feed::Reader;
 use super::map::MapOutcome;

@@ -1,9 +1,6 @@
 //! The topic table: which event becomes which kind of memory.
-//!
-//! Reading and checking `topics.toml`, finding the rule for an event.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use reprise_types::{MemoryKind, MemorySource};
 use serde::Deserialize;
@@ -11,7 +8,6 @@ use serde_json::Value;
 
 use super::template::{Template, fits, value_at};
 
-/// The built-in table.
 const BUILTIN: &str = include_str!("topics.toml");
 /// The version of the table's format.
 const VERSION: u32 = 1;
@@ -119,12 +115,6 @@ pub(super) enum Verdict<'a> {
 /// Why a table cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TopicTableError {
-    /// The file is not there or not readable.
-    #[error("the topic table {path} cannot be read ({cause}); pass a copy of the built-in table")]
-    Read {
-        path: PathBuf,
-        cause: std::io::Error,
-    },
     /// Not TOML, or not this table.
     #[error("the topic table is not valid: {message}")]
     Parse {
@@ -141,21 +131,10 @@ pub enum TopicTableError {
 }
 
 impl TopicTable {
-    /// The built-in table.
     pub fn builtin() -> Result<Self, TopicTableError> {
         Self::parse(BUILTIN)
     }
 
-    /// A table from a file.
-    pub fn from_path(path: &Path) -> Result<Self, TopicTableError> {
-        let text = std::fs::read_to_string(path).map_err(|cause| TopicTableError::Read {
-            path: path.to_owned(),
-            cause,
-        })?;
-        Self::parse(&text)
-    }
-
-    /// A table from TOML text.
     pub fn parse(text: &str) -> Result<Self, TopicTableError> {
         let table: Self =
             toml_edit::de::from_str(text).map_err(|error| TopicTableError::Parse {

@@ -1,6 +1,4 @@
 //! Texts made from payload paths.
-//!
-//! Path look-up, templates, shortening.
 
 use reprise_types::limits::IDENTIFIER_BYTES_MAX;
 use serde::Deserialize;

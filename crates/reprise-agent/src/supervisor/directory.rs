@@ -4,15 +4,15 @@
 //! user's file.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, TryLockError};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use ractor::{ActorRef, MessagingErr, call_t};
 use reprise_engine::Engine;
-use reprise_types::{MemoryError, UserId};
+use reprise_types::{MemoryError, UserId, lock};
 
-use super::protocol::MemorySupervisorMsg;
+use super::MemorySupervisorMsg;
 use crate::handle::AgentHandle;
 use crate::job::Job;
 use crate::protocol::{EngineWork, MemoryAgentMsg};
@@ -62,7 +62,7 @@ impl Directory {
     }
 
     fn known(&self, user: &UserId) -> Option<AgentHandle> {
-        let agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        let agents = lock(&self.agents);
         agents.get(user).cloned()
     }
 
@@ -74,7 +74,9 @@ impl Directory {
     ) -> Result<T, MemoryError> {
         let (job, answer) = Job::run(work);
         self.work(user, job).await;
-        answer.await.unwrap_or_else(|_| Err(unavailable(user)))
+        answer
+            .await
+            .unwrap_or_else(|_| Err(MemoryError::unavailable(user)))
     }
 
     /// Sends work to the user's agent.
@@ -102,7 +104,7 @@ impl Directory {
                 return;
             };
             if wait > DELIVER_LAST {
-                return undone.refuse(unavailable(user));
+                return undone.refuse(MemoryError::unavailable(user));
             }
             message = undone;
             tokio::time::sleep(wait).await;
@@ -111,7 +113,7 @@ impl Directory {
     }
 
     async fn ask(&self, user: &UserId) -> Result<AgentHandle, MemoryError> {
-        let away = || unavailable(user);
+        let away = || MemoryError::unavailable(user);
         let supervisor = self.supervisor.load_full().ok_or_else(away)?;
         let user = user.clone();
         let asked = call_t!(
@@ -131,19 +133,19 @@ impl Directory {
     }
 
     pub(crate) fn set_agent(&self, handle: &AgentHandle) {
-        let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut agents = lock(&self.agents);
         agents.retain(|_, held| !held.is_closed());
         agents.insert(handle.user().clone(), handle.clone());
     }
 
     pub(crate) fn is_open(&self, user: &UserId) -> bool {
-        let agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        let agents = lock(&self.agents);
         agents.get(user).is_some_and(|held| !held.is_closed())
     }
 
     /// Drops the handles of memories that have ended.
     pub(crate) fn drop_closed(&self) {
-        let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut agents = lock(&self.agents);
         agents.retain(|_, held| !held.is_closed());
     }
 
@@ -160,7 +162,7 @@ impl Directory {
                 return Ok(());
             }
             if since.elapsed() > RELEASE {
-                return Err(unavailable(user));
+                return Err(MemoryError::unavailable(user));
             }
             tokio::time::sleep(DELIVER_FIRST).await;
         }
@@ -168,14 +170,14 @@ impl Directory {
 
     #[cfg(test)]
     pub(crate) fn open(&self) -> usize {
-        let agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        let agents = lock(&self.agents);
         agents.values().filter(|held| !held.is_closed()).count()
     }
 
     /// The gate of a user's file. Unused gates are dropped, unless the file is lent, so that past
     /// users cost no memory.
     pub(crate) fn gate(&self, user: &UserId) -> Arc<Gate> {
-        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gates = lock(&self.gates);
         let now = Instant::now();
         let is_lent = |gate: &Gate| {
             let until = gate.try_lock().ok().and_then(|until| *until);
@@ -195,11 +197,6 @@ fn lend(gate: &Gate) -> bool {
     };
     *free = Some(Instant::now() + LENT);
     true
-}
-
-fn unavailable(user: &UserId) -> MemoryError {
-    let user = user.to_string();
-    MemoryError::Unavailable { user }
 }
 
 #[cfg(test)]

@@ -8,11 +8,13 @@ mod elf;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use ort::LoadDynamicError;
 use ort::environment::Environment;
 use reprise_files::{Access, open_path};
+
+use reprise_types::lock;
 
 use super::guarded;
 
@@ -87,7 +89,7 @@ static STATE: Mutex<State> = Mutex::new(State::Empty);
 pub(crate) fn load(path: &Path) -> Result<LoadedLibrary, LibraryError> {
     let path = inspect(path)?;
     // A panic while the lock is held leaves the state as it was before: it is set last.
-    let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut state = lock(&STATE);
     match &*state {
         State::Empty => {}
         State::Ready(loaded) if loaded.path == path => return Ok(loaded.clone()),

@@ -3,12 +3,12 @@
 //! Nothing here loads a library; an `Environment` from `library` proves that one is loaded.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use ort::environment::Environment;
 use ort::session::Session;
 use ort::value::TensorRef;
-use reprise_types::EmbedError;
+use reprise_types::{EmbedError, lock};
 
 use super::weights::SharedWeights;
 use super::{INPUT_IDS, INPUT_MASK, INPUT_TYPES, Inference, Reading, guarded};
@@ -73,7 +73,7 @@ impl OnnxModel {
     /// How many sessions share one model.
     #[cfg(test)]
     pub(crate) fn sharing(&self) -> usize {
-        let held = self.weights.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = lock(&self.weights);
         held.strong_count()
     }
 
@@ -83,7 +83,7 @@ impl OnnxModel {
         if may_saturate() || self.reading.is_foreign {
             return Ok(None);
         }
-        let mut held = self.weights.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = lock(&self.weights);
         if let Some(weights) = held.upgrade() {
             return Ok(Some(weights));
         }

@@ -1,6 +1,4 @@
 //! The constants of a model file, as the writer of this room lays them out: read, and pointed to.
-//!
-//! As much reading of ONNX as that takes.
 
 use super::graph::{F32, I8};
 use super::protobuf::{Field, Message, fields};
@@ -14,7 +12,6 @@ const EXTERNAL_DATA: u64 = 13;
 pub(super) const DATA_LOCATION: u64 = 14;
 pub(super) const EXTERNAL: u64 = 1;
 
-/// The numbers of a constant.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Numbers {
     /// Signed bytes.

@@ -73,7 +73,6 @@ pub(super) enum Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// The bytes of the message that has this number.
     pub(super) fn message(self, number: u64) -> Option<&'a [u8]> {
         match self {
             Self::Bytes(own, bytes) if own == number => Some(bytes),

@@ -15,10 +15,9 @@ use super::carrier::{Carrier, find};
 use super::disk::{lock, rename, sha256, sha256_file, write_atomic};
 use super::error::ProvisionError;
 use super::fetch::Fetcher;
+use super::inspection::Stamp;
 use super::install::LOCK_FILE;
-use super::progress::Progress;
-use super::request::Patience;
-use super::stamp::Stamp;
+use super::request::{Patience, Progress};
 use super::store::{ModelStore, manifest};
 use crate::architecture::{Architecture, MODEL_FILE};
 use crate::engine::Reading;
@@ -120,7 +119,6 @@ impl AddedModel {
         }
     }
 
-    /// Bytes of its files.
     pub fn size_bytes(&self) -> u64 {
         self.files.iter().map(|file| file.size_bytes).sum()
     }

@@ -29,6 +29,8 @@ const UNREACHABLE: [&str; 10] = [
 /// Why a program brought nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Failed {
+    /// It is not on this machine.
+    Absent,
     /// No host answers.
     Unreachable,
     /// Anything else, in one sentence.

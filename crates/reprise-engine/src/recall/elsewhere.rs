@@ -21,7 +21,6 @@ pub struct Testimony {
     pub words: f32,
     /// Weighted share of the question's words that it holds, 0..1.
     pub share: f32,
-    /// How many terms it has.
     pub terms: u32,
 }
 
@@ -53,7 +52,6 @@ pub struct Elsewhere {
 pub struct Weighed {
     /// Probability that it answers, 0..1.
     pub score: f32,
-    /// Every signal that counts.
     pub signals: Vec<RankSignal>,
 }
 

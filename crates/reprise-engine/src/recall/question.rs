@@ -25,7 +25,6 @@ pub(super) struct Asked {
     pub(super) when: bool,
     /// For what the assistant said, not the user.
     pub(super) assistant: bool,
-    /// For what was asked.
     pub(super) asking: bool,
 }
 

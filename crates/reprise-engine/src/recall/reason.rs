@@ -10,7 +10,6 @@ use super::scene::Scene;
 use super::signals::SIGNALS;
 
 pub(super) const BETWEEN: &str = " \u{b7} ";
-/// Words that one reason names.
 const WORDS: usize = 5;
 /// Standard scores from which a cosine is called close, and related.
 const CLOSE: f32 = 3.0;

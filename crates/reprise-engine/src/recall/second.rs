@@ -1,7 +1,5 @@
 //! Second opinions on an answer, by what a host brings: the question in other words, and another
 //! judge of what was found.
-//!
-//! Pure functions of answers and judgements.
 
 use std::collections::HashMap;
 

@@ -7,7 +7,6 @@
 use super::CHUNK_DOCUMENTS;
 use super::kernels::{LANES, PLANES, distances};
 
-/// Groups of documents in one chunk.
 pub(super) const GROUPS: usize = CHUNK_DOCUMENTS / LANES;
 
 /// 64-bit words that the signs of one vector take.

@@ -1,6 +1,5 @@
 //! From text to the pieces that terms are made of: words, runs of a script without spaces, signs.
 
-/// A piece of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece<'t> {
     Word {

@@ -1,12 +1,12 @@
 //! The bytes of a record: flags, vector mark, fixed fields, then every variable one.
 
 use reprise_types::{
-    ContentHash, Evidence, ExternalId, MemoryKind, MemoryRecord, MemorySource, Provenance,
-    RecordBody, RecordId, Retention, Visibility,
+    ByteReader, ByteWriter, ContentHash, MemoryRecord, Provenance, RecordBody, Retention,
+    Tail as _, Wire, put_all,
 };
+use serde_json::Value;
 
-use super::fields::{Outline, VectorMark, instant, mark as read_mark, put_instant, put_mark};
-use crate::bytes::{ByteReader, put_bytes, put_varint};
+use super::fields::VectorMark;
 
 const VECTOR: u64 = 1;
 /// The content hash is XXH3-128 of the text, so it is not written.
@@ -53,161 +53,121 @@ fn flags(record: &MemoryRecord, mark: Option<&VectorMark>) -> u64 {
     .fold(0, |flags, (bit, _)| flags | bit)
 }
 
-pub(super) fn put(out: &mut Vec<u8>, record: &MemoryRecord, mark: Option<&VectorMark>) {
+pub(super) fn put(out: &mut ByteWriter, record: &MemoryRecord, mark: Option<&VectorMark>) {
     let flags = flags(record, mark);
-    put_varint(out, flags);
+    flags.put(out);
     if let Some(mark) = mark {
-        put_mark(out, mark);
+        mark.put(out);
     }
-    out.extend_from_slice(&record.id.to_u128().to_le_bytes());
-    out.push(record.kind.number());
-    out.push(record.source.number());
-    out.push(record.visibility.number());
+    put_all!(
+        out,
+        record.id,
+        record.kind,
+        record.source,
+        record.visibility
+    );
     match record.retention {
-        Retention::Normal => out.push(RETENTION_NORMAL),
-        Retention::Pinned => out.push(RETENTION_PINNED),
-        Retention::Scratch { ttl_seconds } => {
-            out.push(RETENTION_SCRATCH);
-            put_varint(out, u64::from(ttl_seconds));
-        }
+        Retention::Normal => out.raw(&[RETENTION_NORMAL]),
+        Retention::Pinned => out.raw(&[RETENTION_PINNED]),
+        Retention::Scratch { ttl_seconds } => put_all!(out, RETENTION_SCRATCH, ttl_seconds),
     }
-    put_instant(out, record.timestamp);
-    put_instant(out, record.known_at);
-    put_bytes(out, record.text.as_bytes());
+    put_all!(out, record.timestamp, record.known_at, record.text);
     if flags & HASH_OF_TEXT == 0 {
-        out.extend_from_slice(&record.content_hash.0.to_le_bytes());
+        record.content_hash.put(out);
     }
-    put_varint(out, record.external_ids.len() as u64);
-    for external in &record.external_ids {
-        put_bytes(out, external.namespace.as_bytes());
-        put_bytes(out, external.id.as_bytes());
-    }
-    put_optional(out, record);
-}
-
-/// The fields whose presence the flags tell, in the order of their bits.
-fn put_optional(out: &mut Vec<u8>, record: &MemoryRecord) {
-    for number in [record.quality_score, record.confidence]
-        .into_iter()
-        .flatten()
-    {
-        out.extend_from_slice(&number.to_le_bytes());
-    }
-    out.extend(record.evidence.map(Evidence::number));
-    if let Some(id) = record.supersedes {
-        out.extend_from_slice(&id.to_u128().to_le_bytes());
-    }
+    record.external_ids.put(out);
+    // The fields whose presence the flags tell, in the order of their bits.
+    record.quality_score.put_tail(out);
+    record.confidence.put_tail(out);
+    record.evidence.put_tail(out);
+    record.supersedes.put_tail(out);
     if !record.metadata.is_empty() {
-        put_bytes(out, json(&record.metadata).as_bytes());
+        json(&record.metadata).put(out);
     }
-    if let Some(details) = &record.details {
-        put_bytes(out, details.to_string().as_bytes());
-    }
+    record
+        .details
+        .as_ref()
+        .map(ToString::to_string)
+        .put_tail(out);
     if !record.session_id.is_empty() {
-        put_bytes(out, record.session_id.as_bytes());
+        record.session_id.put(out);
     }
-    for text in [&record.provenance.run_id, &record.provenance.actor_id]
-        .into_iter()
-        .flatten()
-    {
-        put_bytes(out, text.as_bytes());
-    }
-    for list in [&record.provenance.source_refs, &record.tags] {
-        if !list.is_empty() {
-            put_varint(out, list.len() as u64);
-            for text in list {
-                put_bytes(out, text.as_bytes());
-            }
-        }
-    }
+    record.provenance.run_id.put_tail(out);
+    record.provenance.actor_id.put_tail(out);
+    record.provenance.source_refs.put_tail(out);
+    record.tags.put_tail(out);
 }
 
 /// A JSON object always has a text form: its keys are strings and its numbers are finite.
-fn json(object: &serde_json::Map<String, serde_json::Value>) -> String {
-    serde_json::Value::Object(object.clone()).to_string()
+fn json(object: &serde_json::Map<String, Value>) -> String {
+    Value::Object(object.clone()).to_string()
 }
 
-/// The outline of a record: its vector mark, where it has one.
-pub(super) fn outline(reader: &mut ByteReader<'_>) -> Option<Outline> {
-    let flags = reader.varint()?;
-    if flags & VECTOR == 0 {
-        return Some(Outline::Record(None));
-    }
-    read_mark(reader).map(|mark| Outline::Record(Some(mark)))
+/// The flags of a record, and its vector mark, where it has one.
+pub(super) fn mark(r: &mut ByteReader<'_>) -> Option<(u64, Option<VectorMark>)> {
+    let flags = r.varint()?;
+    Some((flags, when(flags & VECTOR != 0, r)?))
 }
 
 /// The same record with another vector mark in front.
 pub(super) fn remark(body: &[u8], mark: Option<&VectorMark>) -> Option<Vec<u8>> {
-    let mut reader = ByteReader::new(body);
-    let mut flags = reader.varint()?;
-    if flags & VECTOR != 0 {
-        read_mark(&mut reader)?;
-    }
-    flags = if mark.is_some() {
-        flags | VECTOR
-    } else {
-        flags & !VECTOR
-    };
-    let mut out = Vec::with_capacity(body.len() + 32);
-    put_varint(&mut out, flags);
+    let r = &mut ByteReader::new(body);
+    let (flags, _) = self::mark(r)?;
+    let own = if mark.is_some() { VECTOR } else { 0 };
+    let mut out = ByteWriter::default();
+    (flags & !VECTOR | own).put(&mut out);
     if let Some(mark) = mark {
-        put_mark(&mut out, mark);
+        mark.put(&mut out);
     }
-    out.extend_from_slice(reader.take(reader.remaining())?);
-    Some(out)
+    out.raw(r.take(r.remaining())?);
+    Some(out.bytes)
 }
 
 pub(super) fn decode(body: &[u8]) -> Option<MemoryRecord> {
-    let mut reader = ByteReader::new(body);
-    let r = &mut reader;
-    let flags = r.varint()?;
-    if flags & VECTOR != 0 {
-        read_mark(r)?;
-    }
+    let r = &mut ByteReader::new(body);
+    let (flags, _) = mark(r)?;
     let has = |bit: u64| flags & bit != 0;
-    let id = RecordId::from_u128(r.u128()?);
-    let kind = MemoryKind::from_number(r.u8()?)?;
-    let source = MemorySource::from_number(r.u8()?)?;
-    let visibility = Visibility::from_number(r.u8()?)?;
+    let (id, kind, source, visibility) = (r.get()?, r.get()?, r.get()?, r.get()?);
     let retention = match r.u8()? {
         RETENTION_NORMAL => Retention::Normal,
         RETENTION_PINNED => Retention::Pinned,
         RETENTION_SCRATCH => Retention::Scratch {
-            ttl_seconds: r.varint_u32()?,
+            ttl_seconds: r.get()?,
         },
         _ => return None,
     };
-    let timestamp = instant(r)?;
-    let known_at = instant(r)?;
-    let text = r.string()?;
+    let (timestamp, known_at) = (r.get()?, r.get()?);
+    let text: String = r.get()?;
     let content_hash = if has(HASH_OF_TEXT) {
         hash_of(&text)
     } else {
-        ContentHash(r.u128()?)
+        r.get()?
     };
-    let external_ids = list(r, |r| Some(ExternalId::new(r.string()?, r.string()?)))?;
     let body = RecordBody {
         text,
         source,
         kind,
-        external_ids,
         visibility,
         retention,
-        // The fields below are read in the order of their flags, which is the order here.
-        quality_score: when(has(QUALITY), || r.f32())?,
-        confidence: when(has(CONFIDENCE), || r.f32())?,
-        evidence: when(has(EVIDENCE), || Evidence::from_number(r.u8()?))?,
-        supersedes: when(has(SUPERSEDES), || Some(RecordId::from_u128(r.u128()?)))?,
-        metadata: when(has(METADATA), || serde_json::from_slice(r.bytes()?).ok())?
-            .unwrap_or_default(),
-        details: when(has(DETAILS), || serde_json::from_slice(r.bytes()?).ok())?,
-        session_id: when(has(SESSION), || r.string())?.unwrap_or_default(),
-        provenance: Provenance {
-            run_id: when(has(RUN), || r.string())?,
-            actor_id: when(has(ACTOR), || r.string())?,
-            source_refs: when(has(REFS), || list(r, ByteReader::string))?.unwrap_or_default(),
+        // The fields below are read in the order of their bytes, which is the order here.
+        external_ids: r.get()?,
+        quality_score: when(has(QUALITY), r)?,
+        confidence: when(has(CONFIDENCE), r)?,
+        evidence: when(has(EVIDENCE), r)?,
+        supersedes: when(has(SUPERSEDES), r)?,
+        metadata: match json_when(has(METADATA), r)? {
+            Some(Value::Object(metadata)) => metadata,
+            Some(_) => return None,
+            None => serde_json::Map::default(),
         },
-        tags: when(has(TAGS), || list(r, ByteReader::string))?.unwrap_or_default(),
+        details: json_when(has(DETAILS), r)?,
+        session_id: when(has(SESSION), r)?.unwrap_or_default(),
+        provenance: Provenance {
+            run_id: when(has(RUN), r)?,
+            actor_id: when(has(ACTOR), r)?,
+            source_refs: when(has(REFS), r)?.unwrap_or_default(),
+        },
+        tags: when(has(TAGS), r)?.unwrap_or_default(),
     };
     Some(MemoryRecord {
         id,
@@ -225,18 +185,14 @@ pub(super) fn decode(body: &[u8]) -> Option<MemoryRecord> {
     clippy::option_option,
     reason = "absent and malformed are two things, and `?` tells them apart"
 )]
-fn when<T>(there: bool, read: impl FnOnce() -> Option<T>) -> Option<Option<T>> {
-    if there { read().map(Some) } else { Some(None) }
+fn when<T: Wire>(there: bool, r: &mut ByteReader<'_>) -> Option<Option<T>> {
+    if there { r.get().map(Some) } else { Some(None) }
 }
 
-fn list<'a, T>(
-    reader: &mut ByteReader<'a>,
-    mut read: impl FnMut(&mut ByteReader<'a>) -> Option<T>,
-) -> Option<Vec<T>> {
-    let count = reader.varint()?;
-    // A count cannot exceed the remaining bytes: a forged one must not allocate.
-    if count > reader.remaining() as u64 {
-        return None;
-    }
-    (0..count).map(|_| read(reader)).collect()
+#[expect(clippy::option_option, reason = "as above")]
+fn json_when(there: bool, r: &mut ByteReader<'_>) -> Option<Option<Value>> {
+    let text: Option<String> = when(there, r)?;
+    text.map(|text| serde_json::from_str(&text))
+        .transpose()
+        .ok()
 }

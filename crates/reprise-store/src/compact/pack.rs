@@ -11,8 +11,8 @@ use std::sync::Arc;
 use crate::apart;
 use crate::block;
 use crate::codec::{
-    Encoded, KIND_LOST, KIND_RECORD, Outline, RawEntry, VectorMark, encode_cursor, encode_stub,
-    outline, remark_record, vector_check,
+    Encoded, KIND_LOST, KIND_RECORD, Outline, RawEntry, VectorMark, outline, remark_record,
+    vector_check,
 };
 use crate::commit::{self, CommitHead, FileFacts};
 use crate::compress::{Compressor, Decompressor, LEVEL_PACK};
@@ -75,7 +75,6 @@ pub(super) fn run(source: &Source<'_>, to: &dyn DiskFile) -> io::Result<(Directo
         first_ordinal: 0,
         next: 0,
         pending: Vec::new(),
-        ids: Vec::new(),
         bytes: 0,
     };
     let file_id = source.facts.file_id;
@@ -94,9 +93,8 @@ pub(super) fn run(source: &Source<'_>, to: &dyn DiskFile) -> io::Result<(Directo
     }
     packer.lose_until(source.directory.records())?;
     for (stream, seq) in &source.directory.cursors {
-        let (stream, seq) = (stream.clone(), *seq);
-        let raw = encode_cursor(&stream, seq);
-        packer.put(raw, Outline::Cursor { stream, seq }, None)?;
+        let raw = RawEntry::cursor(stream, *seq);
+        packer.put(raw, None)?;
     }
     if source.directory.seq > 0 {
         packer.flush()?;
@@ -114,18 +112,17 @@ struct Packer<'a> {
     first_ordinal: u32,
     next: u32,
     pending: Vec<Encoded>,
-    ids: Vec<u64>,
     bytes: usize,
 }
 
 impl Packer<'_> {
     fn take(&mut self, raw: RawEntry) -> io::Result<()> {
         match outline(&raw) {
-            Some(outline) if outline.takes_ordinal() => self.take_ordinal(&raw),
-            Some(outline @ (Outline::Learning | Outline::Unknown)) => self.put(raw, outline, None),
-            Some(outline @ Outline::Annotated { ordinal, other }) => {
+            Some(_) if raw.takes_ordinal() => self.take_ordinal(&raw),
+            Some(Outline::Learning | Outline::Unknown) => self.put(raw, None),
+            Some(Outline::Annotated { ordinal, other }) => {
                 if self.is_live(ordinal) && other.is_none_or(|other| self.is_live(other)) {
-                    self.put(raw, outline, None)?;
+                    self.put(raw, None)?;
                 }
                 Ok(())
             }
@@ -141,26 +138,13 @@ impl Packer<'_> {
     }
 
     fn take_ordinal(&mut self, raw: &RawEntry) -> io::Result<()> {
-        let directory = self.source.directory;
-        let Some(slot) = directory.slot(self.next) else {
+        let Some(slot) = self.source.directory.slot(self.next) else {
             return Ok(());
         };
-        match slot.state {
-            SlotState::Lost => self.lose_until(self.next + 1),
-            SlotState::Forgotten => {
-                let Some(tombstone) = directory.tombstones.get(slot.place as usize) else {
-                    return self.lose_until(self.next + 1);
-                };
-                let outline = Outline::Stub(tombstone.clone());
-                self.put(encode_stub(tombstone), outline, None)
-            }
-            SlotState::Live => {
-                if self.put_record(slot, &raw.body)? {
-                    return Ok(());
-                }
-                self.lose_until(self.next + 1)
-            }
+        if slot.state == SlotState::Live && self.put_record(slot, &raw.body)? {
+            return Ok(());
         }
+        self.lose_until(self.next + 1)
     }
 
     /// Writes a record with its newest vector; `false` where it cannot be decoded.
@@ -177,10 +161,9 @@ impl Packer<'_> {
             return Ok(false);
         };
         let ordinal = self.next;
-        self.put(raw, Outline::Record(mark), vector)?;
+        self.put(raw, vector.map(|vector| (u64::from(ordinal), vector)))?;
         if let Some((mark, vector)) = apart {
-            let Encoded { raw, outline, .. } = apart::encode(ordinal, mark, &vector);
-            self.put(raw, outline, None)?;
+            self.put(apart::encode(ordinal, &mark, &vector).raw, None)?;
         }
         Ok(true)
     }
@@ -243,31 +226,20 @@ impl Packer<'_> {
             let tombstone = slot
                 .filter(|slot| slot.state == SlotState::Forgotten)
                 .and_then(|slot| directory.tombstones.get(slot.place as usize));
-            if let Some(tombstone) = tombstone {
-                let outline = Outline::Stub(tombstone.clone());
-                self.put(encode_stub(tombstone), outline, None)?;
-            } else {
-                let raw = RawEntry {
-                    kind: KIND_LOST,
-                    body: Vec::new(),
-                };
-                self.put(raw, Outline::Lost, None)?;
-            }
+            let raw = match tombstone {
+                Some(tombstone) => RawEntry::stub(tombstone),
+                None => RawEntry::new(KIND_LOST, |_| {}),
+            };
+            self.put(raw, None)?;
         }
         Ok(())
     }
 
-    fn put(&mut self, raw: RawEntry, outline: Outline, vector: Option<Vec<u8>>) -> io::Result<()> {
-        if vector.is_some() {
-            self.ids.push(u64::from(self.next));
-        }
-        self.next += u32::from(outline.takes_ordinal());
-        self.bytes += raw.body.len() + vector.as_ref().map_or(0, Vec::len);
-        self.pending.push(Encoded {
-            raw,
-            outline,
-            vector,
-        });
+    fn put(&mut self, raw: RawEntry, vector: Option<(u64, Vec<u8>)>) -> io::Result<()> {
+        self.next += u32::from(raw.takes_ordinal());
+        let entry = Encoded { raw, vector };
+        self.bytes += entry.size();
+        self.pending.push(entry);
         if self.pending.len() >= PACK_ENTRIES || self.bytes >= PACK_BYTES {
             self.flush()?;
         }
@@ -288,8 +260,7 @@ impl Packer<'_> {
             blocks: 0,
         };
         let pending = std::mem::take(&mut self.pending);
-        let ids = std::mem::take(&mut self.ids);
-        let built = commit::build(head, &facts, self.end, pending, &ids, &mut self.compressor)?;
+        let built = commit::build(head, &facts, self.end, pending, &mut self.compressor)?;
         self.to.write_all_at(self.end, &built.bytes)?;
         self.end += built.bytes.len() as u64;
         let (offset, placed) = (built.offset, built.placed);

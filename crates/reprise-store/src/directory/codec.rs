@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use reprise_types::{CHUNKED as CHUNK, Chunked, Fetch};
+use reprise_types::{
+    ByteReader, ByteWriter, CHUNKED as CHUNK, Chunked, Fetch, Wire as _, put_all, put_signed,
+    put_varint,
+};
 
 use super::{Directory, Slot, SlotState, VectorSegment};
-use crate::bytes::{ByteReader, put_bytes, put_signed, put_varint};
-use crate::codec::{put_space, put_tombstone, space, tombstone};
 
 const STATE_BITS: u8 = 0b11;
 /// Same block as the slot before, next position.
@@ -45,32 +46,20 @@ impl Directory {
     /// The body of the directory segment; `stride` is the distance of vectors within a `VEC_SEG`.
     /// The long lists stand in chunks that are read one by one.
     pub(crate) fn encode(&self, stride: u64) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.slots.len() * 8 + 256);
-        for number in [
-            self.seq,
-            self.horizon,
-            self.last_commit,
-            self.seal,
+        let mut w = ByteWriter::default();
+        put_all!(&mut w, self.seq, self.horizon, self.last_commit, self.seal);
+        put_all!(
+            &mut w,
             self.checkpoint_bytes,
             self.dead_bytes,
-            self.forgotten.into(),
-            self.lost.into(),
-        ] {
-            put_varint(&mut out, number);
-        }
-        put_varint(&mut out, self.spaces.len() as u64);
-        for space in self.spaces.iter() {
-            put_space(&mut out, space);
-        }
-        put_varint(&mut out, self.cursors.len() as u64);
-        for (stream, seq) in &self.cursors {
-            put_bytes(&mut out, stream.as_bytes());
-            put_varint(&mut out, *seq);
-        }
-        put_varint(&mut out, self.tombstones.len() as u64);
-        for tombstone in self.tombstones.iter() {
-            put_tombstone(&mut out, tombstone);
-        }
+            self.forgotten,
+            self.lost
+        );
+        w.all(self.spaces.iter());
+        self.cursors.put(&mut w);
+        w.count(self.tombstones.len());
+        w.each(self.tombstones.iter());
+        let mut out = w.bytes;
         put_chunks(&mut out, &self.vectors, put_segments);
         put_chunks(&mut out, &self.slots, |out, slots| {
             let mut before = NOTHING_BEFORE;
@@ -86,94 +75,58 @@ impl Directory {
     pub(crate) fn decode(bytes: Vec<u8>, start: usize, stride: u64) -> Option<Self> {
         let bytes = Arc::new(Raw(bytes));
         let r = &mut ByteReader::new(bytes.0.get(start..)?);
-        let numbers = [
-            r.varint()?,
-            r.varint()?,
-            r.varint()?,
-            r.varint()?,
-            r.varint()?,
-            r.varint()?,
-        ];
-        let (forgotten, lost) = (r.varint_u32()?, r.varint_u32()?);
-        let mut directory = Self {
-            forgotten,
-            lost,
-            ..Self::default()
-        };
-        directory.take_short(numbers, r)?;
-        directory.vectors = chunks(&bytes, r, |bytes, len| {
-            let items = segments(bytes, len).unwrap_or_default();
-            items
-                .into_iter()
-                .chain(std::iter::repeat(NO_SEGMENT))
-                .take(len)
-                .collect()
-        })?;
-        directory.slots = chunks(&bytes, r, move |bytes, len| {
-            let items = slots(bytes, len, stride).unwrap_or_default();
-            let lost = Slot::without_vector(SlotState::Lost, 0, 0, 0);
-            items
-                .into_iter()
-                .chain(std::iter::repeat(lost))
-                .take(len)
-                .collect()
-        })?;
+        let mut directory = Self::take_numbers(r)?;
+        (directory.forgotten, directory.lost) = (r.get()?, r.get()?);
+        directory.take_short(r)?;
+        directory.vectors = chunks(&bytes, r, NO_SEGMENT, segments)?;
+        let lost = Slot::without_vector(SlotState::Lost, 0, 0, 0);
+        let slots = move |bytes: &[u8], len| slots(bytes, len, stride);
+        directory.slots = chunks(&bytes, r, lost, slots)?;
         r.is_empty().then_some(directory)
     }
 
     /// The inverse of what earlier versions wrote: both lists in one run, without counts.
     pub(crate) fn decode_run(bytes: &[u8], stride: u64) -> Option<Self> {
         let r = &mut ByteReader::new(bytes);
-        let numbers = [
-            r.varint()?,
-            r.varint()?,
-            r.varint()?,
-            r.varint()?,
-            r.varint()?,
-            r.varint()?,
-        ];
-        let mut directory = Self::default();
-        directory.take_short(numbers, r)?;
+        let mut directory = Self::take_numbers(r)?;
+        directory.take_short(r)?;
         let mut last = 0u64;
-        for _ in 0..count(r)? {
+        for _ in 0..r.count()? {
             let segment = segment(r, &mut last)?;
             directory.vectors.push(segment);
         }
         let mut before = NOTHING_BEFORE;
-        let slots = count(r)?;
-        let mut decode = |_| {
-            let slot = slot(r, &mut before, stride)?;
-            match slot.state {
-                SlotState::Forgotten => directory.forgotten += 1,
-                SlotState::Lost => directory.lost += 1,
-                SlotState::Live => {}
-            }
-            Some(slot)
+        let slots = (0..r.count()?).map(|_| slot(r, &mut before, stride));
+        directory.slots = slots.collect::<Option<_>>()?;
+        let count = |state| {
+            directory
+                .slots
+                .iter()
+                .filter(|slot| slot.state == state)
+                .count()
         };
-        let slots: Option<_> = (0..slots).map(&mut decode).collect();
-        directory.slots = slots?;
+        let counts = [SlotState::Forgotten, SlotState::Lost].map(|state| count(state) as u32);
+        [directory.forgotten, directory.lost] = counts;
         r.is_empty().then_some(directory)
     }
 
-    /// The numbers in their order, then spaces, cursors and tombstones.
-    fn take_short(&mut self, numbers: [u64; 6], r: &mut ByteReader<'_>) -> Option<()> {
-        [
-            self.seq,
-            self.horizon,
-            self.last_commit,
-            self.seal,
-            self.checkpoint_bytes,
-            self.dead_bytes,
-        ] = numbers;
-        let spaces: Vec<_> = (0..count(r)?).map(|_| space(r)).collect::<Option<_>>()?;
-        self.spaces = spaces.into();
-        for _ in 0..count(r)? {
-            let stream = r.string()?;
-            self.cursors.insert(stream, r.varint()?);
-        }
-        for _ in 0..count(r)? {
-            self.tombstones.push(tombstone(r)?);
-        }
+    fn take_numbers(r: &mut ByteReader<'_>) -> Option<Self> {
+        Some(Self {
+            seq: r.get()?,
+            horizon: r.get()?,
+            last_commit: r.get()?,
+            seal: r.get()?,
+            checkpoint_bytes: r.get()?,
+            dead_bytes: r.get()?,
+            ..Self::default()
+        })
+    }
+
+    /// Spaces, cursors and tombstones.
+    fn take_short(&mut self, r: &mut ByteReader<'_>) -> Option<()> {
+        self.spaces = Vec::take(r)?.into();
+        self.cursors = r.get()?;
+        self.tombstones = Vec::take(r)?.into_iter().collect();
         Some(())
     }
 }
@@ -192,11 +145,12 @@ fn put_chunks<T: Clone>(out: &mut Vec<u8>, list: &Chunked<T>, put: impl Fn(&mut 
     out.extend_from_slice(&body);
 }
 
-/// The inverse of [`put_chunks`]; `read` must return as many items as it is asked for.
-fn chunks<T: Clone>(
+/// The inverse of [`put_chunks`]; what `read` cannot make sense of is filled.
+fn chunks<T: Copy + Send + Sync + 'static>(
     bytes: &Arc<Raw>,
     r: &mut ByteReader<'_>,
-    read: impl Fn(&[u8], usize) -> Vec<T> + Send + Sync + 'static,
+    fill: T,
+    read: impl Fn(&[u8], usize) -> Option<Vec<T>> + Send + Sync + 'static,
 ) -> Option<Chunked<T>> {
     let len = usize::try_from(r.varint().filter(|count| *count <= ITEMS_MAX)?).ok()?;
     let count = len.div_ceil(CHUNK);
@@ -216,10 +170,10 @@ fn chunks<T: Clone>(
         let start = number.checked_sub(1).and_then(|before| ends.get(before));
         let start = start.map_or(0, |end| *end as usize);
         let end = ends.get(number).map_or(start, |end| *end as usize);
-        read(
-            bytes.0.get(from + start..from + end).unwrap_or_default(),
-            len,
-        )
+        let chunk = bytes.0.get(from + start..from + end).unwrap_or_default();
+        let mut items = read(chunk, len).unwrap_or_default();
+        items.resize(len, fill);
+        items
     });
     Some(Chunked::left(len, &read))
 }
@@ -254,12 +208,6 @@ fn segments(bytes: &[u8], len: usize) -> Option<Vec<VectorSegment>> {
 fn slots(bytes: &[u8], len: usize, stride: u64) -> Option<Vec<Slot>> {
     let (r, mut before) = (&mut ByteReader::new(bytes), NOTHING_BEFORE);
     (0..len).map(|_| slot(r, &mut before, stride)).collect()
-}
-
-fn count(reader: &mut ByteReader<'_>) -> Option<u64> {
-    reader
-        .varint()
-        .filter(|count| *count <= ITEMS_MAX && *count <= reader.remaining() as u64)
 }
 
 fn put_slot(out: &mut Vec<u8>, slot: &Slot, before: &mut Before, stride: u64) {
@@ -344,7 +292,7 @@ mod tests {
     use reprise_types::{ContentHash, EmbeddingSpace, RecordId};
 
     use super::*;
-    use crate::codec::Tombstone;
+    use crate::entry::Tombstone;
 
     fn any_slot() -> impl Strategy<Value = Slot> {
         (

@@ -1,7 +1,5 @@
 //! Whether the log's path still names its file. A removed file is restored; one that was moved or
 //! replaced is left alone, and writing stops.
-//!
-//! Checked before and after each write.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono::DateTime;
 use reprise_types::LearningEvent;
 
-use crate::codec::{Encoded, Outline, RawEntry};
+use crate::codec::{Encoded, RawEntry};
 use crate::commit::ReadCommit;
 use crate::compress::Decompressor;
 use crate::disk::RealDisk;
@@ -15,14 +15,8 @@ use crate::options::{OpenOptions, Verify};
 use crate::scan::{Found, Scan};
 
 fn later(number: u8) -> Encoded {
-    Encoded {
-        raw: RawEntry {
-            kind: 77,
-            body: vec![number; 30],
-        },
-        outline: Outline::Unknown,
-        vector: None,
-    }
+    let body = vec![number; 30];
+    Encoded::alone(RawEntry { kind: 77, body })
 }
 
 fn raw_entries(log: &Log) -> Vec<RawEntry> {

@@ -92,8 +92,8 @@ fn check_entry(
             space,
             vector,
         } => check_ordinal(*ordinal).and_then(|()| check_vector(space, vector)),
-        Entry::Forgotten { keys, .. } if keys.len() > KEYS_MAX => {
-            let got = keys.len();
+        Entry::Forgotten { tombstone, .. } if tombstone.keys.len() > KEYS_MAX => {
+            let got = tombstone.keys.len();
             Err(format!("it has {got} keys, at most {KEYS_MAX} are kept"))
         }
         Entry::Forgotten { ordinal, .. } => check_ordinal(*ordinal),
@@ -144,7 +144,7 @@ pub(super) fn too_large(entries: &[Entry], dimensions: u16) -> StoreError {
     }
     let sizes = entries
         .iter()
-        .filter_map(|entry| encode(entry, dimensions))
+        .filter_map(|entry| encode(entry, 0, dimensions))
         .map(|one| one.size());
     StoreError::CommitTooLarge {
         what: "bytes",

@@ -182,8 +182,8 @@ fn what_is_forgotten_cannot_be_forgotten_or_embedded_again() {
     assert!(log.append(&[late]).is_err());
     let mut keys = Vec::new();
     log.replay(CommitSeq(0), &mut |_, entry| {
-        if let Entry::Forgotten { keys: found, .. } = entry {
-            keys = found;
+        if let Entry::Forgotten { tombstone, .. } = entry {
+            keys = tombstone.keys;
         }
     })
     .unwrap();

@@ -14,7 +14,6 @@ pub enum RunStatus {
     Failed,
 }
 
-/// One attempted plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Attempt {
     pub plan: String,

@@ -23,7 +23,6 @@ pub(in super::super) struct Found {
     /// Line number, from 1.
     pub(super) line: usize,
     pub(super) text: String,
-    /// Number of the words in it.
     words: usize,
     /// What memory says for its file.
     trusted: f32,

@@ -6,17 +6,17 @@ use std::io::{PipeReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use reprise_types::lock;
 
 /// How long to wait for the rest of the output after the command has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Limits of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandLimits {
-    /// Time limit.
     pub time: Duration,
     /// Most bytes of output kept; the rest is read and dropped.
     pub output_bytes: usize,
@@ -111,7 +111,7 @@ pub(super) fn run(command: &str, folder: &Path, limits: &CommandLimits) -> Ran {
     end_group(&mut child);
     let status = child.wait();
     let _said_all = finished.recv_timeout(LAST_WORDS).is_ok();
-    let read = read.lock().unwrap_or_else(PoisonError::into_inner);
+    let read = lock(&read);
     Ran {
         ended: match status {
             _ if timed_out => Ended::TimedOut,
@@ -151,7 +151,7 @@ fn drain(mut output: PipeReader, kept_max: usize, read: &Mutex<Captured>) {
         match output.read(&mut buffer) {
             Ok(0) | Err(_) => return,
             Ok(count) => {
-                let mut read = read.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut read = lock(&read);
                 let room = kept_max.saturating_sub(read.kept.len());
                 read.kept.extend(buffer.iter().take(count.min(room)));
                 read.all += count;

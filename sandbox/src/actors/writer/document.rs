@@ -6,7 +6,6 @@ use super::super::workspace::{Workspace, WorkspaceError};
 
 const VERSIONS_MAX: u64 = 10_000;
 
-/// One revision of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in super::super) struct Revision {
     /// From 1.

@@ -23,7 +23,6 @@ const REQUESTS_MAX: u32 = 3;
 pub struct EndpointConfig {
     /// For example `https://models.example/v1`; `/chat/completions` is added.
     pub url: String,
-    /// The name of the model at the endpoint.
     pub model: String,
     /// Sent as bearer token, if given.
     pub key: Option<String>,

@@ -1,9 +1,9 @@
 //! Every event comes back from its bytes, and bytes that are not one are refused.
 
-use chrono::{DateTime, Utc};
-use reprise_types::EmbeddingSpace;
-
 use super::*;
+use crate::kind::Revision;
+use crate::run::LearningEvent;
+use chrono::{DateTime, Utc};
 
 fn at(seconds: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_771_234_567 + seconds, 890).unwrap()
@@ -108,9 +108,10 @@ fn every_event() -> Vec<LearningEvent> {
 #[test]
 fn every_event_comes_back_and_a_cut_one_does_not() {
     for event in every_event() {
-        let mut body = Vec::new();
-        let kind = put(&mut body, &event).unwrap();
-        assert!(knows(kind));
+        let mut out = ByteWriter::default();
+        let kind = event.put(&mut out);
+        let body = out.bytes;
+        assert!(LearningEvent::knows(kind));
         assert_eq!(decode(kind, &body).as_ref(), Some(&event));
         // What older versions wrote has no such end.
         let older = match &event {
@@ -133,6 +134,17 @@ fn counts_that_lie_cost_nothing() {
     let mut body = Vec::new();
     put_varint(&mut body, 3);
     put_varint(&mut body, u64::MAX);
-    assert_eq!(decode(CONSOLIDATED, &body), None);
+    assert_eq!(decode(13, &body), None);
     assert_eq!(decode(77, &[]), None);
+}
+
+fn decode(kind: u8, body: &[u8]) -> Option<LearningEvent> {
+    LearningEvent::take(kind, &mut ByteReader::new(body))
+}
+
+#[test]
+fn a_varint_of_more_than_64_bits_is_refused() {
+    let mut bytes = vec![0xff; 9];
+    bytes.push(0x02);
+    assert_eq!(ByteReader::new(&bytes).varint(), None);
 }
