@@ -143,6 +143,11 @@ pub(crate) fn for_commands() -> Vec<(String, String)> {
     names.into_iter().filter_map(value).collect()
 }
 
+/// Where programs are looked for by their names.
+pub(crate) fn search_path() -> Option<std::ffi::OsString> {
+    std::env::var_os("PATH")
+}
+
 fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
     std::path::absolute(path).with_context(|| format!("`{}` is not a path", path.display()))
 }

@@ -85,7 +85,7 @@ pub(super) const FENCES: &[(&str, &str, &str)] = &[
     // Arguments of an operation are typed as they are (ADR 0039).
     ("clap", "reprise operations", ""),
     (
-        "age clap_complete clap_mangen anyhow indicatif anstream opentelemetry opentelemetry-http \
+        "age clap_complete clap_mangen anyhow indicatif jsonc-parser anstream opentelemetry opentelemetry-http \
          opentelemetry-otlp opentelemetry_sdk owo-colors tracing-opentelemetry",
         "reprise",
         "",

@@ -24,7 +24,7 @@ struct Places {
     command: &'static [&'static str],
 }
 
-/// Claude Code, Codex and our own plugin for `OpenCode`, which writes as they do.
+/// Claude Code, Codex, Copilot and our own plugin for `OpenCode`, which writes as they do.
 const CLAUDE_CODE: Places = Places {
     session: &["/session_id"],
     folders: &["/cwd"],
@@ -46,6 +46,13 @@ const GEMINI: Places = Places {
     command: &["/tool_input/command"],
 };
 
+const WINDSURF: Places = Places {
+    session: &["/trajectory_id"],
+    folders: &["/tool_info/cwd"],
+    answer: &["/tool_info/response"],
+    command: &["/tool_info/command_line"],
+};
+
 fn texts<'a>(input: &'a Value, places: &[&str]) -> impl Iterator<Item = &'a str> {
     let found = places.iter().filter_map(|place| input.pointer(place));
     let found: Vec<&str> = found.filter_map(Value::as_str).collect();
@@ -59,9 +66,10 @@ fn first<'a>(input: &'a Value, places: &[&str]) -> &'a str {
 impl HookProgram {
     const fn places(self) -> &'static Places {
         match self {
-            Self::ClaudeCode | Self::Codex | Self::Opencode => &CLAUDE_CODE,
+            Self::ClaudeCode | Self::Codex | Self::Copilot | Self::Opencode => &CLAUDE_CODE,
             Self::Cursor => &CURSOR,
             Self::Gemini => &GEMINI,
+            Self::Windsurf => &WINDSURF,
         }
     }
 
@@ -89,11 +97,11 @@ impl HookProgram {
         Some(status == "completed")
     }
 
-    /// The agent's last words: those in the event, else those in Claude Code's transcript (which
-    /// older versions have nothing else but).
+    /// The agent's last words: those in the event, else those in the transcript (which Copilot and
+    /// older versions of Claude Code have nothing else but).
     pub(super) fn answer_of(self, input: &Value) -> String {
         match first(input, self.places().answer) {
-            "" if self == Self::ClaudeCode => {
+            "" if matches!(self, Self::ClaudeCode | Self::Copilot) => {
                 let path = first(input, &["/transcript_path"]);
                 last_answer(Path::new(path)).unwrap_or_default()
             }
@@ -104,15 +112,20 @@ impl HookProgram {
 
 /// The files that a tool has changed: one that it names, or those of a patch.
 pub(super) fn edited(input: &Value) -> Vec<String> {
-    let named = texts(
-        input,
-        &[
-            "/tool_input/file_path",
-            "/tool_input/filePath",
-            "/tool_input/notebook_path",
-            "/file_path",
-        ],
-    );
+    // Of Copilot's tools those that write.
+    let written = match input["tool_name"].as_str() {
+        Some("edit" | "create") => "/tool_input/path",
+        _ => "/tool_input/file_path",
+    };
+    let places = [
+        "/tool_input/file_path",
+        "/tool_input/filePath",
+        "/tool_input/notebook_path",
+        "/file_path",
+        "/tool_info/file_path",
+        written,
+    ];
+    let named = texts(input, &places);
     let mut files: Vec<String> = named.map(str::to_owned).collect();
     let patch = first(
         input,
@@ -136,7 +149,7 @@ pub(super) fn edited(input: &Value) -> Vec<String> {
 
 /// What the user said: the one thing that all of them name alike.
 pub(super) fn prompt(input: &Value) -> &str {
-    first(input, &["/prompt"])
+    first(input, &["/prompt", "/tool_info/user_prompt"])
 }
 
 /// The agent's last words in a transcript of JSON lines.
@@ -150,6 +163,10 @@ pub(super) fn last_answer(path: &Path) -> Option<String> {
     let tail = String::from_utf8_lossy(&tail);
     tail.lines().rev().find_map(|line| {
         let line: Value = serde_json::from_str(line).ok()?;
+        if line["type"] == "assistant.message" {
+            let said = line["data"]["content"].as_str()?;
+            return (!said.trim().is_empty()).then(|| said.to_owned());
+        }
         if line["type"] != "assistant" {
             return None;
         }

@@ -18,6 +18,9 @@ pub enum HookProgram {
     Gemini,
     /// `OpenCode`, through our plugin file.
     Opencode,
+    /// Copilot's command line, and VS Code, which reads the same files.
+    Copilot,
+    Windsurf,
 }
 
 /// An event of a program that we want to be called at.
@@ -96,14 +99,34 @@ const OPENCODE: &[Moment] = &[
     at(HookEvent::PreCompact, "pre-compact"),
 ];
 
+/// By these names it sends what VS Code's extension does, which is near to what Claude Code does.
+const COPILOT: &[Moment] = &[
+    at(HookEvent::SessionStart, "SessionStart"),
+    at(HookEvent::UserPrompt, "UserPromptSubmit"),
+    at(HookEvent::PostTool, "PostToolUse"),
+    at(HookEvent::PostTool, "PostToolUseFailure"),
+    at(HookEvent::Stop, "Stop"),
+    at(HookEvent::SessionEnd, "SessionEnd"),
+];
+
+/// It has no event for a session, and takes nothing into a prompt.
+const WINDSURF: &[Moment] = &[
+    at(HookEvent::UserPrompt, "pre_user_prompt"),
+    at(HookEvent::PostTool, "post_run_command"),
+    at(HookEvent::PostTool, "post_write_code"),
+    at(HookEvent::Answer, "post_cascade_response"),
+];
+
 impl HookProgram {
     /// Every program with its name on the command line.
-    pub const ALL: [(Self, &'static str); 5] = [
+    pub const ALL: [(Self, &'static str); 7] = [
         (Self::ClaudeCode, "claude-code"),
         (Self::Codex, "codex"),
         (Self::Cursor, "cursor"),
         (Self::Gemini, "gemini"),
         (Self::Opencode, "opencode"),
+        (Self::Copilot, "copilot"),
+        (Self::Windsurf, "windsurf"),
     ];
 
     /// Its name on the command line.
@@ -122,6 +145,8 @@ impl HookProgram {
             Self::Cursor => CURSOR,
             Self::Gemini => GEMINI,
             Self::Opencode => OPENCODE,
+            Self::Copilot => COPILOT,
+            Self::Windsurf => WINDSURF,
         }
     }
 
@@ -148,7 +173,16 @@ impl HookProgram {
                 json!({ "continue": true, "additional_context": context })
             }
             Self::Cursor => json!({ "additional_context": context }),
+            // The extension reads the one, the command line the other.
+            Self::Copilot => json!({
+                "hookSpecificOutput": {
+                    "hookEventName": moment.name,
+                    "additionalContext": context,
+                },
+                "additionalContext": context,
+            }),
             Self::Opencode => return Some(context.to_owned()),
+            Self::Windsurf => return None,
         };
         Some(output.to_string())
     }

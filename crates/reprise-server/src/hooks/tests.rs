@@ -1,6 +1,8 @@
 //! What the programs really send (recorded from them, or from Cursor's documentation), and what
 //! they are answered.
 
+mod newer;
+
 use reprise_operations::HookAnswer;
 use serde_json::{Value, json};
 
@@ -330,6 +332,14 @@ fn every_program_is_answered_in_its_own_form_and_only_where_it_listens() {
         let printed = program.answer(event, &answer).unwrap();
         assert_eq!(serde_json::from_str::<Value>(&printed).unwrap(), expected);
     }
+    let both = HookProgram::Copilot.answer(prompt, &answer).unwrap();
+    let both: Value = serde_json::from_str(&both).unwrap();
+    assert_eq!(both["additionalContext"], "known");
+    assert_eq!(
+        both["hookSpecificOutput"],
+        nested("UserPromptSubmit")["hookSpecificOutput"]
+    );
+    assert_eq!(HookProgram::Windsurf.answer(prompt, &answer), None);
     let plain = HookProgram::Opencode.answer(prompt, &answer);
     assert_eq!(plain.as_deref(), Some("known"));
     for (program, name) in HookProgram::ALL {

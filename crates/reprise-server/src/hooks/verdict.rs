@@ -17,7 +17,8 @@ const CODES: [&str; 6] = [
     "/metadata/exit_code",
 ];
 /// Where a text is what a command printed.
-const OUTPUTS: [&str; 7] = [
+const OUTPUTS: [&str; 8] = [
+    "/text_result_for_llm",
     "/stdout",
     "/stderr",
     "/output",
@@ -57,7 +58,7 @@ fn ended(program: HookProgram, input: &Value) -> Ended {
     let text = input["tool_output"].as_str().unwrap_or_default();
     let inner: Value = serde_json::from_str(text).unwrap_or_else(|_| text.into());
     let response = &input["tool_response"];
-    let parts = [response, &inner, input];
+    let parts = [response, &input["tool_result"], &inner, input];
     let at = |places: &[&str]| -> Vec<&Value> {
         let found = parts.iter().flat_map(|part| {
             let found = places.iter().map(|place| part.pointer(place));
@@ -88,7 +89,11 @@ fn unwritten_code(program: HookProgram, input: &Value) -> Option<i64> {
             let said = response["llmContent"].as_str().unwrap_or_default();
             said.contains("Output: ") && response["error"].is_null()
         }
-        HookProgram::Codex | HookProgram::Cursor | HookProgram::Opencode => false,
+        HookProgram::Codex
+        | HookProgram::Cursor
+        | HookProgram::Opencode
+        | HookProgram::Copilot
+        | HookProgram::Windsurf => false,
     };
     ended.then_some(0)
 }

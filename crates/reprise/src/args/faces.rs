@@ -128,7 +128,8 @@ pub(crate) struct HookArguments {
     pub(crate) event: HookEvent,
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
-    /// Whose JSON is read and written: claude-code, codex, cursor, gemini or opencode
+    /// Whose JSON is read and written: claude-code, codex, cursor, gemini,
+    /// opencode, copilot or windsurf
     #[arg(long, default_value = "claude-code")]
     pub(crate) program: HookProgram,
     /// Print the context as text instead of the JSON that the program reads
@@ -147,6 +148,12 @@ pub(crate) enum HostProgram {
     Cursor,
     Gemini,
     Opencode,
+    /// VS Code with Copilot
+    Vscode,
+    CopilotCli,
+    Windsurf,
+    Zed,
+    Kiro,
     /// Any other: prints what to put into its configuration
     Generic,
 }

@@ -18,7 +18,6 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use reprise_store::Verify;
-use serde_json::Value;
 
 use super::Context;
 use super::store::{self, Access};
@@ -110,7 +109,7 @@ fn disconnecting(program: HostProgram, home: &Path) -> anyhow::Result<Vec<Change
 /// What is left of a file without us, in the form that its owner gave it: to the letter where
 /// nobody has changed it since, and nothing where there was no file before.
 fn as_it_was(after: String, copied: Option<String>) -> String {
-    let read = |text: &str| serde_json::from_str::<Value>(text).ok();
+    let read = |text: &str| edit::read(text).ok();
     match copied {
         Some(copied) if read(&copied).is_some() && read(&copied) == read(&after) => copied,
         None if ["", "{}"].contains(&after.trim()) => String::new(),
@@ -160,10 +159,12 @@ fn suggest(arguments: &ConnectArguments) {
     if let Some(left) = plan::left_to_do(arguments.program) {
         super::note(left);
     }
-    super::note(&format!(
-        "for your CLAUDE.md or AGENTS.md, if you like:\n{}",
-        plan::SNIPPET
-    ));
+    if !plan::tells(arguments.program) {
+        super::note(&format!(
+            "for your CLAUDE.md or AGENTS.md, if you like:\n{}",
+            plan::SNIPPET
+        ));
+    }
 }
 
 /// What is started later has none of this environment: the daemon elsewhere that it names goes into
@@ -185,8 +186,10 @@ fn settle(context: &Context, arguments: &ConnectArguments) -> anyhow::Result<()>
 
 fn entry(context: &Context, arguments: &ConnectArguments) -> anyhow::Result<Entry> {
     let named = context.is_config_named;
+    let search = crate::env::search_path();
+    let program = entry::lasting(&std::env::current_exe()?, search.as_deref());
     Ok(Entry {
-        program: std::env::current_exe()?.display().to_string(),
+        program: program.display().to_string(),
         data: context.places.data.display().to_string(),
         config: named.then(|| context.places.config.display().to_string()),
         user: arguments.whose.user.to_string(),

@@ -1,11 +1,27 @@
 //! What is written for one user, and how it is known again.
 
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
 use reprise_operations::HookEvent;
 use reprise_server::HookProgram;
 use serde_json::{Value, json};
 
 /// Our name among a program's MCP servers. It prefixes the tools: `memory.recall` reads well.
 pub(super) const SERVER: &str = "memory";
+
+/// How a program has a server that it starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ServerForm {
+    /// A command with arguments.
+    Plain,
+    /// The same, which says that it talks over stdin and stdout.
+    Stdio,
+    /// The same, which says which of its tools are wanted.
+    Copilot,
+    /// All in one list, as `OpenCode` has it.
+    OpenCode,
+}
 
 /// What keeps a server to one project.
 const SCOPE: [&str; 2] = ["--scope", "project"];
@@ -21,6 +37,24 @@ pub(super) struct Entry {
     pub(super) of_project: bool,
     /// Whether a server of our name that is another program's makes way.
     pub(super) replaces: bool,
+}
+
+/// How this program is found again after an upgrade: by the name on the search path that leads to
+/// it, which a packager's link keeps, rather than by where this version lies.
+pub(super) fn lasting(program: &Path, search: Option<&OsStr>) -> PathBuf {
+    let Some(name) = program.file_name() else {
+        return program.to_owned();
+    };
+    let folders = search.map(std::env::split_paths).into_iter().flatten();
+    let named = folders
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name));
+    let mut same = named.filter(|path| {
+        let leads_to = std::fs::canonicalize(path);
+        leads_to
+            .is_ok_and(|leads_to| std::fs::canonicalize(program).is_ok_and(|own| own == leads_to))
+    });
+    same.next().unwrap_or_else(|| program.to_owned())
 }
 
 impl Entry {
@@ -85,14 +119,21 @@ impl Entry {
         format!("{ours} {options} hook {event} --user {user}{whose}")
     }
 
-    pub(super) fn server(&self) -> Value {
-        json!({ "command": self.program, "args": self.arguments() })
-    }
-
-    /// The same as `OpenCode` has it.
-    pub(super) fn local_server(&self) -> Value {
-        let mut command = vec![self.program.as_str()];
-        command.extend(self.arguments());
-        json!({ "type": "local", "command": command, "enabled": true })
+    pub(super) fn server(&self, form: ServerForm) -> Value {
+        let (program, arguments) = (&self.program, self.arguments());
+        match form {
+            ServerForm::Plain => json!({ "command": program, "args": arguments }),
+            ServerForm::Stdio => {
+                json!({ "type": "stdio", "command": program, "args": arguments })
+            }
+            ServerForm::Copilot => json!({
+                "type": "local", "command": program, "args": arguments, "tools": ["*"]
+            }),
+            ServerForm::OpenCode => {
+                let mut command = vec![program.as_str()];
+                command.extend(arguments);
+                json!({ "type": "local", "command": command, "enabled": true })
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Hooks in the configuration files of the programs: ours put in, ours taken out.
 //!
-//! The two forms that such a file has.
+//! The forms that such a file has.
 
 use anyhow::bail;
 use reprise_server::{HookProgram, Moment};
@@ -12,18 +12,30 @@ use super::entry::Entry;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HookForm {
     program: HookProgram,
-    /// A list of groups, each with a matcher and a list of commands; else a list of commands.
-    grouped: bool,
+    shape: Shape,
     /// How long it waits for a hook, in its own unit: far longer than a hook takes.
     timeout: u32,
     /// The `version` that the file says it has.
     version: Option<u32>,
 }
 
+/// What stands in the list of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// Groups, each with a matcher and a list of commands.
+    Groups,
+    /// Commands, each with its matcher.
+    Commands,
+    /// Commands for a shell that is named.
+    Shells,
+    /// Commands alone, nothing of which is shown.
+    Bare,
+}
+
 const fn grouped(program: HookProgram, timeout: u32) -> HookForm {
     HookForm {
         program,
-        grouped: true,
+        shape: Shape::Groups,
         timeout,
         version: None,
     }
@@ -36,24 +48,37 @@ pub(super) const CODEX: HookForm = grouped(HookProgram::Codex, 3);
 pub(super) const GEMINI: HookForm = grouped(HookProgram::Gemini, 5_000);
 pub(super) const CURSOR: HookForm = HookForm {
     program: HookProgram::Cursor,
-    grouped: false,
+    shape: Shape::Commands,
     timeout: 5,
     version: Some(1),
+};
+pub(super) const COPILOT: HookForm = HookForm {
+    program: HookProgram::Copilot,
+    shape: Shape::Shells,
+    timeout: 5,
+    version: Some(1),
+};
+pub(super) const WINDSURF: HookForm = HookForm {
+    program: HookProgram::Windsurf,
+    shape: Shape::Bare,
+    timeout: 0,
+    version: None,
 };
 
 impl HookForm {
     /// One hook, as it stands in the list of its event.
     fn hook(self, moment: &Moment, entry: &Entry) -> Value {
         let command = entry.hook(self.program, moment.event.name());
-        let mut hook = json!({ "type": "command", "command": command, "timeout": self.timeout });
-        let matcher = moment.matcher.map(Value::from);
-        if self.grouped {
-            let mut group = json!({ "hooks": [hook] });
-            set(&mut group, matcher);
-            return group;
-        }
-        set(&mut hook, matcher);
-        hook
+        let timeout = self.timeout;
+        let hook = || json!({ "type": "command", "command": command, "timeout": timeout });
+        let mut one = match self.shape {
+            Shape::Groups => json!({ "hooks": [hook()] }),
+            Shape::Commands => hook(),
+            Shape::Shells => json!({ "type": "command", "bash": command, "timeoutSec": timeout }),
+            Shape::Bare => json!({ "command": command, "show_output": false }),
+        };
+        set(&mut one, moment.matcher.map(Value::from));
+        one
     }
 }
 
@@ -116,7 +141,7 @@ pub(super) fn remove(file: &mut Map<String, Value>, form: HookForm) {
 }
 
 fn is_ours(hook: &Value) -> bool {
-    hook["command"]
-        .as_str()
-        .is_some_and(Entry::has_written_hook)
+    let commands = [&hook["command"], &hook["bash"]];
+    let mut commands = commands.into_iter().filter_map(Value::as_str);
+    commands.any(Entry::has_written_hook)
 }

@@ -7,12 +7,17 @@ use reprise_server::HookProgram;
 use serde_json::json;
 
 use super::edit;
-use super::entry::{Entry, SERVER};
+use super::entry::{Entry, SERVER, ServerForm};
 use super::hooks::{self, HookForm};
 use crate::args::HostProgram;
 
-const SERVERS: [&str; 2] = ["mcpServers", SERVER];
-const LOCAL_SERVERS: [&str; 2] = ["mcp", SERVER];
+const SERVERS: Form = Form::Servers("mcpServers", ServerForm::Plain);
+/// The folder of VS Code's settings.
+const VSCODE: &str = if cfg!(target_os = "macos") {
+    "Library/Application Support/Code/User"
+} else {
+    ".config/Code/User"
+};
 
 /// For a program's CLAUDE.md or AGENTS.md: what an agent that has our tools should do with them.
 pub(super) const SNIPPET: &str = "\
@@ -23,16 +28,16 @@ pub(super) const SNIPPET: &str = "\
 /// What a configuration file gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// JSON with `mcpServers`.
-    Servers,
+    /// JSON with servers, by the name of what holds them.
+    Servers(&'static str, ServerForm),
     /// JSON with hooks.
     Hooks(HookForm),
-    /// JSON with `mcp`, as `OpenCode` has it.
-    OpenCode,
     /// Codex's TOML.
     Toml,
     /// A plugin of ours, which is a whole file.
     Plugin,
+    /// Markdown with what an agent is told; a file of our own begins with this.
+    Rules(&'static str),
 }
 
 #[derive(Debug, Clone)]
@@ -45,7 +50,7 @@ pub(super) struct Target {
 pub(super) fn targets(program: HostProgram, home: &Path) -> Vec<Target> {
     let files: &[(&str, &'static [Form])] = match program {
         HostProgram::ClaudeCode => &[
-            (".claude.json", &[Form::Servers]),
+            (".claude.json", &[SERVERS]),
             (".claude/settings.json", &[Form::Hooks(hooks::CLAUDE_CODE)]),
         ],
         HostProgram::Codex => &[
@@ -53,24 +58,84 @@ pub(super) fn targets(program: HostProgram, home: &Path) -> Vec<Target> {
             (".codex/hooks.json", &[Form::Hooks(hooks::CODEX)]),
         ],
         HostProgram::Cursor => &[
-            (".cursor/mcp.json", &[Form::Servers]),
+            (".cursor/mcp.json", &[SERVERS]),
             (".cursor/hooks.json", &[Form::Hooks(hooks::CURSOR)]),
         ],
         HostProgram::Gemini => &[(
             ".gemini/settings.json",
-            &[Form::Servers, Form::Hooks(hooks::GEMINI)],
+            &[SERVERS, Form::Hooks(hooks::GEMINI)],
         )],
         HostProgram::Opencode => &[
-            (".config/opencode/opencode.json", &[Form::OpenCode]),
+            (
+                ".config/opencode/opencode.json",
+                &[Form::Servers("mcp", ServerForm::OpenCode)],
+            ),
             (".config/opencode/plugins/reprise.js", &[Form::Plugin]),
+        ],
+        HostProgram::Vscode => &[
+            (
+                "VSCODE/mcp.json",
+                &[Form::Servers("servers", ServerForm::Stdio)],
+            ),
+            (
+                "VSCODE/prompts/reprise.instructions.md",
+                &[Form::Rules("---\napplyTo: \"**\"\n---\n")],
+            ),
+        ],
+        HostProgram::CopilotCli => &[
+            (
+                ".copilot/mcp-config.json",
+                &[Form::Servers("mcpServers", ServerForm::Copilot)],
+            ),
+            (
+                ".copilot/hooks/reprise.json",
+                &[Form::Hooks(hooks::COPILOT)],
+            ),
+            (".copilot/copilot-instructions.md", &[Form::Rules("")]),
+        ],
+        HostProgram::Windsurf => &[
+            (".codeium/windsurf/mcp_config.json", &[SERVERS]),
+            (
+                ".codeium/windsurf/hooks.json",
+                &[Form::Hooks(hooks::WINDSURF)],
+            ),
+            (
+                ".codeium/windsurf/memories/global_rules.md",
+                &[Form::Rules("")],
+            ),
+        ],
+        HostProgram::Zed => &[
+            (
+                ".config/zed/settings.json",
+                &[Form::Servers("context_servers", ServerForm::Plain)],
+            ),
+            (".config/zed/AGENTS.md", &[Form::Rules("")]),
+        ],
+        HostProgram::Kiro => &[
+            (".kiro/settings/mcp.json", &[SERVERS]),
+            (
+                ".kiro/steering/reprise.md",
+                &[Form::Rules("---\ninclusion: always\n---\n")],
+            ),
         ],
         HostProgram::Generic => &[],
     };
     let files = files.iter().map(|(path, forms)| Target {
-        path: home.join(path),
+        path: home.join(path.replace("VSCODE", VSCODE)),
         forms,
     });
     files.collect()
+}
+
+/// Whether one of a program's files tells its agent of us.
+pub(super) fn tells(program: HostProgram) -> bool {
+    let mut targets = targets(program, Path::new("")).into_iter();
+    targets.any(|target| {
+        target
+            .forms
+            .iter()
+            .any(|form| matches!(form, Form::Rules(_)))
+    })
 }
 
 /// What a program's history is read as.
@@ -81,7 +146,12 @@ pub(super) fn history(program: HostProgram) -> Option<ImportKind> {
         HostProgram::Cursor => Some(ImportKind::Cursor),
         HostProgram::Gemini => Some(ImportKind::Gemini),
         HostProgram::Opencode => Some(ImportKind::Opencode),
-        HostProgram::Generic => None,
+        HostProgram::Vscode
+        | HostProgram::CopilotCli
+        | HostProgram::Windsurf
+        | HostProgram::Zed
+        | HostProgram::Kiro
+        | HostProgram::Generic => None,
     }
 }
 
@@ -92,13 +162,20 @@ pub(super) const fn left_to_do(program: HostProgram) -> Option<&'static str> {
             Some("Codex runs new hooks once you have looked at them: type /hooks in it")
         }
         HostProgram::Cursor => Some("Cursor's command line reads hooks when it starts: restart it"),
+        HostProgram::Vscode => Some(
+            "VS Code keeps sessions by the hooks of Copilot's command line: `connect copilot-cli` \
+             writes them",
+        ),
+        HostProgram::Windsurf => {
+            Some("press Refresh in Cascade's list of MCP servers, and restart it for the hooks")
+        }
         _ => None,
     }
 }
 
 /// What a program that we do not know may want.
 pub(super) fn generic(entry: &Entry) -> String {
-    let servers = json!({ "mcpServers": { SERVER: entry.server() } });
+    let servers = json!({ "mcpServers": { SERVER: entry.server(ServerForm::Plain) } });
     let program = HookProgram::ClaudeCode;
     let hooks = program.moments().iter().map(|moment| {
         let command = entry.hook(program, moment.event.name());
@@ -123,11 +200,11 @@ impl Target {
     /// A text without us, with the server that had made way for us.
     pub(super) fn given_back(&self, text: &str, copied: Option<&str>) -> anyhow::Result<String> {
         let mut forms = self.forms.iter();
-        forms.try_fold(text.to_owned(), |text, form| {
-            match (form.servers(), copied) {
-                (Some(names), Some(copied)) => edit::given_back(&text, copied, names),
-                _ => Ok(text),
+        forms.try_fold(text.to_owned(), |text, form| match (form, copied) {
+            (Form::Servers(outer, _), Some(copied)) => {
+                edit::given_back(&text, copied, [outer, SERVER])
             }
+            _ => Ok(text),
         })
     }
 
@@ -139,26 +216,15 @@ impl Target {
 }
 
 impl Form {
-    /// Where a JSON file has a program's servers, and which is ours.
-    const fn servers(self) -> Option<[&'static str; 2]> {
-        match self {
-            Self::Servers => Some(SERVERS),
-            Self::OpenCode => Some(LOCAL_SERVERS),
-            Self::Hooks(_) | Self::Toml | Self::Plugin => None,
-        }
-    }
-
     fn with(self, text: &str, entry: &Entry) -> anyhow::Result<String> {
         match self {
-            Self::Servers => edit::json(text, |file| {
-                edit::set_server(file, SERVERS, entry.server(), entry)
-            }),
-            Self::OpenCode => edit::json(text, |file| {
-                edit::set_server(file, LOCAL_SERVERS, entry.local_server(), entry)
+            Self::Servers(outer, form) => edit::json(text, |file| {
+                edit::set_server(file, [outer, SERVER], entry.server(form), entry)
             }),
             Self::Hooks(form) => edit::json(text, |file| hooks::add(file, form, entry)),
             Self::Toml => edit::toml_with(text, entry),
             Self::Plugin => edit::plugin_with(text, entry),
+            Self::Rules(head) => Ok(edit::rules_with(text, head, SNIPPET)),
         }
     }
 
@@ -166,10 +232,9 @@ impl Form {
         match self {
             Self::Toml => Ok(edit::toml_without(text)),
             Self::Plugin => Ok(edit::plugin_without(text)),
-            Self::Servers | Self::OpenCode => edit::json(text, |file| {
-                if let Some(names) = self.servers() {
-                    edit::remove_server(file, names);
-                }
+            Self::Rules(head) => Ok(edit::rules_without(text, head)),
+            Self::Servers(outer, _) => edit::json(text, |file| {
+                edit::remove_server(file, [outer, SERVER]);
                 Ok(())
             }),
             Self::Hooks(form) => edit::json(text, |file| {

@@ -3,6 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use serde_json::Value;
+
 use super::apply::{Step, apply};
 use super::*;
 

@@ -1,5 +1,6 @@
 //! What stands in the files of the programs after `connect`, and after `disconnect`.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use reprise_server::HookProgram;
@@ -8,12 +9,17 @@ use super::*;
 use crate::args::HostProgram;
 use crate::cli::connect::plan::{self, Target};
 
-const PROGRAMS: [HostProgram; 5] = [
+const PROGRAMS: [HostProgram; 10] = [
     HostProgram::ClaudeCode,
     HostProgram::Codex,
     HostProgram::Cursor,
     HostProgram::Gemini,
     HostProgram::Opencode,
+    HostProgram::Vscode,
+    HostProgram::CopilotCli,
+    HostProgram::Windsurf,
+    HostProgram::Zed,
+    HostProgram::Kiro,
 ];
 
 fn entry() -> Entry {
@@ -39,13 +45,32 @@ fn target(program: HostProgram, ending: &str) -> Target {
 }
 
 fn read(text: &str) -> Value {
-    serde_json::from_str(text).unwrap()
+    Value::Object(super::read(text).unwrap())
 }
+
+/// Zed's own template, with what its owner wrote.
+const ZED: &str = r#"// Zed settings
+//
+// To see all of them: `zed: open default settings`
+{
+  "theme": "One Dark", // by day
+  /* servers */
+  "context_servers": {
+    // for the files
+    "files": {
+      "command": "files",
+      "args": ["--root", "/"],
+    },
+  },
+  "vim_mode": true,
+}
+"#;
 
 /// A file as its owner may have it, for each kind.
 fn foreign(target: &Target) -> &'static str {
     let name = target.path.file_name().unwrap().to_str().unwrap();
-    if target.path.ends_with(".cursor/hooks.json") {
+    let versioned = [".cursor/hooks.json", ".copilot/hooks/reprise.json"];
+    if versioned.iter().any(|path| target.path.ends_with(path)) {
         return r#"{
   "version": 1,
   "hooks": {
@@ -60,8 +85,12 @@ fn foreign(target: &Target) -> &'static str {
 }
 "#;
     }
+    if target.path.ends_with("zed/settings.json") {
+        return ZED;
+    }
     match name.rsplit('.').next() {
         Some("toml") => "model = \"x\"\n",
+        Some("md") => "# Mine\n\n- Say please.\n",
         Some("js") => "",
         _ => {
             r#"{
@@ -110,19 +139,24 @@ fn leaves_no_trace(entry: &Entry) {
         for target in targets(program) {
             let before = foreign(&target);
             let once = target.with(before, entry).unwrap();
-            assert!(once.contains(called), "{once}");
+            let is_told = target.path.extension().is_some_and(|e| e == "md");
+            assert!(
+                once.contains(if is_told { "`recall`" } else { called }),
+                "{once}"
+            );
             assert_eq!(target.with(&once, entry).unwrap(), once, "{program:?}");
             let after = target.without(&once).unwrap();
             if target.path.extension().is_some_and(|e| e == "json") {
-                // Objects are sorted by key when they are written; their content is the same.
                 assert_eq!(read(&after), read(before));
+                let comments = |text: &str| text.matches("//").count();
+                assert_eq!(comments(&after), comments(before), "{after}");
             } else {
                 assert_eq!(after, before);
             }
             assert_eq!(target.without(before).unwrap(), before);
             let fresh = target.with("", entry).unwrap();
             let empty = target.without(&fresh).unwrap();
-            assert!(["", "{}"].contains(&empty.trim()), "{empty}");
+            assert!(["", "{}"].contains(&empty.trim()), "{program:?}: {empty}");
         }
     }
 }
@@ -270,4 +304,92 @@ fn another_programs_server_of_our_name_makes_way_only_where_that_is_wanted_and_c
         assert_eq!(target.without(&before).unwrap(), before);
         assert_eq!(target.given_back(&before, Some("{}")).unwrap(), before);
     }
+}
+
+#[test]
+fn comments_and_the_order_of_keys_stay_where_they_are() {
+    let settings = target(HostProgram::Zed, "settings.json");
+    let with = settings.with(ZED, &entry()).unwrap();
+    let ours = read(&with)["context_servers"]["memory"]["command"].clone();
+    assert_eq!(ours, "/opt/it's here/reprise");
+    let mut kept = with.lines();
+    let marked = |line: &&str| {
+        ["//", "/*", "theme", "vim_mode"]
+            .iter()
+            .any(|mark| line.contains(mark))
+    };
+    for line in ZED.lines().filter(marked) {
+        assert!(
+            kept.any(|kept| kept == line),
+            "{line} is not where it was:\n{with}"
+        );
+    }
+    for broken in ["{ a: 1 }", "{'a': 1}", "{\"a\": 1 \"b\": 2}", "[1]", "1"] {
+        assert!(settings.with(broken, &entry()).is_err(), "{broken}");
+    }
+    assert!(settings.with("// nothing yet\n", &entry()).is_ok());
+}
+
+#[test]
+fn each_of_the_newer_programs_gets_its_own_form() {
+    let fresh = |program, ending: &str| target(program, ending).with("", &entry()).unwrap();
+    let vscode = read(&fresh(HostProgram::Vscode, "mcp.json"));
+    assert_eq!(vscode["servers"]["memory"]["type"], "stdio");
+    let told = fresh(HostProgram::Vscode, "reprise.instructions.md");
+    assert!(
+        told.starts_with("---\napplyTo: \"**\"\n---\n<!-- "),
+        "{told}"
+    );
+    let copilot = read(&fresh(HostProgram::CopilotCli, "mcp-config.json"));
+    let server = &copilot["mcpServers"]["memory"];
+    assert_eq!(
+        (&server["type"], &server["tools"]),
+        (&json!("local"), &json!(["*"]))
+    );
+    let hooks = read(&fresh(HostProgram::CopilotCli, "hooks/reprise.json"));
+    let stop = &hooks["hooks"]["Stop"][0];
+    assert_eq!(
+        (&hooks["version"], &stop["timeoutSec"]),
+        (&json!(1), &json!(5))
+    );
+    let command = stop["bash"].as_str().unwrap();
+    assert!(
+        command.ends_with("hook stop --user 'ada' --program copilot"),
+        "{command}"
+    );
+    let hooks = read(&fresh(HostProgram::Windsurf, "hooks.json"));
+    let prompt = &hooks["hooks"]["pre_user_prompt"][0];
+    assert_eq!(prompt["show_output"], false);
+    let command = prompt["command"].as_str().unwrap();
+    assert!(
+        command.ends_with("hook user-prompt --user 'ada' --program windsurf"),
+        "{command}"
+    );
+    let kiro = fresh(HostProgram::Kiro, "reprise.md");
+    assert!(
+        kiro.contains("inclusion: always") && kiro.contains("`outcome`"),
+        "{kiro}"
+    );
+}
+
+#[test]
+fn what_is_written_is_found_again_after_an_upgrade() {
+    use super::super::entry::lasting;
+    let home = tempfile::tempdir().unwrap();
+    let at = |path: &str| home.path().join(path);
+    for folder in ["cellar/1.0/bin", "bin", "other"] {
+        fs_err::create_dir_all(at(folder)).unwrap();
+    }
+    let program = at("cellar/1.0/bin/reprise");
+    fs_err::write(&program, "").unwrap();
+    fs_err::write(at("other/reprise"), "").unwrap();
+    std::os::unix::fs::symlink(&program, at("bin/reprise")).unwrap();
+    let search =
+        |folders: &[&str]| std::env::join_paths(folders.iter().map(|one| at(one))).unwrap();
+    let path = search(&["none", "other", "bin", "cellar/1.0/bin"]);
+    assert_eq!(lasting(&program, Some(&path)), at("bin/reprise"));
+    // Where no name leads to it, it is called by its place.
+    assert_eq!(lasting(&program, Some(&search(&["other"]))), program);
+    assert_eq!(lasting(&program, None), program);
+    assert_eq!(lasting(&program, Some(OsStr::new("bin:."))), program);
 }
