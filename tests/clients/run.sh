@@ -49,3 +49,12 @@ untestable=$(grep -c 'Error: Not testable' stateless.log || true)
 echo "server-stateless: $failed checks do not pass, of which $untestable are not testable here"
 [ "$failed" -eq "$untestable" ]
 kill "$forward"
+
+# A daemon that issues its own tokens: the client finds the way in, and a person confirms.
+serve stop
+printf '[serve.oauth]\n' >"$work/config.toml"
+cp "$here/oauth.mjs" "$work/oauth.mjs"
+serve --config "$work/config.toml" serve --http "127.0.0.1:$port" &
+until curl --silent --fail "http://127.0.0.1:$port/health/ready" >/dev/null; do sleep 0.1; done
+node oauth.mjs "http://127.0.0.1:$port/mcp" "$reprise" --data-dir "$work/data" --no-model \
+    --config "$work/config.toml"

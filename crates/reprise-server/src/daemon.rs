@@ -24,6 +24,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::http::{self, App, Door, Metrics, NewDoor, PageDoor, Rates};
+use crate::oauth::{Oauth, OauthOptions};
 use crate::place::Place;
 use crate::tokens::TokenFile;
 use reprise_operations::{
@@ -57,6 +58,8 @@ pub struct DaemonOptions {
     pub patience: Duration,
     /// Requests a second that one token may make over TCP; `None` for no limit but that on all.
     pub requests_per_second: Option<NonZeroU32>,
+    /// Programs may sign in by OAuth, in this way.
+    pub oauth: Option<OauthOptions>,
     /// What the configuration says of tags.
     pub tags: TagRules,
     /// The governed workspaces that requests may name.
@@ -93,6 +96,7 @@ impl Daemon {
             replace,
             patience,
             requests_per_second,
+            oauth,
             tags,
             workspaces,
             sharing,
@@ -109,11 +113,14 @@ impl Daemon {
         let lock = LifeLock::take(&place, replace, patience).await?;
         let tokens = Arc::new(TokenFile::new(place.tokens()));
         let tcp = match http {
-            Some(address) => Some(listen(address, &tokens).await?),
+            Some(address) => Some(listen(address, &tokens, oauth.is_some()).await?),
             None => None,
         };
         let clock = Arc::clone(&config.clock);
         let page_clock = Arc::clone(&clock);
+        let signing =
+            |options| Oauth::new(options, &place, Arc::clone(&tokens), Arc::clone(&clock));
+        let oauth = oauth.map(signing).transpose()?.map(Arc::new);
         let service = MemoryService::start(config, None).await?;
         // Whoever held the lock before is gone: what it left is nobody's.
         remove(&place.socket())?;
@@ -137,6 +144,7 @@ impl Daemon {
             life: Arc::new(life),
             metrics: Arc::new(Metrics::default()),
             tokens,
+            oauth,
             rates: Arc::new(Rates::new(requests_per_second)),
             page: Arc::new(PageDoor::new(new_doors, page_clock)),
             description: Arc::default(),
@@ -222,8 +230,12 @@ impl Daemon {
     }
 }
 
-async fn listen(address: SocketAddr, tokens: &TokenFile) -> Result<TcpListener, DaemonError> {
-    if !address.ip().is_loopback() && tokens.list()?.is_empty() {
+async fn listen(
+    address: SocketAddr,
+    tokens: &TokenFile,
+    may_sign_in: bool,
+) -> Result<TcpListener, DaemonError> {
+    if !address.ip().is_loopback() && !may_sign_in && tokens.list()?.is_empty() {
         return Err(DaemonError::NoToken { address });
     }
     let bound = TcpListener::bind(address).await;

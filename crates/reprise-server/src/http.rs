@@ -12,6 +12,7 @@ mod extract;
 mod guard;
 mod intake;
 mod metrics;
+mod oauth;
 mod openapi;
 mod page;
 mod rate;
@@ -59,6 +60,7 @@ pub(crate) fn router(app: &App, door: &Door) -> Router {
         .route("/v1/shutdown", post(service::shut_down))
         .route("/v1/page", post(page::open))
         .merge(catalogue::router(&app.catalogue))
+        .merge(oauth::router())
         .nest("/v1/users/{user}", streams::router())
         .route("/v1/users/{user}/tools/{tool}", post(tools::call))
         .route("/mcp", mcp(app, Profile::Default))

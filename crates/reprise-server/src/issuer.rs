@@ -79,6 +79,12 @@ impl Claims {
         }
     }
 
+    /// When it ends.
+    #[must_use]
+    pub fn ends(&self) -> Option<DateTime<Utc>> {
+        self.instant("exp").ok().flatten()
+    }
+
     fn instant(&self, claim: &'static str) -> Result<Option<DateTime<Utc>>, TokenRefused> {
         let Some(value) = self.0.get(claim) else {
             return Ok(None);
@@ -190,7 +196,11 @@ impl Issuer {
 
     /// Whose token it is, once it was found good.
     pub async fn user(&self, token: &str) -> Result<UserId, TokenRefused> {
-        let claims = self.claims(token).await?;
+        self.user_in(&self.claims(token).await?)
+    }
+
+    /// Whose token it is that says this.
+    pub fn user_in(&self, claims: &Claims) -> Result<UserId, TokenRefused> {
         let claim = &self.settings.user_claim;
         let user = claims.text(claim).map(UserId::from_str);
         user.and_then(Result::ok).ok_or_else(|| TokenRefused::User {
@@ -380,7 +390,7 @@ fn keys_of(fetch: &Fetch, issuer: &str) -> Result<Vec<Jwk>, String> {
     Err(why)
 }
 
-/// Where an issuer's description stands: after its path for `OpenID` Connect, before it for RFC 8414.
+/// Where an issuer's description stands: after its path for `OpenID` Connect, else before it.
 fn described_at(issuer: &str, name: &str) -> String {
     let issuer = issuer.trim_end_matches('/');
     let (scheme, rest) = issuer.split_once("://").unwrap_or(("https", issuer));

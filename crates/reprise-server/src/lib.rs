@@ -10,6 +10,7 @@ mod hooks;
 mod http;
 mod issuer;
 mod mcp;
+mod oauth;
 mod page;
 mod place;
 #[cfg(test)]
@@ -25,6 +26,7 @@ pub use global::{
 pub use hooks::{HookProgram, Moment};
 pub use issuer::{Claims, Fetch, Issuer, IssuerSettings, TokenRefused};
 pub use mcp::{McpFace, SKILL};
+pub use oauth::OauthOptions;
 pub use place::{Place, PlaceError};
 pub use reprise_page::Setting;
 pub use tokens::{

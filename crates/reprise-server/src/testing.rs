@@ -48,6 +48,7 @@ pub(crate) fn options(place: &Place) -> DaemonOptions {
         replace: false,
         patience: crate::client::PATIENCE,
         requests_per_second: None,
+        oauth: None,
         tags: TagRules::default(),
         workspaces: Workspaces::default(),
         sharing: Sharing::default(),

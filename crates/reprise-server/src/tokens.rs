@@ -17,9 +17,11 @@ use serde::{Deserialize, Serialize};
 
 mod changes;
 mod service;
+mod signed;
 
 pub use changes::NewToken;
 pub use service::{KnownToken, ServiceTokens};
+pub(crate) use signed::Tokens;
 
 /// Begins every token, so that scanners for leaked secrets know it.
 const PREFIX: &str = "rpr_";
@@ -101,6 +103,9 @@ pub struct TokenEntry {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_invitation: bool,
     sha256: String,
+    /// How a program that signed in for it renews it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    signed: Option<signed::Signed>,
 }
 
 /// A token that was replaced.

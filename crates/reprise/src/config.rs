@@ -45,6 +45,7 @@ pub(crate) struct Config {
     /// Whose memory it is where neither `--user` nor the environment says.
     pub(crate) user: Option<UserId>,
     tags: Tags,
+    #[serde(alias = "server")]
     pub(crate) serve: Serve,
     memory: Memory,
     recall: RecallTable,
@@ -137,6 +138,24 @@ pub(crate) struct Serve {
     pub(crate) requests_per_second: Option<NonZeroU32>,
     /// As `--otlp`.
     pub(crate) otlp: Option<String>,
+    /// How programs sign in; without an issuer in it the daemon is its own.
+    pub(crate) oauth: Option<OauthTable>,
+}
+
+/// Sign-in by OAuth.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct OauthTable {
+    /// How clients reach the daemon, where a proxy stands before it.
+    pub(crate) url: Option<String>,
+    /// Whose tokens are taken ...
+    pub(crate) issuer: Option<String>,
+    /// ... made for whom: the address of MCP under `url` where not said ...
+    pub(crate) audience: Option<String>,
+    /// ... with the user in which claim ...
+    pub(crate) user_claim: Option<String>,
+    /// ... and granted what.
+    pub(crate) scopes: Vec<String>,
 }
 
 /// A model as the file names it.

@@ -10,6 +10,7 @@ use super::door::PageDoor;
 use super::metrics::Metrics;
 use super::rate::Rates;
 use crate::daemon::Life;
+use crate::oauth::Oauth;
 use crate::tokens::TokenFile;
 
 /// Longest body that is read, in bytes.
@@ -25,6 +26,8 @@ pub(crate) struct App {
     pub(crate) life: Arc<Life>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) tokens: Arc<TokenFile>,
+    /// How programs sign in, where they may.
+    pub(crate) oauth: Option<Arc<Oauth>>,
     pub(crate) rates: Arc<Rates>,
     pub(crate) page: Arc<PageDoor>,
     /// `/openapi.json`, made once: whoever asks for it needs no token.

@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use super::answers::Refusal;
 use super::app::App;
 use super::guard::{DefaultUser, Identity, OverSocket};
+use crate::daemon::Asker;
 use crate::tokens::Scope;
 use reprise_operations::{Memory, Problem, ProblemKind, Room, from_json};
 
@@ -43,10 +44,13 @@ impl Caller {
     pub(crate) fn of(parts: &Parts) -> Self {
         let over_socket = parts.extensions.get::<OverSocket>();
         let identity = parts.extensions.get::<Identity>();
-        let token = identity.and_then(|identity| identity.token.as_ref());
+        let token = identity.and_then(|identity| match &identity.asker {
+            Asker::Token(name) if !name.is_empty() => Some(name.clone()),
+            _ => None,
+        });
         Self {
             over_socket: over_socket.is_some_and(|OverSocket(over_socket)| *over_socket),
-            token: token.map(|token| token.name.clone()),
+            token,
         }
     }
 

@@ -6,15 +6,18 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 
 use axum::extract::{Extension, Request, State};
-use axum::http::HeaderMap;
-use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
+use axum::http::header::{AUTHORIZATION, HOST, ORIGIN, WWW_AUTHENTICATE};
 use axum::http::uri::Authority;
+use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, Utc};
 
 use super::answers::Refusal;
 use super::app::App;
+use super::oauth;
 use crate::daemon::Asker;
+use crate::issuer::{Issuer, TokenRefused};
 use crate::tokens::{Scope, TokenEntry};
 use reprise_operations::{Problem, ProblemKind};
 use reprise_types::UserId;
@@ -36,6 +39,8 @@ pub(super) struct Identity {
     pub(super) asker: Asker,
     /// By which token, over TCP.
     pub(super) token: Option<TokenEntry>,
+    /// When what lets it in ends.
+    pub(super) ends: Option<DateTime<Utc>>,
 }
 
 impl Identity {
@@ -44,6 +49,7 @@ impl Identity {
             scope: Scope::All,
             asker: Asker::Machine,
             token: None,
+            ends: None,
         }
     }
 
@@ -59,6 +65,7 @@ impl Identity {
         Self {
             scope: token.scope.clone(),
             asker: Asker::Token(token.name.clone()),
+            ends: token.expires,
             token: Some(token),
         }
     }
@@ -77,9 +84,26 @@ pub(super) async fn check(
     mut request: Request,
     next: Next,
 ) -> Response {
+    if request.method() == Method::OPTIONS && oauth::takes_any_origin(request.uri().path()) {
+        return oauth::preflight();
+    }
     let identity = match door {
         Door::Socket => Ok(Identity::machine()),
-        Door::Tcp(address) => over_tcp(&app, address, &request),
+        Door::Tcp(address) => {
+            let path = request.uri().path().to_owned();
+            match shown(&app, address, &request) {
+                Ok(Some(token)) => recognised(&app, &token, &path).await.map_err(|problem| {
+                    let challenge = oauth::challenge(&app, request.headers(), &path, &problem);
+                    (problem, challenge)
+                }),
+                Ok(None) => Ok(Identity::nobody()),
+                Err(problem) if problem.kind == ProblemKind::Unauthorized => {
+                    let challenge = oauth::challenge(&app, request.headers(), &path, &problem);
+                    Err((problem, challenge))
+                }
+                Err(problem) => Err((problem, None)),
+            }
+        }
     };
     match identity {
         Ok(identity) => {
@@ -89,32 +113,42 @@ pub(super) async fn check(
             extensions.insert(OverSocket(door == Door::Socket));
             next.run(request).await
         }
-        Err(problem) => {
+        Err((problem, challenge)) => {
             // The path may hold nothing secret; the token is never named.
             tracing::warn!(path = request.uri().path(), %problem, "a request was refused");
-            Refusal::from(problem).into_response()
+            let mut response = Refusal::from(problem).into_response();
+            if let Some(challenge) = challenge {
+                response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+            }
+            response
         }
     }
 }
 
-fn over_tcp(app: &App, address: SocketAddr, request: &Request) -> Result<Identity, Problem> {
+/// The token that a request over TCP shows; `None` where it needs none.
+fn shown(app: &App, address: SocketAddr, request: &Request) -> Result<Option<String>, Problem> {
     let headers = request.headers();
     let token = bearer(headers);
+    let public = app.oauth.as_ref().and_then(|oauth| oauth.authority());
+    let is_public = |host: &str| public.is_some_and(|public| public.eq_ignore_ascii_case(host));
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let host = host.or_else(|| request.uri().authority().map(Authority::as_str));
     // A page that a stranger's DNS points here knows no token: a client that has one may come
     // through a proxy or a tunnel, by whatever name that has.
-    if token.is_none() && !host.is_some_and(|host| is_own(host, address)) {
+    let is_own_host = host.is_some_and(|host| is_own(host, address) || is_public(host));
+    if token.is_none() && !is_own_host {
         return Err(Problem::new(
             ProblemKind::Forbidden,
             "the Host header names another machine; address the daemon by its own address",
         ));
     }
-    if let Some(origin) = headers.get(ORIGIN) {
+    let path = request.uri().path();
+    if let Some(origin) = headers.get(ORIGIN)
+        && !oauth::takes_any_origin(path)
+    {
         let origin = origin.to_str().ok();
-        let own = origin
-            .and_then(|origin| origin.strip_prefix("http://"))
-            .is_some_and(|host| is_own(host, address));
+        let (scheme, host) = origin.and_then(|o| o.split_once("://")).unwrap_or_default();
+        let own = scheme == "http" && is_own(host, address) || is_public(host);
         if !own {
             return Err(Problem::new(
                 ProblemKind::Forbidden,
@@ -122,25 +156,64 @@ fn over_tcp(app: &App, address: SocketAddr, request: &Request) -> Result<Identit
             ));
         }
     }
-    let path = request.uri().path();
-    if path.starts_with("/health/") || path == "/openapi.json" {
-        return Ok(Identity::nobody());
+    if path.starts_with("/health/") || path == "/openapi.json" || oauth::is_open(path) {
+        return Ok(None);
     }
-    let known = token.and_then(|token| app.tokens.recognise(token));
-    let entry = known.ok_or_else(|| {
-        Problem::new(
-            ProblemKind::Unauthorized,
-            "send `Authorization: Bearer TOKEN`; `reprise token add NAME` makes a token",
-        )
-    })?;
-    app.rates.take(&entry.name)?;
-    if entry.scope != Scope::All && path == "/v1/status" {
+    let token = token.map(|token| Some(token.to_owned()));
+    token.ok_or_else(unauthorized)
+}
+
+fn unauthorized() -> Problem {
+    Problem::new(
+        ProblemKind::Unauthorized,
+        "send `Authorization: Bearer TOKEN`; `reprise token add NAME` makes a token",
+    )
+}
+
+/// Whose a token is: one of ours, or one of the issuer that is configured.
+async fn recognised(app: &App, token: &str, path: &str) -> Result<Identity, Problem> {
+    let identity = match app
+        .oauth
+        .as_ref()
+        .and_then(|oauth| oauth.options.issuer.as_ref())
+    {
+        Some(issuer) if Issuer::is_jwt(token) => {
+            let claims = issuer.claims(token).await;
+            let known = claims.and_then(|claims| Ok((issuer.user_in(&claims)?, claims.ends())));
+            let (user, ends) = known.map_err(|refused| {
+                let kind = match &refused {
+                    TokenRefused::Unreachable { .. } => ProblemKind::Unavailable,
+                    TokenRefused::Scope { .. } => ProblemKind::Forbidden,
+                    _ => ProblemKind::Unauthorized,
+                };
+                Problem::new(kind, refused.to_string())
+            })?;
+            Identity {
+                asker: Asker::Token(format!("of {user}")),
+                scope: Scope::User(user),
+                token: None,
+                ends,
+            }
+        }
+        _ => {
+            let entry = app.tokens.recognise(token).ok_or_else(unauthorized)?;
+            // One that a program signed in for is only taken where it can be renewed.
+            if entry.is_signed_in() && app.oauth.is_none() {
+                return Err(unauthorized());
+            }
+            Identity::of(entry)
+        }
+    };
+    if let Asker::Token(name) = &identity.asker {
+        app.rates.take(name)?;
+    }
+    if identity.scope != Scope::All && path == "/v1/status" {
         return Err(Problem::new(
             ProblemKind::Forbidden,
             "where the daemon runs is no user's business; use a token that opens every memory",
         ));
     }
-    Ok(Identity::of(entry))
+    Ok(identity)
 }
 
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {

@@ -105,6 +105,7 @@ async fn changes(
     let (sender, told) = mpsc::channel(CHANGES_WAITING);
     let mut changes = app.memories.listen();
     let (life, tokens) = (Arc::clone(&app.life), Arc::clone(&app.tokens));
+    let oauth = app.oauth.clone();
     tokio::spawn(async move {
         loop {
             let change = tokio::select! {
@@ -116,7 +117,11 @@ async fn changes(
                 .token
                 .as_ref()
                 .is_some_and(|token| !tokens.stands(token));
-            let closed = withdrawn || matches!(change, Err(RecvError::Closed));
+            let now = oauth.as_ref().map(|oauth| oauth.now());
+            let ended = identity
+                .ends
+                .is_some_and(|ends| now.is_none_or(|now| ends <= now));
+            let closed = withdrawn || ended || matches!(change, Err(RecvError::Closed));
             if closed || sender.send(change).await.is_err() {
                 return;
             }

@@ -17,6 +17,7 @@ use reprise_operations::{Answer, OutcomeReport, Problem, ProblemKind, WriteRepor
 
 mod added;
 mod careless;
+mod oauth;
 mod sessions;
 mod workspaces;
 

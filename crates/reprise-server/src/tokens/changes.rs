@@ -56,6 +56,7 @@ pub(super) fn add(
         earlier: None,
         is_invitation: false,
         sha256: hash(token),
+        signed: None,
     });
     Ok(())
 }

@@ -62,6 +62,16 @@ pub(crate) enum TokenCommand {
     },
     /// List the tokens by name
     List,
+    /// Confirm the sign-in of a program that shows this code
+    Approve {
+        /// As it is shown
+        code: String,
+        #[command(flatten)]
+        whose: WhoseArguments,
+        /// Refuse it instead
+        #[arg(long)]
+        refuse: bool,
+    },
     /// Replace a token by a new one and print that
     Rotate {
         /// Which

@@ -1,5 +1,6 @@
 //! `reprise serve`: the daemon of a data directory, in the foreground.
 
+mod oauth;
 mod settings;
 
 use std::os::unix::process::CommandExt;
@@ -34,6 +35,7 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
         replace: arguments.replace,
         patience: context.patience,
         requests_per_second: arguments.requests_per_second.or(file.requests_per_second),
+        oauth: file.oauth.as_ref().map(oauth::options).transpose()?,
         tags: context.config.tag_rules(),
         workspaces: context.config.workspaces.clone(),
         sharing: super::global::sharing(context, false),

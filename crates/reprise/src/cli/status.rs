@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use reprise_server::{Call, Scope, TokenEntry, TokenFile};
-use reprise_types::{Clock, SystemClock};
+use reprise_types::{Clock, SystemClock, UserId};
 use serde_json::{Map, Value, json};
 
 use super::daemon::{self, Daemon};
@@ -192,6 +192,11 @@ pub(super) fn token(context: &Context, command: &TokenCommand) -> anyhow::Result
             tokens.revoke(name)?;
             return Ok(Exit::Success);
         }
+        TokenCommand::Approve {
+            code,
+            whose,
+            refuse,
+        } => return approve(context, code, &whose.user, *refuse),
         TokenCommand::List => {
             let opens = |token: &TokenEntry| match &token.scope {
                 Scope::All => "every memory".to_owned(),
@@ -207,6 +212,22 @@ pub(super) fn token(context: &Context, command: &TokenCommand) -> anyhow::Result
     output::line(context, &json!({ "token": token }), &token)?;
     note(keep);
     Ok(Exit::Success)
+}
+
+/// Confirms, as whoever may write to the daemon's socket, that a program may open a memory.
+fn approve(context: &Context, code: &str, user: &UserId, refuse: bool) -> anyhow::Result<Exit> {
+    let client = daemon::client(context)?;
+    let asked = json!({ "code": code, "user": user, "refuse": refuse });
+    let asked = Call::post("/v1/oauth/approve", &asked);
+    let decided: Value = runtime::asking()?.block_on(client.ask(&asked))?;
+    let named = |field: &str| decided[field].as_str().unwrap_or_default().to_owned();
+    let (program, to) = (named("client"), named("to"));
+    let done = if refuse {
+        "is refused".to_owned()
+    } else {
+        format!("may open the memory of {user}")
+    };
+    output::line(context, &decided, format!("{program} ({to}) {done}"))
 }
 
 /// What opens an address on the systems there are, the first that works.

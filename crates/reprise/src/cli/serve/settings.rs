@@ -96,6 +96,16 @@ pub(super) fn all(context: &Context, arguments: &ServeArguments) -> Vec<Setting>
             "no limit",
         ),
         setting(
+            "serve.oauth",
+            None,
+            None,
+            serve.oauth.as_ref().map(|oauth| {
+                let issuer = oauth.issuer.as_deref();
+                issuer.unwrap_or("the daemon's own issuer").to_owned()
+            }),
+            "tokens by hand",
+        ),
+        setting(
             "serve.otlp",
             arguments.otlp.clone(),
             Some(env::OTLP),

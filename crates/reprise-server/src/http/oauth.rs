@@ -1,0 +1,526 @@
+//! OAuth over HTTP: who guards this server (RFC 9728), and the built-in issuer's own routes.
+//!
+//! These are open to those without a token. A browser's part is one page without script, which
+//! waits; whoever confirms does so on the daemon's machine, or with a token of his own.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::{FormRejection, JsonRejection, QueryRejection};
+use axum::extract::{Extension, Form, Path, Query, Request, State};
+use axum::http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL,
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, LOCATION, REFERRER_POLICY, WWW_AUTHENTICATE,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use reprise_operations::{Bounds, Problem, ProblemKind};
+use reprise_types::UserId;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::answers::Refusal;
+use super::app::App;
+use super::extract::object;
+use super::guard::OverSocket;
+use crate::oauth::{
+    ASKED_FOR, Asking, Exchange, GRANTS, Oauth, OauthError, Registration, SCOPE, Stopped, Waited,
+};
+use crate::tokens::Scope;
+
+const RESOURCE: &str = "/.well-known/oauth-protected-resource";
+const SERVER: &str = "/.well-known/oauth-authorization-server";
+const OFF: &str = "OAuth is not set up here; put `[serve.oauth]` into the daemon's configuration";
+
+/// Whether whoever has no token yet may ask for it.
+pub(super) fn is_open(path: &str) -> bool {
+    path.starts_with("/oauth/") || path.starts_with(RESOURCE) || path.starts_with(SERVER)
+}
+
+/// Whether a page of any origin may ask: what is there is public, or has its secret in the body.
+pub(super) fn takes_any_origin(path: &str) -> bool {
+    let posts = ["register", "token", "device", "revoke"];
+    match path.strip_prefix("/oauth/") {
+        Some(name) => posts.contains(&name),
+        None => is_open(path),
+    }
+}
+
+pub(super) fn router() -> Router<App> {
+    Router::new()
+        .route(RESOURCE, get(resource))
+        .route(
+            "/.well-known/oauth-protected-resource/{*path}",
+            get(resource_at),
+        )
+        .route(SERVER, get(server))
+        .route("/oauth/register", post(register))
+        .route("/oauth/authorize", get(authorize))
+        .route("/oauth/wait", get(wait))
+        .route("/oauth/approve", get(ask).post(approve))
+        .route("/oauth/token", post(token))
+        .route("/oauth/device", post(device))
+        .route("/oauth/revoke", post(revoke))
+        .route("/v1/oauth/approve", post(approve_here))
+}
+
+/// What `WWW-Authenticate` says to a client without a token that counts.
+pub(super) fn challenge(
+    app: &App,
+    headers: &HeaderMap,
+    path: &str,
+    problem: &Problem,
+) -> Option<HeaderValue> {
+    app.oauth.as_ref()?;
+    let base = base(app, headers);
+    let at = if path.starts_with("/mcp") { path } else { "" };
+    let mut challenge =
+        format!("Bearer resource_metadata=\"{base}{RESOURCE}{at}\", scope=\"{SCOPE}\"");
+    match problem.kind {
+        ProblemKind::Unauthorized => {}
+        ProblemKind::Forbidden => challenge.push_str(", error=\"insufficient_scope\""),
+        _ => return None,
+    }
+    HeaderValue::from_str(&challenge).ok()
+}
+
+/// Where this daemon is reached, by the request's own word where nothing is configured: the guard
+/// has looked at that.
+fn base(app: &App, headers: &HeaderMap) -> String {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    let host = host.unwrap_or("localhost");
+    app.oauth
+        .as_ref()
+        .map_or_else(String::new, |oauth| oauth.base(host))
+}
+
+fn of(app: &App) -> Result<&Arc<Oauth>, Refusal> {
+    app.oauth
+        .as_ref()
+        .ok_or_else(|| Problem::not_found(OFF).into())
+}
+
+/// The daemon's own issuer; none where tokens come from elsewhere.
+fn issuer(app: &App) -> Result<&Arc<Oauth>, Refusal> {
+    let oauth = of(app)?;
+    if oauth.issues() {
+        return Ok(oauth);
+    }
+    Err(Problem::not_found("tokens for this daemon come from another issuer; sign in there").into())
+}
+
+async fn resource(State(app): State<App>, headers: HeaderMap) -> Result<Response, Refusal> {
+    resource_of(&app, &headers, "")
+}
+
+async fn resource_at(
+    State(app): State<App>,
+    Path(path): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    if !matches!(path.as_str(), "mcp" | "mcp/workspace") {
+        return Err(Problem::not_found("there is no such resource; MCP is at /mcp").into());
+    }
+    resource_of(&app, &headers, &format!("/{path}"))
+}
+
+fn resource_of(app: &App, headers: &HeaderMap, path: &str) -> Result<Response, Refusal> {
+    let (oauth, base) = (of(app)?, base(app, headers));
+    let issuer = oauth
+        .options
+        .issuer
+        .as_ref()
+        .map(|issuer| issuer.settings());
+    let scopes = match issuer {
+        Some(settings) => json!(settings.scopes),
+        None => json!([SCOPE]),
+    };
+    Ok(open(json!({
+        "resource": format!("{base}{path}"),
+        "authorization_servers": [issuer.map_or(base, |settings| settings.issuer.clone())],
+        "scopes_supported": scopes,
+        "bearer_methods_supported": ["header"],
+        "resource_name": "Reprise",
+    })))
+}
+
+async fn server(State(app): State<App>, headers: HeaderMap) -> Result<Response, Refusal> {
+    issuer(&app)?;
+    let base = base(&app, &headers);
+    let at = |path: &str| format!("{base}/oauth/{path}");
+    Ok(open(json!({
+        "issuer": base,
+        "authorization_endpoint": at("authorize"),
+        "token_endpoint": at("token"),
+        "registration_endpoint": at("register"),
+        "device_authorization_endpoint": at("device"),
+        "revocation_endpoint": at("revoke"),
+        "scopes_supported": [SCOPE],
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": GRANTS,
+        "code_challenge_methods_supported": ["S256"],
+        "token_endpoint_auth_methods_supported": ["none"],
+        "revocation_endpoint_auth_methods_supported": ["none"],
+        "authorization_response_iss_parameter_supported": true,
+    })))
+}
+
+/// JSON that any page may read: there is no cookie, and nothing in it that is somebody's.
+fn open(body: Value) -> Response {
+    let mut response = Json(body).into_response();
+    let headers = response.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Answers a browser that asks whether a page of another origin may send its request.
+pub(super) fn preflight() -> Response {
+    let mut response = open(json!({}));
+    let allowed = HeaderValue::from_static("content-type, mcp-protocol-version");
+    response
+        .headers_mut()
+        .insert(ACCESS_CONTROL_ALLOW_HEADERS, allowed);
+    response
+}
+
+fn failed(error: OauthError) -> Response {
+    let OauthError { error, said } = error;
+    let mut response = open(json!({ "error": error, "error_description": said }));
+    *response.status_mut() = match error {
+        "invalid_client" => StatusCode::UNAUTHORIZED,
+        "server_error" => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::BAD_REQUEST,
+    };
+    if error == "invalid_client" {
+        let basic = HeaderValue::from_static("Bearer");
+        response.headers_mut().insert(WWW_AUTHENTICATE, basic);
+    }
+    response
+}
+
+const UNREADABLE: OauthError = OauthError {
+    error: "invalid_request",
+    said: "the body is not in the form that this endpoint takes",
+};
+
+fn answered(answer: Result<Value, OauthError>, status: StatusCode) -> Response {
+    match answer {
+        Ok(body) => {
+            let mut response = open(body);
+            *response.status_mut() = status;
+            response
+        }
+        Err(error) => failed(error),
+    }
+}
+
+async fn register(
+    State(app): State<App>,
+    body: Result<Json<Registration>, JsonRejection>,
+) -> Result<Response, Refusal> {
+    let oauth = issuer(&app)?;
+    let asked = body.map_err(|_| UNREADABLE);
+    let answer = asked.and_then(|Json(asked)| oauth.register(asked));
+    Ok(answered(answer, StatusCode::CREATED))
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Revoking {
+    token: String,
+}
+
+async fn revoke(
+    State(app): State<App>,
+    form: Result<Form<Revoking>, FormRejection>,
+) -> Result<Response, Refusal> {
+    issuer(&app)?;
+    let Ok(Form(Revoking { token })) = form else {
+        return Ok(failed(UNREADABLE));
+    };
+    let tokens = Arc::clone(&app.tokens);
+    blocking(move || tokens.sign_out(&token))
+        .await?
+        .map_err(|error| Problem::new(ProblemKind::Internal, error.to_string()))?;
+    Ok(open(json!({})))
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Terminal {
+    client_id: Option<String>,
+}
+
+async fn device(
+    State(app): State<App>,
+    headers: HeaderMap,
+    form: Result<Form<Terminal>, FormRejection>,
+) -> Result<Response, Refusal> {
+    let (oauth, base) = (issuer(&app)?, base(&app, &headers));
+    let asked = form.map_err(|_| UNREADABLE);
+    let answer = asked.and_then(|Form(asked)| oauth.device(asked.client_id.as_deref(), &base));
+    Ok(answered(answer, StatusCode::OK))
+}
+
+async fn token(
+    State(app): State<App>,
+    form: Result<Form<Exchange>, FormRejection>,
+) -> Result<Response, Refusal> {
+    let oauth = Arc::clone(issuer(&app)?);
+    let Ok(Form(with)) = form else {
+        return Ok(failed(UNREADABLE));
+    };
+    // It waits for the disk.
+    let exchanged = blocking(move || oauth.exchange(&with)).await?;
+    let answer = exchanged.map(|tokens| {
+        json!({
+            "access_token": tokens.access,
+            "token_type": "Bearer",
+            "expires_in": tokens.seconds,
+            "refresh_token": tokens.refresh,
+            "scope": SCOPE,
+        })
+    });
+    Ok(answered(answer, StatusCode::OK))
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
+    let worked = tokio::task::spawn_blocking(work).await;
+    worked.map_err(|error| Problem::new(ProblemKind::Internal, error.to_string()))
+}
+
+async fn authorize(
+    State(app): State<App>,
+    headers: HeaderMap,
+    query: Result<Query<Asking>, QueryRejection>,
+) -> Result<Response, Refusal> {
+    let (oauth, base) = (issuer(&app)?, base(&app, &headers));
+    let Ok(Query(asking)) = query else {
+        return Ok(page(
+            StatusCode::BAD_REQUEST,
+            "Not understood",
+            UNREADABLE.said,
+        ));
+    };
+    Ok(match oauth.authorize(asking, &base) {
+        Ok(known_by) => redirect(&format!("/oauth/wait?request={known_by}")),
+        Err(Stopped::Back(to)) => redirect(&to),
+        Err(Stopped::Here(error)) => page(StatusCode::BAD_REQUEST, "Not understood", error.said),
+    })
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Waiting {
+    #[serde(default)]
+    request: String,
+}
+
+async fn wait(
+    State(app): State<App>,
+    headers: HeaderMap,
+    query: Result<Query<Waiting>, QueryRejection>,
+) -> Result<Response, Refusal> {
+    let (oauth, base) = (issuer(&app)?, base(&app, &headers));
+    let Query(Waiting { request }) = query.unwrap_or_default();
+    Ok(match oauth.wait(&request, &base) {
+        Waited::Back(to) => redirect(&to),
+        Waited::Over => page(
+            StatusCode::GONE,
+            "It is over",
+            "This sign-in was answered, or nobody confirmed it in time. Begin again there.",
+        ),
+        Waited::Asked { code, client, to } => waiting(&code, &client, &to),
+    })
+}
+
+fn waiting(code: &str, client: &str, to: &str) -> Response {
+    let minutes = ASKED_FOR.num_minutes();
+    let (client, to) = (escaped(client), escaped(to));
+    let body = format!(
+        "<p><b>{client}</b> asks to read and write a memory here, and would be answered at \
+         <code>{to}</code>.</p><p>Confirm it within {minutes} minutes, only if you have just asked \
+         for it. On the daemon's machine:</p><pre>reprise token approve {code}</pre>\
+         <p>or here, with a token that you have:</p>{}<p>This page goes on by itself.</p>",
+        form(code)
+    );
+    let mut response = html(StatusCode::OK, "A program asks to sign in", &body);
+    let again = (
+        HeaderName::from_static("refresh"),
+        HeaderValue::from_static("3"),
+    );
+    response.headers_mut().insert(again.0, again.1);
+    response
+}
+
+fn form(code: &str) -> String {
+    format!(
+        "<form method=\"post\" action=\"/oauth/approve\"><label>Code <input name=\"code\" \
+         value=\"{}\" autocomplete=\"off\" required></label> <label>Token <input name=\"token\" \
+         type=\"password\" autocomplete=\"off\" required></label> <label>User <input \
+         name=\"user\" placeholder=\"the token's\"></label> <button name=\"answer\" \
+         value=\"yes\">Confirm</button> <button name=\"answer\" value=\"no\">Refuse</button></form>",
+        escaped(code)
+    )
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Typed {
+    #[serde(default)]
+    code: String,
+}
+
+/// Where a person types the code that a terminal shows.
+async fn ask(
+    State(app): State<App>,
+    query: Result<Query<Typed>, QueryRejection>,
+) -> Result<Response, Refusal> {
+    issuer(&app)?;
+    let Query(Typed { code }) = query.unwrap_or_default();
+    let body = format!(
+        "<p>Type the code that the program shows, only if you have just asked for it, and a token \
+         that you have. On the daemon's machine <code>reprise token approve CODE</code> does the \
+         same.</p>{}",
+        form(&code)
+    );
+    Ok(html(StatusCode::OK, "A program asks to sign in", &body))
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Answer {
+    code: String,
+    token: String,
+    #[serde(default)]
+    user: String,
+    #[serde(default)]
+    answer: String,
+}
+
+/// A person confirms with a token of his own: that is who he is.
+async fn approve(
+    State(app): State<App>,
+    form: Result<Form<Answer>, FormRejection>,
+) -> Result<Response, Refusal> {
+    let oauth = issuer(&app)?;
+    let Ok(Form(answer)) = form else {
+        return Ok(page(
+            StatusCode::BAD_REQUEST,
+            "Not understood",
+            UNREADABLE.said,
+        ));
+    };
+    let entry = app.tokens.recognise(answer.token.trim());
+    // A token that a program signed in for lets no other program in.
+    let Some(entry) = entry.filter(|entry| !entry.is_signed_in()) else {
+        let said = "That token opens nothing here. `reprise token add NAME --user U` makes one.";
+        return Ok(page(StatusCode::FORBIDDEN, "Not confirmed", said));
+    };
+    app.rates.take(&entry.name)?;
+    let named: Option<UserId> = answer.user.trim().parse().ok();
+    let user = match &entry.scope {
+        Scope::User(own) => Some(own.clone()),
+        Scope::All => named.or_else(|| app.user.clone()),
+    };
+    let Some(user) = user else {
+        let said = "That token opens every memory: name the user whose memory it is about.";
+        return Ok(page(StatusCode::BAD_REQUEST, "Not confirmed", said));
+    };
+    let is_granted = answer.answer != "no";
+    let decided = oauth.decide(&answer.code, is_granted.then_some(user));
+    Ok(match (decided, is_granted) {
+        (None, _) => page(StatusCode::NOT_FOUND, "Not confirmed", NOTHING_WAITS),
+        (Some(_), true) => page(
+            StatusCode::OK,
+            "Confirmed",
+            "The program goes on by itself.",
+        ),
+        (Some(_), false) => page(StatusCode::OK, "Refused", "The program is told so."),
+    })
+}
+
+const NOTHING_WAITS: &str =
+    "Nothing waits under this code: it was answered, or ended after ten minutes.";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Approving {
+    code: String,
+    user: UserId,
+    /// Refuses it instead.
+    #[serde(default)]
+    refuse: bool,
+}
+
+/// The same by whoever the file system lets through.
+async fn approve_here(
+    State(app): State<App>,
+    Extension(OverSocket(over_socket)): Extension<OverSocket>,
+    request: Request,
+) -> Result<Json<Value>, Refusal> {
+    if !over_socket {
+        let said = "a sign-in is confirmed on the daemon's own machine, or at /oauth/approve";
+        return Err(Problem::new(ProblemKind::Forbidden, said).into());
+    }
+    let room = Bounds::of::<Approving>().room();
+    let Approving { code, user, refuse } = object(request, &app, room).await?;
+    let decided = issuer(&app)?.decide(&code, (!refuse).then_some(user));
+    let decided = decided.ok_or_else(|| Problem::not_found(NOTHING_WAITS))?;
+    Ok(Json(json!(decided)))
+}
+
+fn redirect(to: &str) -> Response {
+    let Ok(to) = HeaderValue::from_str(to) else {
+        return page(StatusCode::BAD_REQUEST, "Not understood", UNREADABLE.said);
+    };
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    let headers = response.headers_mut();
+    headers.insert(LOCATION, to);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
+}
+
+fn page(status: StatusCode, title: &str, said: &str) -> Response {
+    html(status, title, &format!("<p>{}</p>", escaped(said)))
+}
+
+/// A page without script, style, frame or anything from elsewhere.
+fn html(status: StatusCode, title: &str, body: &str) -> Response {
+    let text = format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{title} - Reprise</title>\
+         <h1>{title}</h1>{body}</html>\n"
+    );
+    let mut response = (status, text).into_response();
+    let policy = "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+    for (name, value) in [
+        (CONTENT_TYPE, "text/html; charset=utf-8"),
+        (CONTENT_SECURITY_POLICY, policy),
+        (CACHE_CONTROL, "no-store"),
+        (REFERRER_POLICY, "no-referrer"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (X_FRAME_OPTIONS, "DENY"),
+    ] {
+        response
+            .headers_mut()
+            .insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// A text as a page shows it; what is not to be seen is shown by name.
+fn escaped(text: &str) -> String {
+    let shown = |c: char| match c {
+        '&' => "&amp;".to_owned(),
+        '<' => "&lt;".to_owned(),
+        '>' => "&gt;".to_owned(),
+        '"' => "&quot;".to_owned(),
+        '\'' => "&#39;".to_owned(),
+        c if c.is_ascii() || c.is_alphanumeric() => c.to_string(),
+        c => c.escape_unicode().to_string(),
+    };
+    text.chars().map(shown).collect()
+}
