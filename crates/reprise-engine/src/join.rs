@@ -146,23 +146,23 @@ impl Side {
                 }
                 later(at_of(&mut event));
             },
-            mut mark => loop {
-                let (Some(record), Some(at)) = (record_of(&mark), at_of_mark(&mut mark).copied())
-                else {
-                    break;
-                };
-                let key = (record, (at, 0, json(&mark)));
-                let from = (record, (at, 0, String::new()));
-                let mut others = self.marks.range(from..).map(|(key, _)| key);
-                let other = others
-                    .next()
-                    .filter(|other| (other.0, other.1.0) == (record, at));
-                if other.is_none_or(|other| *other == key) {
-                    self.marks.insert(key, mark);
-                    break;
+            mut mark => {
+                while let (Some(record), Some(at)) =
+                    (record_of(&mark), at_of_mark(&mut mark).copied())
+                {
+                    let key = (record, (at, 0, json(&mark)));
+                    let from = (record, (at, 0, String::new()));
+                    let mut others = self.marks.range(from..).map(|(key, _)| key);
+                    let other = others
+                        .next()
+                        .filter(|other| (other.0, other.1.0) == (record, at));
+                    if other.is_none_or(|other| *other == key) {
+                        self.marks.insert(key, mark);
+                        break;
+                    }
+                    later(at_of_mark(&mut mark));
                 }
-                later(at_of_mark(&mut mark));
-            },
+            }
         }
     }
 

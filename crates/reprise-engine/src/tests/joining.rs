@@ -50,6 +50,60 @@ fn correct(bench: &mut Bench, id: RecordId, text: &str) -> RecordId {
     inserted(&bench.keep(vec![correction]))[0]
 }
 
+/// What one side does on its own: which records it made, and which it forgot.
+fn a_thousand_changes(
+    bench: &mut Bench,
+    side: usize,
+    mut live: Vec<RecordId>,
+) -> (BTreeSet<RecordId>, BTreeSet<RecordId>) {
+    let (mut kept, mut gone) = (BTreeSet::new(), BTreeSet::new());
+    let mut state = 17 + side as u64;
+    let mut below = |bound: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % bound
+    };
+    for change in 0..1_000 {
+        bench.now += Duration::seconds(1);
+        let (now, memory) = (bench.now, bench.engine().snapshot());
+        live.retain(|id| memory.current(*id) == Some(*id));
+        let (id, other) = (live[below(live.len())], live[below(live.len())]);
+        match below(10) {
+            0..4 => {
+                let name = format!("own-{side}-{change}");
+                let text = format!("side {side} learned {change}");
+                let new = record(&name, &text, change, "own");
+                let new = inserted(&bench.keep(vec![new]));
+                live.extend(&new);
+                kept.extend(new);
+            }
+            4..6 => {
+                let new = correct(bench, id, &format!("corrected {side} {change}"));
+                live.push(new);
+                kept.insert(new);
+            }
+            6 => {
+                let tags = [format!("tag-{side}-{change}")];
+                bench.engine().tag(id, &tags, now).unwrap();
+            }
+            7 if id != other => {
+                bench.engine().link(id, other, "related_to", now).unwrap();
+            }
+            8 => {
+                let run = outcome(side * 1_000 + change, &[id], 0.9);
+                bench.engine().outcome(&run, now).unwrap();
+            }
+            _ => {
+                let selector = ForgetSelector::Record(id);
+                let forgotten = bench.engine().forget(&selector, "asked", now).unwrap();
+                gone.extend(forgotten.iter().map(|one| one.id));
+            }
+        }
+    }
+    (kept, gone)
+}
+
 #[test]
 fn two_forks_with_a_thousand_changes_each_become_one_and_nothing_is_lost_or_revived() {
     let mut base = Bench::new();
@@ -68,51 +122,9 @@ fn two_forks_with_a_thousand_changes_each_become_one_and_nothing_is_lost_or_revi
     let mut kept: BTreeSet<RecordId> = BTreeSet::new();
     let mut gone: BTreeSet<RecordId> = BTreeSet::new();
     for (side, bench) in sides.iter_mut().enumerate() {
-        let mut state = 17 + side as u64;
-        let mut below = |bound: usize| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) as usize % bound
-        };
-        let mut live = first.clone();
-        for change in 0..1_000 {
-            bench.now += Duration::seconds(1);
-            let (now, memory) = (bench.now, bench.engine().snapshot());
-            live.retain(|id| memory.current(*id) == Some(*id));
-            let (id, other) = (live[below(live.len())], live[below(live.len())]);
-            match below(10) {
-                0..4 => {
-                    let name = format!("own-{side}-{change}");
-                    let text = format!("side {side} learned {change}");
-                    let new = record(&name, &text, change, "own");
-                    let new = inserted(&bench.keep(vec![new]));
-                    live.extend(&new);
-                    kept.extend(new);
-                }
-                4..6 => {
-                    let new = correct(bench, id, &format!("corrected {side} {change}"));
-                    live.push(new);
-                    kept.insert(new);
-                }
-                6 => {
-                    let tags = [format!("tag-{side}-{change}")];
-                    bench.engine().tag(id, &tags, now).unwrap();
-                }
-                7 if id != other => {
-                    bench.engine().link(id, other, "related_to", now).unwrap();
-                }
-                8 => {
-                    let run = outcome(side * 1_000 + change, &[id], 0.9);
-                    bench.engine().outcome(&run, now).unwrap();
-                }
-                _ => {
-                    let selector = ForgetSelector::Record(id);
-                    let forgotten = bench.engine().forget(&selector, "asked", now).unwrap();
-                    gone.extend(forgotten.iter().map(|one| one.id));
-                }
-            }
-        }
+        let (new, forgotten) = a_thousand_changes(bench, side, first.clone());
+        kept.extend(new);
+        gone.extend(forgotten);
     }
     let [one, other] = &mut sides;
     let runs = |bench: &mut Bench| bench.engine().learning().status().runs;

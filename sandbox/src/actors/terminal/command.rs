@@ -151,7 +151,7 @@ fn drain(mut output: PipeReader, kept_max: usize, read: &Mutex<Captured>) {
         match output.read(&mut buffer) {
             Ok(0) | Err(_) => return,
             Ok(count) => {
-                let mut read = lock(&read);
+                let mut read = lock(read);
                 let room = kept_max.saturating_sub(read.kept.len());
                 read.kept.extend(buffer.iter().take(count.min(room)));
                 read.all += count;

@@ -315,6 +315,24 @@ async fn changed(changes: &mut tokio::sync::broadcast::Receiver<Change>, what: &
     change.await.unwrap()
 }
 
+/// What was said is forgotten, and what was taken out of it with it.
+async fn source_and_learning_are_forgotten(memory: &Memory) {
+    let source = memory.read(|snapshot| {
+        let records = snapshot.records().filter_map(Result::ok);
+        records
+            .filter(|record| record.text.contains("both stores"))
+            .map(|one| one.id)
+            .next()
+    });
+    let source = source.await.unwrap().unwrap();
+    let forget = ForgetArguments {
+        id: Some(source),
+        ..ForgetArguments::default()
+    };
+    let forgotten = Forget::run(memory, forget).await.unwrap();
+    assert_eq!(forgotten.forgotten.len(), 2, "{forgotten:?}");
+}
+
 #[tokio::test]
 async fn a_session_that_ends_leaves_what_it_taught_and_listeners_hear_of_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -390,21 +408,7 @@ async fn a_session_that_ends_leaves_what_it_taught_and_listeners_hear_of_it() {
     knowledge::Knowledge::run(&memory, asked).await.unwrap();
     let loaded = changed(&mut changes, "memory_loaded").await;
     assert_eq!(loaded.event["total"], 1);
-    // What was said is forgotten, and what was taken out of it with it.
-    let source = memory.read(|snapshot| {
-        let records = snapshot.records().filter_map(Result::ok);
-        records
-            .filter(|record| record.text.contains("both stores"))
-            .map(|one| one.id)
-            .next()
-    });
-    let source = source.await.unwrap().unwrap();
-    let forget = ForgetArguments {
-        id: Some(source),
-        ..ForgetArguments::default()
-    };
-    let forgotten = Forget::run(&memory, forget).await.unwrap();
-    assert_eq!(forgotten.forgotten.len(), 2, "{forgotten:?}");
+    source_and_learning_are_forgotten(&memory).await;
     memories.shut_down().await;
 }
 
