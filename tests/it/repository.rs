@@ -30,6 +30,23 @@ fn shared(folder: &Path, name: &str, text: &str) {
     fs::write(place.join(name), text).expect("written");
 }
 
+/// A hook tells it too, with its place.
+fn a_hook_tells_where_it_is_from(home: &Home, folder: &Path) {
+    let hooked = |session: usize| {
+        let mut hook = home.command(&["hook", "user-prompt", "--text", "--user", "bob"]);
+        hook.args(["--deadline-ms", "60000"]);
+        let prompt = "when are refunds booked?";
+        let input = json!({ "session_id": format!("s{session}"), "cwd": folder, "prompt": prompt });
+        run(&mut hook, &input.to_string())
+    };
+    // The first ones may find it being read.
+    let mut told = (0..20).map(hooked);
+    let told = told.find(|told| told.contains("month of the sale"));
+    let told = told.unwrap_or_default();
+    assert!(told.contains("month of the sale"), "{told}");
+    assert!(told.contains(".reprise/shared/refunds.md"), "{told}");
+}
+
 #[test]
 fn a_lesson_goes_through_the_diff_and_answers_whoever_trusts_the_repository() {
     let home = Home::new();
@@ -105,21 +122,7 @@ fn a_lesson_goes_through_the_diff_and_answers_whoever_trusts_the_repository() {
     );
     assert!(!is_there(&asked(&home, "bob", question)));
 
-    // A hook tells them, too, and where they are from.
-    let hooked = |session: usize| {
-        let mut hook = home.command(&["hook", "user-prompt", "--text", "--user", "bob"]);
-        hook.args(["--deadline-ms", "60000"]);
-        let prompt = "when are refunds booked?";
-        let input = json!({ "session_id": format!("s{session}"), "cwd": folder, "prompt": prompt });
-        run(&mut hook, &input.to_string())
-    };
-    // The first ones may find it being read.
-    let mut told = (0..20).map(hooked);
-    let told = told.find(|told| told.contains("month of the sale"));
-    let told = told.unwrap_or_default();
-    assert!(told.contains("month of the sale"), "{told}");
-    assert!(told.contains(".reprise/shared/refunds.md"), "{told}");
-
+    a_hook_tells_where_it_is_from(&home, &folder);
     home.done(&["trust", &path, "--user", "bob", "--remove"]);
     let after = asked(&home, "bob", "when are refunds booked?");
     assert!(!after.to_string().contains("month of the sale"), "{after}");

@@ -103,7 +103,7 @@ pub(super) const FENCES: &[(&str, &str, &str)] = &[
         "global",
         "",
     ),
-    // A database's certificate, and that of a daemon on another machine (ADR 0049).
+    // A database's certificate, and that of a daemon on another machine (ADR 0047).
     ("rustls", "global server", ""),
     ("rustls-native-certs tokio-rustls", "server", ""),
     ("arc-swap", "agent engine", ""),

@@ -129,11 +129,7 @@ async fn resource_at(
 
 fn resource_of(app: &App, headers: &HeaderMap, path: &str) -> Result<Response, Refusal> {
     let (oauth, base) = (of(app)?, base(app, headers));
-    let issuer = oauth
-        .options
-        .issuer
-        .as_ref()
-        .map(|issuer| issuer.settings());
+    let issuer = oauth.options.issuer.as_ref().map(crate::Issuer::settings);
     let scopes = match issuer {
         Some(settings) => json!(settings.scopes),
         None => json!([SCOPE]),
@@ -396,8 +392,8 @@ struct Answer {
     token: String,
     #[serde(default)]
     user: String,
-    #[serde(default)]
-    answer: String,
+    #[serde(default, rename = "answer")]
+    verdict: String,
 }
 
 /// A person confirms with a token of his own: that is who he is.
@@ -429,7 +425,7 @@ async fn approve(
         let said = "That token opens every memory: name the user whose memory it is about.";
         return Ok(page(StatusCode::BAD_REQUEST, "Not confirmed", said));
     };
-    let is_granted = answer.answer != "no";
+    let is_granted = answer.verdict != "no";
     let decided = oauth.decide(&answer.code, is_granted.then_some(user));
     Ok(match (decided, is_granted) {
         (None, _) => page(StatusCode::NOT_FOUND, "Not confirmed", NOTHING_WAITS),

@@ -73,9 +73,10 @@ impl Held {
 
     /// The memory in a file or its folder.
     fn find(context: &Context, named: &Path) -> anyhow::Result<Self> {
-        let file = match named.is_dir() {
-            true => named.join(MEMORY),
-            false => named.to_owned(),
+        let file = if named.is_dir() {
+            named.join(MEMORY)
+        } else {
+            named.to_owned()
         };
         let file = fs_err::canonicalize(&file)
             .with_context(|| format!("there is no memory `{}`; name its file", named.display()))?;
@@ -241,9 +242,10 @@ fn files(
     let mut changes = Vec::new();
     for held in [own, theirs] {
         let file = held.file.clone();
-        let changed = match arguments.dry_run {
-            true => held.told != joined.told,
-            false => held.become_of(&joined.told, &vectors)?,
+        let changed = if arguments.dry_run {
+            held.told != joined.told
+        } else {
+            held.become_of(&joined.told, &vectors)?
         };
         changes.push((file, changed));
     }

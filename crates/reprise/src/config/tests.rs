@@ -114,9 +114,9 @@ fn where_nobody_says_a_recall_asks_the_users_own_store() {
         fs_err::write(&path, said).expect("written");
         Config::read(&path, true).expect("it can be read").scope()
     };
-    assert_eq!(scope(""), reprise_types::RecallScope::Local);
+    assert_eq!(scope(""), RecallScope::Local);
     let own = scope("[global]\nscope = \"local+global\"\n");
-    assert_eq!(own, reprise_types::RecallScope::LocalAndGlobal);
+    assert_eq!(own, RecallScope::LocalAndGlobal);
 }
 
 #[test]

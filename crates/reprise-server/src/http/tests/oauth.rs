@@ -71,7 +71,7 @@ async fn mcp(running: &Running, token: &str, user: &str) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn a_client_finds_its_way_in_from_the_first_refusal() {
+async fn a_refusal_names_what_a_client_reads_to_find_its_way_in() {
     let running = signing(OauthOptions::default()).await;
     let base = format!("http://{}", running.http);
     let (status, refused) = mcp(&running, "rpr_0", "ada").await;
@@ -100,7 +100,12 @@ async fn a_client_finds_its_way_in_from_the_first_refusal() {
     let server = body(&answer);
     assert_eq!(server["issuer"], base);
     assert_eq!(server["code_challenge_methods_supported"], json!(["S256"]));
+    running.end().await;
+}
 
+#[tokio::test]
+async fn a_client_signs_in_with_a_code_that_a_person_confirms() {
+    let running = signing(OauthOptions::default()).await;
     let program = json!({ "client_name": "<Eve> & co", "redirect_uris": ["http://localhost/cb"] });
     let (status, answer) = post(&running, "/oauth/register", JSON, &program.to_string()).await;
     assert_eq!(status, 201, "{answer}");
