@@ -1,5 +1,5 @@
-//! What `deploy/` holds fits the program that it deploys: each file is read as what it is, the chart
-//! is rendered, and every command in it is one that the binary takes.
+//! What `deploy/` holds fits the program that it deploys: each file is read as what it is, the
+//! chart is rendered, and every command in it is one that the binary takes.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -74,7 +74,9 @@ fn a_proof_looks_into_every_export_wherever_it_stands() {
         let at = place(format);
         let own = named.iter().filter(|(file, _)| file.starts_with(&at));
         let held: u64 = own.clone().filter_map(|(_, (_, records))| *records).sum();
-        assert_eq!(held, 2, "{format}: {proof}");
+        // The index of a folder of notes tells the title of one of them.
+        let expected = if format == "markdown" { 3 } else { 2 };
+        assert_eq!(held, expected, "{format}: {proof}");
         assert!(own.into_iter().all(|(_, (kind, _))| kind == "export"));
     }
     // Exported anew they hold nothing of it, and what is removed is no copy.

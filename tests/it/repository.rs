@@ -142,6 +142,7 @@ fn what_a_clone_brings_is_bounded_and_said_once_when_it_is_trusted() {
     let secret = home.folder().join("diary.md");
     fs::write(&secret, "Between us: the vault is under the stairs.").expect("written");
     symlink(&secret, folder.join(".reprise/shared/link.md")).expect("linked");
+    home.done(&["learn", "--user", "ada", "The lift is green."]);
     let said = home.asked(&["trust", &path, "--user", "ada"]);
     assert_eq!(said["lessons"], 1, "{said}");
     assert_eq!(said["problems"].as_array().map(Vec::len), Some(3), "{said}");

@@ -97,6 +97,9 @@ impl Engine {
         let failed = copy.failed.take();
         failed.map_or(Ok(()), Err)?;
         branch.state.read_others(&branch.log.reader());
+        if let Some((last, _)) = branch.state.index.last() {
+            branch.ids.go_on_from(last);
+        }
         branch.publish();
         Ok(branch.log.records())
     }

@@ -19,6 +19,11 @@ impl IdSource {
         }
     }
 
+    /// Goes on from an id that came into the file otherwise.
+    pub(crate) fn go_on_from(&mut self, last: RecordId) {
+        self.last = self.last.max(last.to_u128());
+    }
+
     /// The next id, greater than every one before it even if `now` went backwards.
     pub(crate) fn next(&mut self, now: DateTime<Utc>) -> RecordId {
         let unix_ms = u64::try_from(now.timestamp_millis()).unwrap_or(0);

@@ -1,11 +1,11 @@
 //! Two tellings of one user's memory as one: what either says, both say afterwards.
 //!
-//! A telling is a set of facts, and facts do not take each other back but by these rules, which give
-//! the same whichever side is asked and however often:
-//! - What is forgotten on either side is forgotten, with what corrects it on the other side and what
-//!   is known there by the same name.
-//! - Corrections of one record on both sides are versions of it, by their ids: the later stands, the
-//!   earlier is in its history. So are two records of one name.
+//! A telling is a set of facts, and facts do not take each other back but by these rules, which
+//! give the same whichever side is asked and however often:
+//! - What is forgotten on either side is forgotten, with what corrects it on the other side and
+//!   what is known there by the same name.
+//! - Corrections of one record on both sides are versions of it, by their ids: the later stands,
+//!   the earlier is in its history. So are two records of one name.
 //! - Tags of one record changed on both sides: what either put on it is on it, what either took off
 //!   is off. Sayings again add up.
 //! - Of a pair that was linked and unlinked the later holds.

@@ -166,6 +166,10 @@ impl Snapshot {
     pub(crate) fn corrected(&self, id: RecordId) -> Vec<RecordId> {
         let (mut versions, mut next) = (Vec::new(), Some(id));
         while let Some((id, ordinal)) = next.and_then(|id| Some((id, self.index.find(id)?))) {
+            // A file of others may say that a record corrects itself.
+            if versions.contains(&id) {
+                break;
+            }
             versions.push(id);
             let record = self.reader.record(ordinal);
             next = record.ok().and_then(|record| record.supersedes);

@@ -1,5 +1,6 @@
-//! What an operator takes off the shelves that are open to him: with a reason that its author reads,
-//! and taken back where it was an error. And how much one user or organisation may have there.
+//! What an operator takes off the shelves that are open to him: with a reason that its author
+//! reads, and taken back where it was an error. And how much one user or organisation may have
+//! there.
 
 use chrono::{DateTime, Utc};
 use reprise_redact::cleaned;
@@ -186,7 +187,7 @@ impl Quota {
 
 /// Everything of one person in a store, a line each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "what", rename_all = "snake_case")]
+#[serde(tag = "line", rename_all = "snake_case")]
 pub enum PersonLine {
     /// A version of a thing, on its shelf or on a branch.
     Thing {

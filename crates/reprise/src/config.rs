@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use reprise_agent::MemoryConfig;
-use reprise_embed::{MINILM, Variant};
+use reprise_embed::Variant;
 use reprise_engine::LearnSettings;
 use reprise_global::{Caller, TierOptions};
 use reprise_knowledge::ProjectionKind;
@@ -29,7 +29,7 @@ use crate::cli::remote::RemoteTable;
 use crate::env::Places;
 use crate::roots::AiLessons;
 
-pub(crate) use model::{EvalModels, Model};
+pub(crate) use model::{EvalModels, Model, ModelName};
 
 /// How long a hook waits for published knowledge: its program waits a quarter of a second in all.
 const HOOK_DEADLINE: Duration = Duration::from_millis(150);
@@ -156,47 +156,6 @@ pub(crate) struct OauthTable {
     pub(crate) user_claim: Option<String>,
     /// ... and granted what.
     pub(crate) scopes: Vec<String>,
-}
-
-/// A model as the file names it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(from = "String")]
-pub(crate) enum ModelName {
-    /// A form of the one that is built in.
-    BuiltIn(Variant),
-    /// One that was added: its name, or the folder that it came from.
-    Added(String),
-    /// One behind an endpoint: `URL#MODEL`.
-    Endpoint(String),
-}
-
-impl Default for ModelName {
-    fn default() -> Self {
-        Self::BuiltIn(Variant::default())
-    }
-}
-
-impl From<String> for ModelName {
-    fn from(name: String) -> Self {
-        let form = Variant::ALL.into_iter().find(|form| form.name() == name);
-        match form {
-            Some(form) => Self::BuiltIn(form),
-            None if name == MINILM => Self::default(),
-            None if name.starts_with("http://") || name.starts_with("https://") => {
-                Self::Endpoint(name)
-            }
-            None => Self::Added(name),
-        }
-    }
-}
-
-impl ModelName {
-    fn name(&self) -> &str {
-        match self {
-            Self::BuiltIn(form) => form.name(),
-            Self::Added(name) | Self::Endpoint(name) => name,
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]

@@ -54,10 +54,7 @@ pub(super) const MAY_OPEN: &[(&str, &str)] = &[
         "its own copy, before it is encrypted",
     ),
     ("crates/reprise/src/cli/store.rs", "/dev/urandom"),
-    (
-        "crates/reprise-agent/src/relay/table.rs",
-        "the table that a host names",
-    ),
+    ("the table that a host names",),
     (
         "crates/reprise-knowledge/src/export",
         "what is new, or its own temporary file",

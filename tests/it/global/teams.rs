@@ -1,5 +1,5 @@
-//! A team and its operator: what is taken down and told, tokens that end and are replaced, invitations,
-//! quotas, the access log, one person's export and erasure, through the real service.
+//! A team and its operator: what is taken down and told, tokens that end and are replaced,
+//! invitations, quotas, the access log, one person's export and erasure, through the real service.
 
 use std::fs;
 use std::path::Path;
@@ -128,7 +128,7 @@ fn what_an_operator_takes_down_is_told_to_its_author_and_another_org_s_is_not_hi
         let whole = [&["--config", &config_of_olga, "global"], arguments].concat();
         done(&desk, &[&whole[..], &["--user", "olga"]].concat())
     };
-    assert_eq!(operate(&["list"])["title"], "Otters of our own river");
+    assert_eq!(operate(&["catalogue"])["title"], "Otters of our own river");
     let taken = operate(&["takedown", &id, "--reason", "it names a customer"]);
     assert_eq!(
         (&taken["verified"], &taken["author"]),

@@ -165,6 +165,10 @@ const ROUTES: &[(&str, &[&str])] = &[
             "/v1/branches/{name}/publications",
             "/v1/branches/{name}/merge",
             "/v1/audit",
+            "/v1/catalogue",
+            "/v1/publications/{id}/takedown",
+            "/v1/takedowns",
+            "/v1/person",
         ],
     ),
 ];

@@ -1,4 +1,5 @@
-//! Two memories of one user brought together: what either says both say, the same whichever is asked.
+//! Two memories of one user brought together: what either says both say, the same whichever is
+//! asked.
 
 use std::collections::BTreeSet;
 

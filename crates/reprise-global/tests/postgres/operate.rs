@@ -1,5 +1,5 @@
-//! What an operator of a database relies on: migrations that are shown before they are made, a backup
-//! that brings the same answers back, bytes that are gone, quotas, and tokens for all nodes.
+//! What an operator of a database relies on: migrations that are shown before they are made, a
+//! backup that brings the same answers back, bytes that are gone, quotas, and tokens for all nodes.
 
 use std::process::Command;
 

@@ -443,8 +443,8 @@ async fn standing_of_merge(
     store.published(caller).await
 }
 
-/// What operators took down of the caller's; nothing where the store cannot say, as an older service
-/// cannot.
+/// What operators took down of the caller's; nothing where the store cannot say, as an older
+/// service cannot.
 async fn taken_down(tier: &GlobalTier) -> Vec<TakenDown> {
     let told = tier.store().taken_down(tier.caller()).await;
     told.unwrap_or_else(|error| {

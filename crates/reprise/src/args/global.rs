@@ -148,7 +148,7 @@ pub(crate) struct OperatorArguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum OperateCommand {
     /// List what stands on the shelves, newest first
-    List {
+    Catalogue {
         /// Most things
         #[arg(long, default_value_t = 100)]
         limit: usize,

@@ -18,7 +18,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Care",
         &[
-            "tend", "learning", "stats", "backup", "restore", "export", "branch", "sync",
+            "tend", "learning", "stats", "backup", "restore", "export", "branch",
         ],
     ),
     ("Share and serve", &["share", "workspace", "serve"]),

@@ -1,4 +1,5 @@
-//! What may be typed to keep, find and tend records: an operation's own arguments, and whose memory.
+//! What may be typed to keep, find and tend records: an operation's own arguments, and whose
+//! memory.
 
 use std::path::{Path, PathBuf};
 

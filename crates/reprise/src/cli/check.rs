@@ -1,4 +1,5 @@
-//! `reprise check`, `compact`, `reembed` and `inspect`: the file of a memory looked at and rewritten.
+//! `reprise check`, `compact`, `reembed` and `inspect`: the file of a memory looked at and
+//! rewritten.
 
 use std::io::Write;
 

@@ -77,8 +77,8 @@ impl Elsewhere {
         Ok(text.trim().to_owned())
     }
 
-    /// Writes what the environment says into the configuration, with the token in a file of its own.
-    /// Answers the configuration where it was changed.
+    /// Writes what the environment says into the configuration, with the token in a file of its
+    /// own. Answers the configuration where it was changed.
     pub(crate) fn settle(&self, places: &Places) -> anyhow::Result<Option<PathBuf>> {
         let token = self.token()?;
         // A token that nobody could send is not written down.

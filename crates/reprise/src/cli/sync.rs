@@ -1,8 +1,8 @@
 //! `reprise sync`: memories of one user brought together, two files or machines over a folder.
 //!
 //! What becomes of what both have changed is decided in `reprise-engine`'s `join.rs`. Here are the
-//! files: each is written anew beside its place, proven, and then takes it. What a folder carries is
-//! in `sync/exchange.rs`.
+//! files: each is written anew beside its place, proven, and then takes it. What a folder carries
+//! is in `sync/exchange.rs`.
 
 mod exchange;
 

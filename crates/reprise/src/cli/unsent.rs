@@ -1,5 +1,5 @@
-//! What hooks could not tell a daemon elsewhere: kept on disk without secrets, in order, and told by
-//! whoever reaches it next. What is told twice is kept once there, by its session and its words.
+//! What hooks could not tell a daemon elsewhere: kept on disk without secrets, in order, and told
+//! by whoever reaches it next. What is told twice is kept once there, by its session and its words.
 //!
 //! One file for each daemon, a moment a line. Beyond a bound the oldest go, and are counted.
 

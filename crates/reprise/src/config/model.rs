@@ -1,5 +1,7 @@
-//! Models that write, behind endpoints of `OpenAI`'s form.
+//! Models: the one that makes vectors, by its name, and those that write, behind endpoints of
+//! `OpenAI`'s form.
 
+use reprise_embed::{MINILM, Variant};
 use reprise_sandbox::EndpointConfig;
 use serde::Deserialize;
 
@@ -35,5 +37,46 @@ impl Model {
 
     pub(crate) fn address(&self) -> Option<String> {
         self.url.clone()
+    }
+}
+
+/// A model as the file names it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "String")]
+pub(crate) enum ModelName {
+    /// A form of the one that is built in.
+    BuiltIn(Variant),
+    /// One that was added: its name, or the folder that it came from.
+    Added(String),
+    /// One behind an endpoint: `URL#MODEL`.
+    Endpoint(String),
+}
+
+impl Default for ModelName {
+    fn default() -> Self {
+        Self::BuiltIn(Variant::default())
+    }
+}
+
+impl From<String> for ModelName {
+    fn from(name: String) -> Self {
+        let form = Variant::ALL.into_iter().find(|form| form.name() == name);
+        match form {
+            Some(form) => Self::BuiltIn(form),
+            None if name == MINILM => Self::default(),
+            None if name.starts_with("http://") || name.starts_with("https://") => {
+                Self::Endpoint(name)
+            }
+            None => Self::Added(name),
+        }
+    }
+}
+
+impl ModelName {
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::BuiltIn(form) => form.name(),
+            Self::Added(name) | Self::Endpoint(name) => name,
+        }
     }
 }

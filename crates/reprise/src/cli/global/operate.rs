@@ -1,6 +1,6 @@
 //! What an operator does with a store: lists it, takes down and puts back, exports or erases one
-//! person, brings its tables forward. On a machine with `[global] url` by an operator's token, else on
-//! the store itself.
+//! person, brings its tables forward. On a machine with `[global] url` by an operator's token, else
+//! on the store itself.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ async fn beside(context: &Context, which: &WhichStore) -> anyhow::Result<Arc<dyn
 pub(super) fn run(context: &Context, command: &OperateCommand) -> anyhow::Result<Exit> {
     runtime::threaded()?.block_on(async {
         match command {
-            OperateCommand::List { limit, who } => list(context, who, *limit).await,
+            OperateCommand::Catalogue { limit, who } => list(context, who, *limit).await,
             OperateCommand::Takedown {
                 id,
                 reason,

@@ -167,8 +167,8 @@ fn access_log(file: PathBuf) -> anyhow::Result<AccessLog> {
     }))
 }
 
-/// The database that is meant, waited for where it is not there yet: a machine starts its services in
-/// any order.
+/// The database that is meant, waited for where it is not there yet: a machine starts its services
+/// in any order.
 async fn once_there(options: PostgresOptions) -> anyhow::Result<PostgresStore> {
     let mut has_told = false;
     loop {

@@ -1,3 +1,5 @@
+//! A long import lets others have their turn.
+
 use std::path::Path;
 
 use reprise_store::Verify;

@@ -1,9 +1,9 @@
-//! Machines over a folder that Syncthing or git carries: each appends what it knows to a file of its
-//! own, and reads those of the others. No file has two writers, and none is a memory.
+//! Machines over a folder that Syncthing or git carries: each appends what it knows to a file of
+//! its own, and reads those of the others. No file has two writers, and none is a memory.
 //!
-//! A file begins with a line that says whose memory it is of; each line after it is one thing that a
-//! log says. What was forgotten since is taken out of a machine's own file; `sensitive` records, and
-//! how far a machine has read its logs, do not get into it.
+//! A file begins with a line that says whose memory it is of; each line after it is one thing that
+//! a log says. What was forgotten since is taken out of a machine's own file; `sensitive` records,
+//! and how far a machine has read its logs, do not get into it.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io::BufReader;
