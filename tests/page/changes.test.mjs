@@ -286,3 +286,34 @@ test("the map is walked, and a list beside it says the same", async () => {
   assert.match(await tab.locator("#map-list h2").innerText(), /Invoices/);
   isClean(tab);
 });
+
+test("what is alike stands in groups, which are walked from record to record", async () => {
+  const { tab } = await somebody();
+  await tab.goto(`${tab.origin}/map`);
+  await tab.waitForTimeout(300);
+  const groups = await tab.locator("#map-list .put").count();
+  assert.ok(groups > 1, `${groups} groups`);
+  // A record of the largest group, by its colour: where it was drawn, it is clicked.
+  const spot = await tab.evaluate(() => {
+    const canvas = document.querySelector("canvas");
+    const { width, height } = canvas;
+    const [red, green, blue] = getComputedStyle(document.querySelector(".dot-0")).backgroundColor.match(/\d+/g).map(Number);
+    const pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+    for (let at = 0; at < pixels.length; at += 4) {
+      if (pixels[at] === red && pixels[at + 1] === green && pixels[at + 2] === blue && pixels[at + 3] === 255) {
+        const box = canvas.getBoundingClientRect();
+        return { x: box.left + ((at / 4) % width) * (box.width / width), y: box.top + Math.floor(at / 4 / width) * (box.height / height) + 4 };
+      }
+    }
+    return undefined;
+  });
+  assert.ok(spot, "no record is drawn in its group's colour");
+  await tab.mouse.click(spot.x, spot.y);
+  await tab.waitForURL(/at=/);
+  await tab.waitForSelector("#map-list h2 a[href^='/records/']");
+  const title = await tab.locator("#map-list h2").first().innerText();
+  await tab.locator("#map-list li a").first().click();
+  await tab.waitForURL(/at=/);
+  assert.notEqual(await tab.locator("#map-list h2").first().innerText(), title);
+  isClean(tab);
+});

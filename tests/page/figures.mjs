@@ -20,7 +20,7 @@ const OPERATIONS = {
   "/activity": [],
   "/knowledge": ["list", "tags"],
   "/projects": ["tags"],
-  "/map": ["cluster"],
+  "/map": ["landscape", "tags"],
   "/done": [],
   "/inventory": [],
   "/learning": ["learning_report", "runs"],

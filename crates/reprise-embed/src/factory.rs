@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use reprise_types::{EmbedError, Embedder, EmbeddingSpace, lock};
+use reprise_types::{EmbedError, Embedder, EmbeddingSpace, Unrelated, lock};
 use serde::{Serialize, Serializer};
 
 use crate::engine::built_in::BuiltInModel;
@@ -20,6 +20,7 @@ use crate::golden;
 use crate::manifest::Manifest;
 use crate::provision::{AddedModel, ModelStore};
 use crate::tokenizer::TextTokenizer;
+use crate::unrelated::unrelated;
 use crate::variant::{Model, Variant};
 
 /// Which program runs the model.
@@ -126,17 +127,35 @@ impl EmbedderFactory {
         model: &Model,
         library: Option<&Path>,
     ) -> Result<Self, EmbedError> {
-        let opened = match model {
-            Model::BuiltIn(variant) => Opened::new(store, *variant)?,
-            Model::Added(added) => {
-                let files = store.files_of(added);
-                let (model, json) = files.map_err(|error| EmbedError::Unavailable {
-                    message: error.to_string(),
-                })?;
-                Opened::of_added(added, model, &json)?
+        let added = match model {
+            Model::BuiltIn(variant) => {
+                return Self::of_opened(store, Opened::new(store, *variant)?, library);
             }
+            Model::Added(added) => added,
         };
-        Self::of_opened(store, opened, library)
+        let files = store.files_of(added);
+        let (model, json) = files.map_err(|error| EmbedError::Unavailable {
+            message: error.to_string(),
+        })?;
+        let factory = Self::of_opened(store, Opened::of_added(added, model, &json)?, library)?;
+        let known = added
+            .unrelated
+            .map_or_else(|| factory.measured(store, added), Ok)?;
+        added.space().measured(known);
+        Ok(factory)
+    }
+
+    /// Measures a model that was added before that was done, and keeps it.
+    fn measured(&self, store: &ModelStore, added: &AddedModel) -> Result<Unrelated, EmbedError> {
+        let known = unrelated(&mut *self.open()?)?;
+        let model = AddedModel {
+            unrelated: Some(known),
+            ..added.clone()
+        };
+        if let Err(error) = store.keep_measured(&model) {
+            tracing::warn!(%error, "what was measured of a model is not kept");
+        }
+        Ok(known)
     }
 
     /// The same of an added model whose files stand elsewhere still.

@@ -17,6 +17,7 @@ mod safetensors;
 #[doc(hidden)]
 pub mod testing;
 mod tokenizer;
+mod unrelated;
 mod variant;
 
 pub use architecture::Pooling;
@@ -31,4 +32,5 @@ pub use provision::{
     Progress, ProvisionError, PullRequest, PullSource,
 };
 pub use safetensors::WeightsError;
+pub use unrelated::unrelated;
 pub use variant::{MINILM, Model, Variant};

@@ -13,6 +13,7 @@ mod elsewhere;
 mod explain;
 mod fuse;
 mod kinds;
+mod languages;
 mod leads;
 mod lookup;
 mod notes;

@@ -105,6 +105,19 @@ impl Snapshot {
         }
     }
 
+    /// The cosines of every two of these records that one space has, by their places.
+    pub fn likenesses(&self, records: &[RecordId]) -> Vec<(usize, usize, f32)> {
+        let ordinals: Vec<Option<u32>> = records.iter().map(|id| self.ordinal(*id)).collect();
+        let mut found = Vec::new();
+        for (place, one) in ordinals.iter().enumerate() {
+            for (other_place, other) in ordinals.iter().enumerate().skip(place + 1) {
+                let cosine = one.zip(*other).and_then(|(a, b)| self.likeness(a, b));
+                found.extend(cosine.map(|cosine| (place, other_place, cosine)));
+            }
+        }
+        found
+    }
+
     /// What adjusts scores, as of this moment: the learner that a recall is meant to use.
     pub fn learning(&self) -> &dyn LearningEngine {
         self.learning.as_ref()

@@ -187,6 +187,11 @@ impl Lexicon {
         found.into_iter().collect()
     }
 
+    /// The documents in a language beside English, ascending.
+    pub(crate) fn written_in(&self, language: Language) -> Vec<u32> {
+        self.documents(format!("{LANGUAGE}{}", language.code()).as_bytes())
+    }
+
     /// The documents with this exact term, ascending.
     pub(crate) fn exact(&self, term: &str) -> Vec<u32> {
         self.documents(exact_key(term).as_bytes())

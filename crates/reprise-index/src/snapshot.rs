@@ -32,6 +32,7 @@ pub struct IndexSnapshot {
     pub(crate) world: Arc<World>,
     pub(crate) facets: Facets,
     pub(crate) languages: OnceLock<Vec<Language>>,
+    pub(crate) by_language: OnceLock<Vec<Vec<u32>>>,
     pub(crate) damage: Damage,
 }
 
@@ -355,6 +356,15 @@ impl IndexSnapshot {
     /// included.
     pub fn languages(&self) -> Vec<(Language, usize)> {
         self.lexicon.languages()
+    }
+
+    /// The documents of each language but English, ascending, dead ones included.
+    pub fn by_language(&self) -> &[Vec<u32>] {
+        self.by_language.get_or_init(|| {
+            let held = self.lexicon.languages().into_iter();
+            held.map(|(language, _)| self.lexicon.written_in(language))
+                .collect()
+        })
     }
 
     /// The lexical scores of every document and session, and the `k` best admitted documents, in

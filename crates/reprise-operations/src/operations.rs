@@ -9,6 +9,7 @@ pub mod forgetting;
 pub mod graph;
 pub mod how;
 pub mod knowledge;
+pub mod landscape;
 pub mod learning;
 pub mod lessons;
 pub mod links;
@@ -71,6 +72,7 @@ const ALL: &[Entry] = &[
     Entry::of::<sessions::Replay>(),
     Entry::of::<sessions::Episodes>(),
     Entry::of::<sessions::Episode>(),
+    Entry::of::<landscape::LandscapeOf>(),
     Entry::of::<learning::WithdrawOutcome>(),
     Entry::of::<learning::Learning>(),
     Entry::of::<learning::LearningReport>(),

@@ -175,8 +175,8 @@ impl Call {
     }
 }
 
-/// Percent-encodes what may not stand in a part of a path.
-fn encoded(part: &str) -> String {
+/// Percent-encodes all but unreserved characters (RFC 3986): a part of a path, a value of a query.
+pub(crate) fn encoded(part: &str) -> String {
     const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
         .remove(b'-')
         .remove(b'.')

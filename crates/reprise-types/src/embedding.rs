@@ -1,11 +1,13 @@
 //! Embedding spaces and the check every vector passes before it may be stored or compared.
 
+use std::sync::{PoisonError, RwLock};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{DIMENSIONS_MAX, UNIT_NORM_TOLERANCE};
 
-/// The model to whose cosines ranking was fitted; those of others are brought to its scale.
+/// The model that is built in, to whose cosines ranking was fitted.
 pub const REFERENCE_MODEL: &str = "all-MiniLM-L6-v2";
 
 /// The coordinate system of a vector. Vectors of different spaces are never compared (C16).
@@ -19,6 +21,53 @@ pub struct EmbeddingSpace {
     pub version: String,
     /// Length of every vector.
     pub dimensions: u16,
+}
+
+/// The cosines of a model between texts that have nothing to do with each other, in ten-thousandths.
+/// They are one model's as its bytes are: measured once, and kept beside its hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unrelated {
+    mean: i32,
+    deviation: i32,
+}
+
+impl Unrelated {
+    pub fn new(mean: f32, deviation: f32) -> Self {
+        let whole = |part: f32| (part * 1e4).round() as i32;
+        Self {
+            mean: whole(mean),
+            deviation: whole(deviation),
+        }
+    }
+
+    pub fn mean(self) -> f32 {
+        self.mean as f32 / 1e4
+    }
+
+    pub fn deviation(self) -> f32 {
+        self.deviation as f32 / 1e4
+    }
+}
+
+/// What was measured of the models that this process has opened. Of a space it never changes.
+static MEASURED: RwLock<Vec<(EmbeddingSpace, Unrelated)>> = RwLock::new(Vec::new());
+
+impl EmbeddingSpace {
+    /// Says what its model gives unrelated texts; the first word holds.
+    pub fn measured(&self, unrelated: Unrelated) {
+        let mut all = MEASURED.write().unwrap_or_else(PoisonError::into_inner);
+        if all.iter().all(|(space, _)| space != self) {
+            all.push((self.clone(), unrelated));
+        }
+    }
+
+    /// What its model gives unrelated texts; `None` where nobody has measured it: then it is taken
+    /// for one like [`REFERENCE_MODEL`].
+    pub fn unrelated(&self) -> Option<Unrelated> {
+        let all = MEASURED.read().unwrap_or_else(PoisonError::into_inner);
+        let found = all.iter().find(|(space, _)| space == self);
+        found.map(|(_, unrelated)| *unrelated)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

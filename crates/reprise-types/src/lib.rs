@@ -40,7 +40,8 @@ pub use calendar::{Calendar, Span, TimeError, Zone};
 pub use context::{ContextBlock, TokensBy};
 pub use cow::{CHUNKED, Chunked, CowVec, Fetch};
 pub use embedding::{
-    Embedding, EmbeddingSpace, REFERENCE_MODEL, VectorError, check_unit_vector, dot, normalize,
+    Embedding, EmbeddingSpace, REFERENCE_MODEL, Unrelated, VectorError, check_unit_vector, dot,
+    normalize,
 };
 pub use entropy::{secret, splitmix, system_entropy};
 pub use error::{EmbedError, ErrorKind, HelperError, MemoryError};

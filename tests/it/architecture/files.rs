@@ -54,7 +54,6 @@ pub(super) const MAY_OPEN: &[(&str, &str)] = &[
         "its own copy, before it is encrypted",
     ),
     ("crates/reprise/src/cli/store.rs", "/dev/urandom"),
-    ("the table that a host names",),
     (
         "crates/reprise-knowledge/src/export",
         "what is new, or its own temporary file",

@@ -33,6 +33,7 @@ pub(super) const OPERATIONS: &[(&str, Holds)] = &[
     ("host_stats", Nothing),
     ("learn", Memory),
     ("learning", Nothing),
+    ("landscape", Memory),
     ("withdraw_outcome", Nothing),
     ("learning_report", Memory),
     ("link", Nothing),

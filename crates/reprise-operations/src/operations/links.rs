@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use reprise_engine::Engine;
 use reprise_redact::Redactor;
-use reprise_types::{ExternalId, QuotedMemory, RecordId, normal_tags, system_entropy};
+use reprise_types::{ExternalId, QuotedMemory, RecordId, RecordType, normal_tags, system_entropy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -290,6 +290,9 @@ pub struct Neighbour {
     pub depth: usize,
     /// The record before it.
     pub via: RecordId,
+    /// What it is.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub record_type: Option<RecordType>,
 }
 
 #[derive(Debug)]
@@ -327,6 +330,7 @@ impl Operation for Related {
                     outgoing: link.outgoing,
                     depth: related.depth,
                     via: related.via,
+                    record_type: Some(record.record_type()),
                 })
             });
             named.collect()

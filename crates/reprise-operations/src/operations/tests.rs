@@ -117,6 +117,7 @@ fn no_title_relation_or_tag_leaves_its_frame() {
             outgoing: true,
             depth: 1,
             via: RecordId::from_u128(2),
+            record_type: None,
         }];
         let found = Neighbours { related };
         let said = Related::text(&found);

@@ -1,31 +1,38 @@
-//! The map: what records are linked with, as a picture that can be walked, beside a list that says
-//! the same.
+//! The map: what is alike, and what records are linked with, as a picture that can be walked, beside
+//! a list that says the same.
 
 use axum::Json;
 use axum::extract::State;
 use maud::{Markup, html};
-use reprise_operations::operations::graph::{Cluster, ClusterArguments, ClusterOf};
+use reprise_operations::operations::landscape::{
+    self, Ground, Landscape, LandscapeArguments, LandscapeOf,
+};
 use reprise_operations::operations::links::{Direction, Related, RelatedArguments};
 use reprise_operations::operations::records::{History, HistoryArguments};
-use reprise_types::RecordId;
+use reprise_operations::operations::tags;
+use reprise_types::{RecordId, RecordType};
 use serde::Serialize;
 
+use super::memory::projects_of;
 use crate::door::Visit;
 use crate::page::{Answer, Page};
-use crate::pairs::Pairs;
+use crate::pairs::{Pairs, encoded};
 use crate::shell::{Place, Room};
 use crate::{rows, text, words};
 
-/// Records of one picture, steps over links, and groups that are offered.
+/// Records of one picture, steps over links, and projects that are offered.
 const RECORDS: usize = 60;
 const DEPTH: usize = 2;
-const GROUPS: usize = 12;
+const PROJECTS: usize = 8;
+/// Records of a group that are listed.
+const LISTED: usize = 12;
 
-/// A picture: records, and the links between them.
+/// A picture: records, what ties them, and their groups.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Picture {
     records: Vec<Spot>,
     links: Vec<Tie>,
+    groups: Vec<Ground>,
 }
 
 #[derive(Debug, Serialize)]
@@ -33,6 +40,7 @@ struct Spot {
     id: RecordId,
     title: String,
     kind: &'static str,
+    group: Option<usize>,
 }
 
 #[derive(Debug, Serialize)]
@@ -59,6 +67,7 @@ async fn picture(page: &Page, visit: &Visit, id: &str) -> Answer<Picture> {
         id: middle.id,
         title: rows::title(&middle).chars().take(80).collect(),
         kind: middle.record_type().name(),
+        group: None,
     });
     for one in related {
         let (from, to) = if one.outgoing {
@@ -75,11 +84,53 @@ async fn picture(page: &Page, visit: &Visit, id: &str) -> Answer<Picture> {
             picture.records.push(Spot {
                 id: one.id,
                 title: one.title,
-                kind: "note",
+                kind: one.record_type.map_or("note", RecordType::name),
+                group: None,
             });
         }
     }
     Ok(picture)
+}
+
+/// The newest records, of a project where one is named, in groups of those that are alike.
+async fn landscape(page: &Page, visit: &Visit, project: Option<&str>) -> Answer<Picture> {
+    let asked = LandscapeArguments {
+        project: project.map(str::to_owned),
+        limit: None,
+    };
+    let found = page.ask_if::<LandscapeOf>(visit, asked).await?;
+    let Some(Landscape {
+        groups,
+        records,
+        ties,
+    }) = found
+    else {
+        return Ok(Picture::default());
+    };
+    let spot = |one: landscape::Spot| Spot {
+        id: one.id,
+        title: one.title,
+        kind: one.record_type.name(),
+        group: one.group,
+    };
+    let tie = |one: landscape::Tie| Tie {
+        from: one.from,
+        to: one.to,
+        relation: one.relation,
+    };
+    Ok(Picture {
+        records: records.into_iter().map(spot).collect(),
+        links: ties.into_iter().map(tie).collect(),
+        groups,
+    })
+}
+
+/// Around a record where one is named, else of a project, else of all.
+async fn drawn(page: &Page, visit: &Visit, pairs: &Pairs) -> Answer<Picture> {
+    match pairs.get("around") {
+        Some(id) => picture(page, visit, id).await,
+        None => landscape(page, visit, pairs.get("project")).await,
+    }
 }
 
 pub(crate) async fn around(
@@ -87,52 +138,126 @@ pub(crate) async fn around(
     visit: Visit,
     pairs: Pairs,
 ) -> Answer<Json<Picture>> {
-    picture(&page, &visit, pairs.text("id")).await.map(Json)
+    drawn(&page, &visit, &pairs).await.map(Json)
 }
 
 pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -> Answer<Markup> {
-    let mut clusters = Vec::new();
-    if pairs.get("around").is_none() {
-        let asked = ClusterArguments {
-            limit: Some(GROUPS),
-            ..ClusterArguments::default()
-        };
-        let found = page.ask_if::<ClusterOf>(&visit, asked).await?;
-        clusters = found.map(|found| found.clusters).unwrap_or_default();
-    }
-    let first = clusters.first().map(|cluster| cluster.centre.to_string());
-    let middle = pairs.get("around").map(str::to_owned).or(first);
-    let picture = match &middle {
-        Some(id) => picture(&page, &visit, id).await?,
-        None => Picture::default(),
+    let picture = drawn(&page, &visit, &pairs).await?;
+    let (around, project) = (pairs.get("around"), pairs.get("project"));
+    let beside = match around {
+        Some(_) => listed(&picture),
+        None => grouped(&picture, &pairs),
     };
     if pairs.get("part").is_some() {
-        return Ok(listed(&picture));
+        return Ok(beside);
     }
+    let known = page
+        .ask_if::<tags::Tags>(&visit, tags::TagsArguments::default())
+        .await?;
+    let projects = known.map(|known| projects_of(&known)).unwrap_or_default();
+    let bar = html! {
+        @if !projects.is_empty() {
+            nav class="tabs" aria-label="Projects" {
+                a href="/map" aria-current=[(around.or(project).is_none()).then_some("page")] {
+                    "all"
+                }
+                @for one in projects.iter().take(PROJECTS) {
+                    a href=(format!("/map?project={}", encoded(one)))
+                        aria-current=[(project == Some(one.as_str())).then_some("page")] {
+                        (text::line(one, 24))
+                    }
+                }
+            }
+        }
+    };
+    let asked = match (around, project) {
+        (Some(id), _) => format!("around={}", encoded(id)),
+        (None, Some(project)) => format!("project={}", encoded(project)),
+        (None, None) => String::new(),
+    };
     let body = html! {
         @if picture.records.is_empty() {
             div class="panel empty" {
-                h2 { "No two records are linked yet" }
-                p {
-                    "A record's page links it with another; imports and agents do so by themselves."
-                }
+                h2 { "Nothing to draw yet" }
+                p { "What is kept stands here in groups of what is alike." }
             }
         } @else {
             div class="split" {
-                div class="map" data-map=(middle.unwrap_or_default()) {
+                div class="map" data-map=(asked) {
                     canvas aria-hidden="true" {}
                     p class="faint" {
                         "Click a record to walk on, drag to move. The list beside it says the same."
                     }
                 }
-                div class="aside" {
-                    section id="map-list" { (listed(&picture)) }
-                    @if !clusters.is_empty() { (groups(&clusters)) }
-                }
+                div class="aside" { section id="map-list" { (beside) } }
             }
         }
     };
-    Ok(Room::new(Place::Memory, "/map", "Map").shows(&visit, &body))
+    Ok(Room::new(Place::Memory, "/map", "Map").shows_with(&visit, &bar, &body))
+}
+
+/// The groups of a picture, or what stands around the record that was walked to.
+fn grouped(picture: &Picture, pairs: &Pairs) -> Markup {
+    let at: Option<RecordId> = pairs.read("at").ok().flatten();
+    let place = |id: RecordId| {
+        format!(
+            "/map?{}",
+            pairs.with(&[("at", &id.to_string()), ("part", "")])
+        )
+    };
+    let spot = |id: RecordId| picture.records.iter().find(|spot| spot.id == id);
+    let Some(middle) = at.and_then(spot) else {
+        return html! {
+            h2 {
+                "Groups " small { "of the newest " (picture.records.len()) " records" }
+            }
+            ul {
+                @for (number, group) in picture.groups.iter().enumerate() {
+                    li class="put" {
+                        a href=(place(group.centre)) {
+                            span class=(format!("dot dot-{}", number % 8)) {}
+                            (text::line(&group.title, 70))
+                        }
+                        small { (words::of(group.size, "record", "records")) }
+                    }
+                }
+            }
+        };
+    };
+    let ties = picture.links.iter().filter_map(|tie| match middle.id {
+        id if id == tie.from => Some((tie.to, &tie.relation)),
+        id if id == tie.to => Some((tie.from, &tie.relation)),
+        _ => None,
+    });
+    let of_group = picture
+        .records
+        .iter()
+        .filter(|one| one.id != middle.id && one.group.is_some() && one.group == middle.group);
+    html! {
+        h2 {
+            a href=(format!("/records/{}", middle.id)) { (text::line(&middle.title, 90)) }
+        }
+        p class="faint" {
+            a href=(format!("/map?around={}", middle.id)) { "Its links alone" } " \u{b7} "
+            a href=(format!("/map?{}", pairs.with(&[("at", ""), ("part", "")]))) { "all groups" }
+        }
+        ul {
+            @for (id, relation) in ties {
+                @if let Some(one) = spot(id) {
+                    li class="put" {
+                        a href=(place(id)) { (text::line(&one.title, 70)) }
+                        small { (text::line(&relation.replace('_', " "), 30)) }
+                    }
+                }
+            }
+        }
+        h2 { "In the same group" }
+        ul {
+            @for one in of_group.take(LISTED) {
+                li class="put" { a href=(place(one.id)) { (text::line(&one.title, 70)) } }
+            }
+        }
+    }
 }
 
 fn listed(picture: &Picture) -> Markup {
@@ -160,24 +285,6 @@ fn listed(picture: &Picture) -> Markup {
                         a href=(format!("/map?around={}", tie.to)) {
                             (text::line(title(tie.to), 50))
                         }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn groups(clusters: &[Cluster]) -> Markup {
-    html! {
-        section {
-            h2 { "Groups " small { "of records that hang together" } }
-            ul {
-                @for cluster in clusters {
-                    li class="put" {
-                        a href=(format!("/map?around={}", cluster.centre)) {
-                            (text::line(&cluster.title, 70))
-                        }
-                        small { (words::of(cluster.size, "record", "records")) }
                     }
                 }
             }

@@ -254,7 +254,7 @@ fn what_every_session_pays_for_is_small() {
     for (profile, count, tokens_max) in [
         (Profile::Lean, 4, 800),
         (Profile::Default, 9, 1_200),
-        (Profile::Full, 32, 7_800),
+        (Profile::Full, 33, 8_000),
         (Profile::Workspace, 24, 3_400),
     ] {
         let tools = tools::of(&Catalogue::default(), profile);

@@ -1,7 +1,7 @@
 //! Where codes may go: addresses that a program registered, to the letter but for the port of its
 //! own machine (RFC 8252).
 
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use crate::client::encoded;
 
 /// Longest address, in bytes.
 const ADDRESS_BYTES_MAX: usize = 512;
@@ -76,7 +76,7 @@ pub(super) fn back(redirect: &str, fields: &[(&str, &str)], state: Option<&str>)
         to.push(if to.contains('?') { '&' } else { '?' });
         to.push_str(name);
         to.push('=');
-        to.extend(utf8_percent_encode(value, NON_ALPHANUMERIC));
+        to.push_str(&encoded(value));
     }
     to
 }

@@ -98,7 +98,7 @@ impl Home {
         let (at, code) = to.split_once("?code=").unwrap();
         assert_eq!(at, "http://127.0.0.1:51004/cb");
         let (code, rest) = code.split_once('&').unwrap();
-        assert_eq!(rest, "iss=http%3A%2F%2F127%2E0%2E0%2E1%3A7341&state=s%261");
+        assert_eq!(rest, "iss=http%3A%2F%2F127.0.0.1%3A7341&state=s%261");
         code.to_owned()
     }
 

@@ -9,9 +9,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use reprise_embed::unrelated;
 use reprise_redact::{Outbound, is_plain_to_another};
 use reprise_types::limits::DIMENSIONS_MAX;
-use reprise_types::{EmbedError, Embedder, EmbeddingSpace, normalize};
+use reprise_types::{EmbedError, Embedder, EmbeddingSpace, Unrelated, normalize};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use ureq::http::Request;
@@ -55,6 +56,9 @@ pub(crate) struct Card {
     pub(crate) url: String,
     pub(crate) model: String,
     pub(crate) dimensions: u16,
+    /// Its cosines between texts that have nothing to do with each other.
+    #[serde(default)]
+    pub(crate) unrelated: Option<Unrelated>,
 }
 
 impl Named {
@@ -123,17 +127,20 @@ pub(crate) fn known(context: &Context, named: &Named) -> Result<Card, String> {
         .ok()
         .flatten();
     let card = bytes.and_then(|bytes| serde_json::from_slice::<Card>(&bytes).ok());
-    if let Some(card) = card.filter(|card| (&card.url, &card.model) == (&named.url, &named.model)) {
-        return Ok(card);
+    let card = card.filter(|card| (&card.url, &card.model) == (&named.url, &named.model));
+    if let Some(card) = card.as_ref().filter(|card| card.unrelated.is_some()) {
+        return Ok(card.clone());
     }
     let mut silent = SILENT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((since, why)) = silent.get(&named.url)
         && since.elapsed() < WAIT_MAX
     {
-        return Err(why.clone());
+        return card.ok_or_else(|| why.clone());
     }
-    probe(context, named).inspect_err(|why| {
+    probe(context, named).or_else(|why| {
         silent.insert(named.url.clone(), (Instant::now(), why.clone()));
+        // One that was known before it was measured is used as it is.
+        card.ok_or(why)
     })
 }
 
@@ -142,11 +149,15 @@ pub(crate) fn probe(context: &Context, named: &Named) -> Result<Card, String> {
     let endpoint = Endpoint::new(named.clone(), None);
     let vectors = endpoint.ask(&["hello"], QUERY);
     let vectors = vectors.map_err(|error| error.to_string())?;
-    let card = Card {
+    let mut card = Card {
         url: named.url.clone(),
         model: named.model.clone(),
         dimensions: vectors.first().map_or(0, Vec::len) as u16,
+        unrelated: None,
     };
+    let asked = Endpoint::new(named.clone(), Some(&card));
+    let measured = asked.open().and_then(|mut one| unrelated(&mut *one));
+    card.unrelated = measured.ok();
     let path = named.card_path(context);
     let write = || -> anyhow::Result<()> {
         if let Some(parent) = path.parent() {
@@ -164,6 +175,9 @@ pub(crate) fn client(named: &Named, card: &Card) -> Endpoint {
     static CLIENTS: Mutex<Vec<Endpoint>> = Mutex::new(Vec::new());
     let mut clients = CLIENTS.lock().unwrap_or_else(PoisonError::into_inner);
     let space = card.space();
+    if let Some(unrelated) = card.unrelated {
+        space.measured(unrelated);
+    }
     let same = |one: &&Endpoint| one.0.named == *named && one.0.space.as_ref() == Some(&space);
     if let Some(known) = clients.iter().find(same) {
         return known.clone();

@@ -99,6 +99,7 @@ fn card(named: &Named) -> Card {
         url: named.url.clone(),
         model: named.model.clone(),
         dimensions: 4,
+        unrelated: None,
     }
 }
 

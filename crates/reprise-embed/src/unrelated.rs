@@ -1,0 +1,62 @@
+//! What a model's cosines are where two texts have nothing to do with each other: measured once for
+//! each model, on sentences that ship with the program (`unrelated.txt`).
+
+use reprise_types::{EmbedError, Embedder, Unrelated, dot};
+
+const SENTENCES: &str = include_str!("unrelated.txt");
+
+/// The sentences of each language, one language after the other.
+fn languages() -> Vec<Vec<&'static str>> {
+    let lines = SENTENCES.lines().filter(|line| !line.starts_with('#'));
+    let told: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(' ')).collect();
+    let languages = told.chunk_by(|one, next| one.0 == next.0);
+    languages
+        .map(|of_one| of_one.iter().map(|(_, sentence)| *sentence).collect())
+        .collect()
+}
+
+/// Mean and deviation of the cosines between questions and texts of one language that have nothing
+/// to do with each other.
+pub fn unrelated(embedder: &mut dyn Embedder) -> Result<Unrelated, EmbedError> {
+    let mut cosines = Vec::new();
+    for sentences in languages() {
+        let kept = embedder.embed_all(&sentences)?;
+        let asked = if embedder.tells_questions() {
+            let asked = sentences.iter().map(|one| embedder.embed_query(one));
+            asked.collect::<Result<Vec<_>, _>>()?
+        } else {
+            kept.clone()
+        };
+        for (question, vector) in asked.iter().enumerate() {
+            let others = kept
+                .iter()
+                .enumerate()
+                .filter(|(text, _)| *text != question);
+            cosines.extend(others.map(|(_, other)| dot(vector, other)));
+        }
+    }
+    let count = cosines.len().max(1) as f32;
+    let mean = cosines.iter().sum::<f32>() / count;
+    let square = cosines
+        .iter()
+        .map(|cosine| (cosine - mean).powi(2))
+        .sum::<f32>()
+        / count;
+    Ok(Unrelated::new(mean, square.sqrt()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_language_has_its_sentences_and_none_stands_twice() {
+        let mut all = languages();
+        assert_eq!(all.len(), 6);
+        assert!(all.iter().all(|sentences| sentences.len() == 5), "{all:?}");
+        let mut flat: Vec<&str> = all.drain(..).flatten().collect();
+        flat.sort_unstable();
+        flat.dedup();
+        assert_eq!(flat.len(), 30);
+    }
+}

@@ -1,0 +1,274 @@
+//! What of a memory is alike: its newest records in groups, for a picture.
+
+use std::collections::BTreeMap;
+
+use reprise_engine::Snapshot;
+use reprise_types::{ListRequest, MemoryFilter, MemoryRecord, RecordId, RecordType};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+
+use crate::catalogue::{Operation, Spec};
+use crate::memories::{Memory, title_of};
+use crate::problem::Problem;
+
+/// Records where the caller does not say, and at most: each is compared with each.
+const LIMIT_DEFAULT: usize = 120;
+const LIMIT_MAX: usize = 200;
+/// Nearest ones of a record that count.
+const NEAREST: usize = 4;
+/// Deviations above the mean from which two records are alike.
+const APART: f32 = 1.0;
+/// Rounds until groups stand still, at most.
+const ROUNDS: usize = 20;
+
+/// Of what.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LandscapeArguments {
+    /// Only records of this project.
+    pub project: Option<String>,
+    /// The newest so many; 120 by default, 200 at most.
+    pub limit: Option<usize>,
+}
+
+/// The picture.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Landscape {
+    /// The largest first.
+    pub groups: Vec<Ground>,
+    /// Newest first.
+    pub records: Vec<Spot>,
+    /// What holds them together.
+    pub ties: Vec<Tie>,
+}
+
+/// Records that are alike.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ground {
+    /// The one that is most like the others.
+    pub centre: RecordId,
+    /// The line that names it.
+    pub title: String,
+    /// How many they are.
+    pub size: usize,
+}
+
+/// A record of the picture.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Spot {
+    /// Its id.
+    pub id: RecordId,
+    /// The line that names it.
+    pub title: String,
+    /// What it is.
+    #[serde(rename = "type")]
+    pub record_type: RecordType,
+    /// The place of its group among them; null where it is like no other.
+    pub group: Option<usize>,
+}
+
+/// Two records that belong together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tie {
+    /// The one.
+    pub from: RecordId,
+    /// The other.
+    pub to: RecordId,
+    /// How they are linked; `alike` where nobody linked them.
+    pub relation: String,
+}
+
+#[derive(Debug)]
+pub struct LandscapeOf;
+
+impl Operation for LandscapeOf {
+    const SPEC: Spec = Spec::reads(
+        "landscape",
+        "The newest records of a memory or a project in groups of those that are alike, with what \
+         ties them: for a picture.",
+    );
+    type Arguments = LandscapeArguments;
+    type Answer = Landscape;
+
+    async fn run(memory: &Memory, arguments: LandscapeArguments) -> Result<Landscape, Problem> {
+        let limit = arguments.limit.unwrap_or(LIMIT_DEFAULT);
+        let request = ListRequest {
+            filter: MemoryFilter {
+                project: arguments.project,
+                ..MemoryFilter::default()
+            },
+            limit: limit.clamp(1, LIMIT_MAX),
+            after: None,
+        };
+        let drawn = memory.read(move |memory| drawn(memory, &memory.list(&request).records));
+        drawn.await
+    }
+}
+
+fn drawn(memory: &Snapshot, records: &[MemoryRecord]) -> Landscape {
+    let ids: Vec<RecordId> = records.iter().map(|record| record.id).collect();
+    let mut edges = alike(ids.len(), &memory.likenesses(&ids));
+    let mut ties: Vec<Tie> = Vec::new();
+    let place = |id: RecordId| ids.iter().position(|one| *one == id);
+    for (at, id) in ids.iter().enumerate() {
+        for link in memory.links(*id).into_iter().filter(|link| link.outgoing) {
+            let Some(to) = place(link.record).filter(|to| *to != at) else {
+                continue;
+            };
+            edges.push((at, to, 1.0));
+            ties.push(Tie {
+                from: *id,
+                to: link.record,
+                relation: link.relation,
+            });
+        }
+    }
+    for (one, other, _) in &edges {
+        let (from, to) = (ids[*one], ids[*other]);
+        let known = |tie: &Tie| [(tie.from, tie.to), (tie.to, tie.from)].contains(&(from, to));
+        if !ties.iter().any(known) {
+            let relation = "alike".to_owned();
+            ties.push(Tie { from, to, relation });
+        }
+    }
+    // Without vectors and links a session is all that is known to belong together.
+    if edges.is_empty() {
+        edges = in_sessions(records);
+    }
+    let groups = grouped(ids.len(), &edges);
+    let group_of = |at: usize| groups.iter().position(|group| group.contains(&at));
+    Landscape {
+        groups: groups
+            .iter()
+            .filter_map(|group| {
+                let centre = &records[*group.first()?];
+                Some(Ground {
+                    centre: centre.id,
+                    title: title_of(centre),
+                    size: group.len(),
+                })
+            })
+            .collect(),
+        records: records
+            .iter()
+            .enumerate()
+            .map(|(at, record)| Spot {
+                id: record.id,
+                title: title_of(record),
+                record_type: record.record_type(),
+                group: group_of(at),
+            })
+            .collect(),
+        ties,
+    }
+}
+
+fn in_sessions(records: &[MemoryRecord]) -> Vec<(usize, usize, f32)> {
+    let mut last: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut edges = Vec::new();
+    for (at, record) in records.iter().enumerate() {
+        if !record.session_id.is_empty()
+            && let Some(before) = last.insert(&record.session_id, at)
+        {
+            edges.push((before, at, 1.0));
+        }
+    }
+    edges
+}
+
+/// Pairs of which each is among the nearest of the other, and that stand out among all.
+fn alike(count: usize, all: &[(usize, usize, f32)]) -> Vec<(usize, usize, f32)> {
+    let number = all.len().max(1) as f32;
+    let mean = all.iter().map(|pair| pair.2).sum::<f32>() / number;
+    let square = all.iter().map(|pair| (pair.2 - mean).powi(2)).sum::<f32>() / number;
+    let least = mean + APART * square.sqrt();
+    let mut best: Vec<(usize, usize, f32)> =
+        all.iter().filter(|it| it.2 > least).copied().collect();
+    best.sort_by(|a, b| {
+        b.2.total_cmp(&a.2)
+            .then_with(|| (a.0, a.1).cmp(&(b.0, b.1)))
+    });
+    // The nearest come first: who has had its share takes no more.
+    let mut taken = vec![0; count];
+    best.retain(|(one, other, _)| {
+        let is_near = taken[*one] < NEAREST && taken[*other] < NEAREST;
+        taken[*one] += 1;
+        taken[*other] += 1;
+        is_near
+    });
+    best
+}
+
+/// Groups by the labels that neighbours pass on until they stand still, the largest first; in each
+/// what is tied most comes first. What has no neighbour is in none.
+fn grouped(count: usize, edges: &[(usize, usize, f32)]) -> Vec<Vec<usize>> {
+    let mut near: Vec<Vec<(usize, f32)>> = vec![Vec::new(); count];
+    for (one, other, weight) in edges {
+        near[*one].push((*other, *weight));
+        near[*other].push((*one, *weight));
+    }
+    let mut labels: Vec<usize> = (0..count).collect();
+    for _ in 0..ROUNDS {
+        let mut is_still = true;
+        for (at, near) in near.iter().enumerate() {
+            let mut sums: BTreeMap<usize, f32> = BTreeMap::new();
+            for (other, weight) in near {
+                *sums.entry(labels[*other]).or_default() += weight;
+            }
+            let best = sums
+                .into_iter()
+                .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
+            if let Some((label, _)) = best.filter(|(label, _)| *label != labels[at]) {
+                labels[at] = label;
+                is_still = false;
+            }
+        }
+        if is_still {
+            break;
+        }
+    }
+    let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (at, label) in labels.into_iter().enumerate() {
+        if !near[at].is_empty() {
+            groups.entry(label).or_default().push(at);
+        }
+    }
+    let weight = |at: &usize| near[*at].iter().map(|(_, weight)| weight).sum::<f32>();
+    let mut groups: Vec<Vec<usize>> = groups.into_values().collect();
+    for group in &mut groups {
+        group.sort_by(|a, b| weight(b).total_cmp(&weight(a)).then(a.cmp(b)));
+    }
+    groups.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_alike_is_a_group_and_what_is_like_nothing_is_in_none() {
+        // Two crowds of four, one between them, one alone.
+        let mut pairs = Vec::new();
+        for one in 0..10_usize {
+            for other in one + 1..10 {
+                let same = one / 4 == other / 4 && other < 8;
+                let near = if same { 0.8 } else { 0.1 };
+                pairs.push((one, other, near - 0.001 * (one + other) as f32));
+            }
+        }
+        pairs.push((3, 8, 0.7));
+        let edges = alike(10, &pairs);
+        assert!(edges.iter().all(|(one, other, _)| *one != 9 && *other != 9));
+        let groups = grouped(10, &edges);
+        let mut found: Vec<Vec<usize>> = groups.clone();
+        for group in &mut found {
+            group.sort_unstable();
+        }
+        assert_eq!(found, [vec![0, 1, 2, 3, 8], vec![4, 5, 6, 7]], "{groups:?}");
+        assert_ne!(groups[0][0], 8, "the middle of a group is not its edge");
+        assert_eq!(grouped(3, &[]), Vec::<Vec<usize>>::new());
+    }
+}
