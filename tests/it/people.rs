@@ -93,14 +93,14 @@ fn a_stranger_is_answered_in_words_of_use() {
         (&["serve", "token", "list"], 0, ""),
         (&["help", "recall"], 0, "--as-of"),
         (&["learn", "tagged", "--tag", "ops"], 0, "inserted as"),
-        (&["edit", "nosuch", "in", "words"], 1, "no record `nosuch`"),
+        (&["edit", "nosuch", "in", "words"], 2, "no record `nosuch`"),
         (&["backup", &backup], 0, "every hash verified"),
         (&["restore", &backup], 2, "`default` has a memory already"),
         (&["branch", "list"], 0, "KB"),
         (&["connect", "codex", "--dry-run"], 0, "config.toml"),
         (&["help", "--all"], 0, "\n  ingest "),
         (&["doctor", "--repair"], 0, "every hash verified"),
-        (&["doctor", "--compact"], 0, "2 records kept"),
+        (&["doctor", "--compact"], 0, "3 records kept"),
     ] {
         let ran = home.run(typed);
         let all = ran.stdout + &ran.stderr;

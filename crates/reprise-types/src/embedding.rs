@@ -23,8 +23,8 @@ pub struct EmbeddingSpace {
     pub dimensions: u16,
 }
 
-/// The cosines of a model between texts that have nothing to do with each other, in ten-thousandths.
-/// They are one model's as its bytes are: measured once, and kept beside its hash.
+/// The cosines of a model between texts that have nothing to do with each other, in ten-
+/// thousandths. They are one model's as its bytes are: measured once, and kept beside its hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unrelated {
     mean: i32,

@@ -144,6 +144,22 @@ const ROUTES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "crates/reprise-server/src/http/oauth.rs",
+        &[
+            "/.well-known/oauth-authorization-server",
+            "/.well-known/oauth-protected-resource",
+            "/.well-known/oauth-protected-resource/{*path}",
+            "/oauth/register",
+            "/oauth/authorize",
+            "/oauth/wait",
+            "/oauth/approve",
+            "/oauth/token",
+            "/oauth/device",
+            "/oauth/revoke",
+            "/v1/oauth/approve",
+        ],
+    ),
+    (
         "crates/reprise-server/src/http/streams.rs",
         &["/export", "/backup", "/changes"],
     ),

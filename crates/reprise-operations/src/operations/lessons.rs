@@ -120,6 +120,10 @@ pub struct UpdateArguments {
 /// Of a lesson something, and not just what a lesson needs to be kept.
 fn anything_new(schema: &mut Schema) {
     schema.remove("allOf");
+    // When something was does not change.
+    if let Some(Value::Object(fields)) = schema.get_mut("properties") {
+        fields.remove("when");
+    }
     asks::any_of([
         "title",
         "text",

@@ -1,5 +1,5 @@
-//! The map: what is alike, and what records are linked with, as a picture that can be walked, beside
-//! a list that says the same.
+//! The map: what is alike, and what records are linked with, as a picture that can be walked,
+//! beside a list that says the same.
 
 use axum::Json;
 use axum::extract::State;
