@@ -25,7 +25,7 @@ async def main() -> None:
         assert "Deploys need a tag" in found.content[0].text, found
         refused = await session.call_tool("learn", {})
         assert getattr(refused, "is_error", getattr(refused, "isError", None)), refused
-        assert len((await session.list_resources()).resources) == 3
+        assert len((await session.list_resources()).resources) == 4
         assert len((await session.list_prompts()).prompts) == 3
         began = time.perf_counter()
         for _ in range(CALLS):
