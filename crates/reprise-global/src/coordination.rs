@@ -41,7 +41,7 @@ impl Default for CoordinationSettings {
 /// The trust behind a thing from which on the higher cap is whole.
 const SUSTAINED_FROM: f32 = 8.0;
 /// Times that one contributor was given one thing that count as uses.
-const USES_MAX: u32 = 10;
+pub(crate) const USES_MAX: u32 = 10;
 /// What a contributor counts of whom nothing is known, ...
 const TRUST_UNKNOWN: f32 = 0.2;
 /// ... and how many things that judgement weighs like.

@@ -8,6 +8,7 @@ mod branches;
 mod import;
 mod keep;
 mod ledger;
+mod patterns;
 mod serving;
 mod takedown;
 
@@ -21,7 +22,7 @@ use reprise_engine::{Engine, EngineError, EngineOptions, OpenReport, Snapshot};
 use reprise_files::{Access, Folder};
 use reprise_types::{Clock, Embedding, EmbeddingSpace, RecordId, UserId, check_unit_vector};
 
-use crate::caller::Caller;
+use crate::caller::{Caller, Shelf};
 use crate::coordination::CoordinationSettings;
 use crate::error::{GlobalError, Result};
 use crate::record::Publication;
@@ -355,45 +356,57 @@ impl Shared {
         let at = self.now();
         let reader = self.reader()?;
         self.write(|engine, ledger| {
+            takedown::not_barred(ledger, caller, &publication.origin)?;
             let reader = match reader {
                 Some(reader) => reader.at(engine.snapshot()),
                 None => Reader::of(engine.snapshot()),
             };
-            let earlier = reader.by_origin(caller, &publication.origin)?;
-            let standing = earlier.as_ref().map(keep::Found::standing);
-            let checksum = publication.checksum();
-            let (first, version) = match decide_publish(standing.as_ref(), &shelf, &checksum)? {
-                Publishing::Standing(id, version) => {
-                    return Ok(told(id, version, publication, true));
-                }
-                Publishing::Next(first, version) => (first, version),
-            };
-            takedown::not_barred(ledger, caller, &publication.origin)?;
-            let more = (first.is_none(), publication.bytes().len());
-            self.within_quotas(&reader, caller, &shelf, more)?;
-            let overlaps = reader.overlaps(caller, publication, vector.as_ref(), first)?;
-            let made = keep::Making {
-                caller,
-                shelf: &shelf,
-                version,
-                first,
-                supersedes: earlier.map(|earlier| earlier.kept),
-                at,
-            };
-            let new = made.record(publication.clone(), vector)?;
-            let outcomes = engine.observe(vec![new], None, at).map_err(storage)?;
-            let id = first.unwrap_or(keep::inserted(outcomes.into_iter().next())?);
-            ledger.write(&[Line::Published {
-                at,
-                who: caller.user.clone(),
-                id,
-                version,
-                shelf: shelf.to_string(),
-            }])?;
-            Ok(Published {
-                overlaps,
-                ..told(id, version, publication, false)
-            })
+            let published = (publication, &shelf, vector);
+            self.publish_in(engine, ledger, &reader, caller, published, at)
+        })
+    }
+
+    /// Publishes in a turn to write, whatever was taken down of its origin.
+    fn publish_in(
+        &self,
+        engine: &mut Engine,
+        ledger: &Pen,
+        reader: &Reader,
+        caller: &Caller,
+        (publication, shelf, vector): (&Publication, &Shelf, Option<Embedding>),
+        at: DateTime<Utc>,
+    ) -> Result<Published> {
+        let earlier = reader.by_origin(caller, &publication.origin)?;
+        let standing = earlier.as_ref().map(keep::Found::standing);
+        let checksum = publication.checksum();
+        let (first, version) = match decide_publish(standing.as_ref(), shelf, &checksum)? {
+            Publishing::Standing(id, version) => return Ok(told(id, version, publication, true)),
+            Publishing::Next(first, version) => (first, version),
+        };
+        let new = [(shelf, first.is_none(), publication.bytes().len())];
+        self.within_quotas(reader, caller, &new)?;
+        let overlaps = reader.overlaps(caller, publication, vector.as_ref(), first)?;
+        let made = keep::Making {
+            caller,
+            shelf,
+            version,
+            first,
+            supersedes: earlier.map(|earlier| earlier.kept),
+            at,
+        };
+        let new = made.record(publication.clone(), vector)?;
+        let outcomes = engine.observe(vec![new], None, at).map_err(storage)?;
+        let id = first.unwrap_or(keep::inserted(outcomes.into_iter().next())?);
+        ledger.write(&[Line::Published {
+            at,
+            who: caller.user.clone(),
+            id,
+            version,
+            shelf: shelf.to_string(),
+        }])?;
+        Ok(Published {
+            overlaps,
+            ..told(id, version, publication, false)
         })
     }
 

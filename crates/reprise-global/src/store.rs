@@ -277,6 +277,9 @@ pub struct Overlap {
 pub(crate) const OVERLAP_FROM: f32 = 0.85;
 /// Patterns that are compared with one, to know how many authors have it.
 pub(crate) const PATTERNS_NEAR: usize = 64;
+/// Others' patterns that one answer finds untold, at most: each costs a search of its own, and
+/// further ones are not looked up.
+pub(crate) const PATTERNS_LONE_MAX: usize = 32;
 /// Most overlaps that are told.
 pub(crate) const OVERLAPS_MAX: usize = 5;
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::caller::{Caller, Shelf};
 use crate::error::{GlobalError, Result};
-use crate::record::{GlobalContentType, GlobalRecord, Publication, Version};
+use crate::record::{GlobalContentType, GlobalRecord, Publication, Version, sha256_hex};
 use crate::store::{AuditLine, Published};
 
 /// Longest reason, in bytes.
@@ -220,6 +220,19 @@ pub enum PersonLine {
 
 /// Most versions of one person that are told at once; of more the export says so and gives none.
 pub(crate) const PERSON_VERSIONS_MAX: usize = 50_000;
+
+pub(crate) fn too_much_to_tell(user: &UserId) -> GlobalError {
+    GlobalError::invalid(format!(
+        "{user} has more than {PERSON_VERSIONS_MAX} versions published, which is more than is told \
+         at once; read them page by page with `reprise published`"
+    ))
+}
+
+/// What stands in the place of a name: who knows the name and the salt can still find it.
+pub(crate) fn nobody(salt: &str, user: &UserId) -> String {
+    let hash = sha256_hex(format!("{salt}/erased/{user}").as_bytes());
+    format!("erased-{}", hash.get(..16).unwrap_or_default())
+}
 
 /// What was deleted of one person, and the proof: how much of it is found afterwards.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -16,7 +16,8 @@ use reprise_conformance::{
 };
 use reprise_engine::Engine;
 use reprise_global::{
-    CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalQuery, GlobalStore, Hold, Quotas,
+    CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalError, GlobalQuery, GlobalStore,
+    Hold, Quotas, TakeDown,
 };
 use reprise_store::{Disk, DiskFile, FileIdentity, LockAttempt, RealDisk};
 use reprise_types::Clock;
@@ -116,6 +117,42 @@ async fn what_was_retrieved_is_counted_over_an_end_of_the_store() {
         assert!(counted < 50 || whole == 0 || ledger().len() == whole);
         whole = if counted == 50 { ledger().len() } else { 0 };
     }
+}
+
+/// A quota holds for what is put back, which stays held until it fits, and for all of a branch.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_put_back_or_merged_is_within_its_quota_or_stays_where_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = options(&folder, Hold::EachWrite);
+    options.quotas.user.things = Some(1);
+    let store = EmbeddedStore::new(options);
+    let (ann, olga) = (user("ann"), user("olga"));
+    let is_over = |error: Option<GlobalError>| matches!(error, Some(GlobalError::Quota { .. }));
+    let publish = async |title: &str| {
+        let thing = document(title, "Otters hold hands.");
+        store.publish(&ann, thing).await.unwrap().id
+    };
+    let first = publish("One").await;
+    let order = TakeDown {
+        reason: "it names a customer".to_owned(),
+        leaked: false,
+    };
+    store.take_down(&olga, first, &order).await.unwrap();
+    let second = publish("Two").await;
+    assert!(is_over(store.put_back(&olga, first).await.err()));
+    assert_eq!(store.taken_down(&ann).await.unwrap().len(), 1, "as before");
+    store.unpublish(&ann, second).await.unwrap();
+    let back = store.put_back(&olga, first).await.unwrap().published;
+    assert!(store.taken_down(&ann).await.unwrap().is_empty());
+    store.unpublish(&ann, back.unwrap().id).await.unwrap();
+
+    store.branch(&ann, "next").await.unwrap();
+    for title in ["Three", "Four"] {
+        let thing = document(title, "Otters hold hands.");
+        store.draft(&ann, "next", thing).await.unwrap();
+    }
+    assert!(is_over(store.merge(&ann, "next").await.err()));
+    assert!(store.published(&ann).await.unwrap().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

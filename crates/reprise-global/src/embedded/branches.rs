@@ -210,13 +210,11 @@ impl Shared {
             });
             let mut steps = steps.collect::<Result<Vec<Step>, _>>()?;
             let new = steps.iter().filter(|step| step.new.is_some());
-            for step in new {
-                let more = (
-                    step.told.published.version.0 == 1,
-                    step.told.published.bytes,
-                );
-                self.within_quotas(&reader, caller, &step.shelf, more)?;
-            }
+            let new = new.map(|step| {
+                let published = &step.told.published;
+                (&step.shelf, published.version.0 == 1, published.bytes)
+            });
+            self.within_quotas(&reader, caller, &new.collect::<Vec<_>>())?;
             // All of them in one commit.
             let new: Vec<NewRecord> = steps.iter_mut().filter_map(|s| s.new.take()).collect();
             let mut kept = engine.observe(new, None, at).map_err(storage)?.into_iter();

@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use super::keep::Making;
 use super::ledger::Line;
 use super::{EmbeddedStore, Shared, storage};
-use crate::caller::{Caller, Shelf};
-use crate::error::{GlobalError, Result};
+use crate::caller::Caller;
+use crate::error::Result;
 use crate::record::{Publication, Version};
+use crate::rules::shelf_of;
 use crate::store::check_publication;
 use reprise_types::WriteOutcome;
 
@@ -55,10 +56,7 @@ impl Shared {
         let mut shelves = Vec::with_capacity(batch.len());
         let mut records = Vec::with_capacity(batch.len());
         for publication in batch {
-            let shelf = Shelf::of(caller, publication.access_policy);
-            let shelf = shelf.ok_or_else(|| GlobalError::NoOrganisation {
-                user: caller.user.to_string(),
-            })?;
+            let shelf = shelf_of(caller, &publication)?;
             let vector = self.vector(&publication.search_text());
             let making = Making {
                 caller,

@@ -21,13 +21,10 @@ use crate::caller::{Caller, Shelf};
 use crate::coordination::Standings;
 use crate::error::{GlobalError, Result};
 use crate::hit::RESERVE;
-use crate::record::{
-    GlobalContentType, GlobalRecord, PATTERN_AUTHORS_MIN, Publication, Version, sha256_hex,
-};
+use crate::record::{GlobalContentType, GlobalRecord, Publication, Version, sha256_hex};
 use crate::rules::{Drafted, Standing};
 use crate::store::{
-    GlobalAnswer, GlobalHit, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX, Overlap, PATTERNS_NEAR,
-    no_branch,
+    GlobalAnswer, GlobalHit, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX, Overlap, no_branch,
 };
 
 /// Begins every tag of our own.
@@ -248,7 +245,7 @@ impl Reader {
     }
 
     /// The newest version, on a shelf of the caller's.
-    fn seen(&self, caller: &Caller, id: RecordId) -> Result<Found> {
+    pub(super) fn seen(&self, caller: &Caller, id: RecordId) -> Result<Found> {
         let none = || GlobalError::NotFound { id };
         let newest = self.snapshot.current(id).ok_or_else(none)?;
         let record = self.snapshot.get(newest).ok_or_else(none)?;
@@ -380,63 +377,9 @@ impl Reader {
         Ok(Some((shelf, replaced)))
     }
 
-    /// What resonates and is told to the caller.
-    pub(super) fn query(
-        &self,
-        caller: &Caller,
-        query: &GlobalQuery,
-        vector: Option<&Embedding>,
-    ) -> Result<GlobalAnswer> {
-        let mut answer = self.asked(caller, query, vector)?;
-        let mut copies = HashSet::new();
-        let mut told = Vec::with_capacity(query.top_k.min(answer.hits.len()));
-        for hit in std::mem::take(&mut answer.hits) {
-            if told.len() == query.top_k {
-                break;
-            }
-            if hit.record.is_of_others(&caller.user) {
-                if copies.contains(&hit.record.id) {
-                    continue;
-                }
-                match self.of_several(caller, &hit.record)? {
-                    Some(same) => copies.extend(same),
-                    None => continue,
-                }
-            }
-            told.push(hit);
-        }
-        answer.hits = told;
-        Ok(answer)
-    }
-
-    /// The patterns that say nearly the same as this one in its newest version, where so many
-    /// authors have published one that none of them is known by it.
-    fn of_several(&self, caller: &Caller, record: &GlobalRecord) -> Result<Option<Vec<RecordId>>> {
-        let newest = self.seen(caller, record.id)?.record;
-        let (Some(space), true) = (newest.embedding_space, newest.version == record.version) else {
-            return Ok(None);
-        };
-        let vector = Embedding::new(space, newest.embedding);
-        let query = GlobalQuery {
-            content_types: vec![GlobalContentType::Pattern],
-            ..GlobalQuery::new(record.publication.search_text(), PATTERNS_NEAR)
-        };
-        let hits = self.asked(caller, &query, Some(&vector))?.hits;
-        let (mut authors, mut same) = (HashSet::new(), Vec::new());
-        for GlobalHit { record, .. } in hits {
-            let newest = self.snapshot.current(record.id);
-            let near = newest.and_then(|newest| self.snapshot.nearness(newest, &vector));
-            if near.is_some_and(|near| near as f32 >= OVERLAP_FROM) {
-                authors.insert(record.author_id);
-                same.push(record.id);
-            }
-        }
-        Ok((authors.len() >= PATTERN_AUTHORS_MIN).then_some(same))
-    }
-
     /// What resonates, best first and more of it than is asked for. Every shelf open to the caller
     /// is asked for itself.
-    fn asked(
+    pub(super) fn asked(
         &self,
         caller: &Caller,
         query: &GlobalQuery,
@@ -560,7 +503,7 @@ impl Reader {
             paid: true,
         };
         let query = GlobalQuery::new(was.record.publication.title.as_str(), PAGE_MAX / 10);
-        let found = self.query(&author, &query, None)?;
+        let found = self.asked(&author, &query, None)?;
         let is_found = found.hits.iter().any(|hit| hit.record.id == id);
         let text = was.record.publication.search_text();
         let mut others = 0_usize;

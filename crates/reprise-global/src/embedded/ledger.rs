@@ -18,9 +18,7 @@ use crate::coordination::{Coordination, CoordinationSettings, Standings};
 use crate::error::{GlobalError, Result};
 use crate::record::{Version, sha256_hex};
 use crate::store::AuditLine;
-use crate::takedown::{PersonLine, TakenDown};
-
-use super::takedown::nobody;
+use crate::takedown::{PersonLine, TakenDown, nobody};
 
 const LEDGER_NAME: &str = "ledger.jsonl";
 /// What makes the hashes of this store its own.
@@ -354,11 +352,12 @@ impl Pen {
                 Some("rated") if value["by"] == by.as_str() => unsaid.ratings += 1,
                 Some("reported") if value["by"] == by.as_str() => unsaid.reports += 1,
                 Some("retrieved") if value["by"] == by.as_str() => unsaid.retrieved += 1,
-                // Of what was taken down of this person nothing is told any more.
-                Some("taken_down" | "put_back") if value["was"]["author"] == user.as_str() => {
-                    unsaid.lines += 1;
-                }
                 _ => {
+                    if value["was"]["author"] == user.as_str() {
+                        // Nothing of it is held any more, and nothing bars its author.
+                        value["was"]["origin"] = String::new().into();
+                        value["was"]["is_held"] = false.into();
+                    }
                     unsaid.lines += u64::from(renamed(&mut value, user, &nobody));
                     kept.extend_from_slice(value.to_string().as_bytes());
                     kept.push(b'\n');

@@ -1,19 +1,22 @@
 //! What operators take down and put back, and everything of one person, in the file and its ledger.
 
+use std::collections::BTreeMap;
+
 use reprise_engine::{Engine, ForgetSelector};
 use reprise_files::Folder;
-use reprise_types::{RecordId, UserId};
+use reprise_types::RecordId;
 
 use super::keep::{Found, Reader};
 use super::ledger::{self, Line, Pen};
 use super::{Shared, storage};
 use crate::caller::{Caller, Shelf};
 use crate::error::{GlobalError, Result};
-use crate::record::{GlobalRecord, Publication, sha256_hex};
-use crate::store::ListPage;
+use crate::record::{GlobalRecord, Publication};
+use crate::rules::shelf_of;
+use crate::store::{ListPage, check_publication};
 use crate::takedown::{
     Erased, Listed, PERSON_VERSIONS_MAX, PersonLine, PutBack, TakeDown, TakeDownDone, TakenDown,
-    author_of, barred,
+    author_of, barred, too_much_to_tell,
 };
 
 /// Longest file of what is held: a publication with every byte escaped.
@@ -29,6 +32,14 @@ pub(super) fn not_barred(ledger: &Pen, caller: &Caller, origin: &str) -> Result<
     let mut taken = ledger.taken.values();
     let bar = taken.find(|one| one.author == caller.user && one.origin == origin);
     bar.map_or(Ok(()), |bar| Err(barred(bar.id, &bar.reason)))
+}
+
+/// What was taken down of a shelf that is open to this operator.
+fn taken_of(ledger: &Pen, operator: &Caller, id: RecordId) -> Result<TakenDown> {
+    let shelves = operator.shelves();
+    let is_open = |was: &&TakenDown| shelves.iter().any(|shelf| shelf.to_string() == was.shelf);
+    let was = ledger.taken.get(&id).filter(is_open);
+    was.cloned().ok_or(GlobalError::NotFound { id })
 }
 
 impl Shared {
@@ -55,7 +66,8 @@ impl Shared {
     ) -> Result<TakeDownDone> {
         order.check()?;
         let none = || GlobalError::NotFound { id };
-        let found = self.reader()?.ok_or_else(none)?.get(operator, id)?;
+        // Also a pattern that others are not told of yet.
+        let found = self.reader()?.ok_or_else(none)?.seen(operator, id)?;
         let shelf = Shelf::holding(&found.record);
         // What is an author's own may stand on a shelf that is closed to him by now.
         if !operator.shelves().contains(&shelf) {
@@ -103,26 +115,34 @@ impl Shared {
 
     pub(super) fn put_back(&self, operator: &Caller, id: RecordId) -> Result<PutBack> {
         let at = self.now();
-        let none = || GlobalError::NotFound { id };
-        let shelves: Vec<String> = operator.shelves().iter().map(Shelf::to_string).collect();
-        let was = self.write(|_, ledger| {
-            let was = ledger.taken.get(&id).cloned();
-            let was = was.filter(|was| shelves.contains(&was.shelf));
-            let was = was.ok_or_else(none)?;
-            let who = operator.user.clone();
-            let line = Line::PutBack {
-                at,
-                who,
-                was: was.clone(),
-            };
-            ledger.write(&[line])?;
-            Ok(was)
-        })?;
+        let was = taken_of(&self.pen()?, operator, id)?;
         let author = author_of(was.author, &was.shelf);
         let held = self.own_folder()?.read(held_name(id), HELD_BYTES_MAX);
         let held = held.map_err(|error| GlobalError::storage(&error))?;
-        let held: Option<Publication> = held.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        let published = held.map(|held| self.publish(&author, &held)).transpose()?;
+        let held = held.map(|bytes| serde_json::from_slice::<Publication>(&bytes));
+        let held = held
+            .transpose()
+            .map_err(|_| GlobalError::storage(&"what was held of it is damaged"))?;
+        let ready = held.map(|held| -> Result<_> {
+            check_publication(&held)?;
+            let (shelf, vector) = (shelf_of(&author, &held)?, self.vector(&held.search_text()));
+            Ok((held, shelf, vector))
+        });
+        let ready = ready.transpose()?;
+        let published = self.write(|engine, ledger| {
+            let was = taken_of(ledger, operator, id)?;
+            let reader = Reader::of(engine.snapshot());
+            // It stands before it is said to: what is refused, or ends between the two, is put back
+            // by asking again.
+            let published = ready.map(|(held, shelf, vector)| {
+                let held = (&held, &shelf, vector);
+                self.publish_in(engine, ledger, &reader, &author, held, at)
+            });
+            let published = published.transpose()?;
+            let who = operator.user.clone();
+            ledger.write(&[Line::PutBack { at, who, was }])?;
+            Ok(published)
+        })?;
         self.drop_held(id)?;
         Ok(PutBack {
             id,
@@ -165,11 +185,7 @@ impl Shared {
             }
         }
         if lines.len() > PERSON_VERSIONS_MAX {
-            let user = &caller.user;
-            return Err(GlobalError::invalid(format!(
-                "{user} has more than {PERSON_VERSIONS_MAX} versions published, which is more than \
-                 is told at once; read them page by page with `reprise published`"
-            )));
+            return Err(too_much_to_tell(&caller.user));
         }
         lines.extend(
             self.taken_down(caller)?
@@ -184,23 +200,38 @@ impl Shared {
         let at = self.now();
         let user = &caller.user;
         let mut erased = Erased::default();
-        let taken = self.taken_down(caller)?;
         self.write(|engine, ledger| {
             let reader = Reader::of(engine.snapshot());
             let why = "its author was erased";
+            let mut gone = Vec::new();
             for found in reader.own(caller)? {
                 erased.things += 1;
-                erased.versions += u64::from(withdraw(engine, &found, why, at)?);
+                let (who, id) = (user.clone(), found.record.id);
+                let versions = withdraw(engine, &found, why, at)?;
+                erased.versions += u64::from(versions);
+                // What was said of it is forgotten with it.
+                gone.push(Line::Unpublished {
+                    at,
+                    who,
+                    id,
+                    versions,
+                });
             }
             for (_, branch) in ledger.branches.keys().filter(|(who, _)| who == user) {
                 let drafts = reader.drafts(&caller.branch(branch))?;
-                let gone: Vec<RecordId> = drafts.iter().map(|draft| draft.kept).collect();
-                erased.drafts += gone.len() as u64;
-                let selector = ForgetSelector::All(gone);
+                let drafts: Vec<RecordId> = drafts.iter().map(|draft| draft.kept).collect();
+                erased.drafts += drafts.len() as u64;
+                let selector = ForgetSelector::All(drafts);
                 engine.forget(&selector, why, at).map_err(storage)?;
             }
             engine.compact().map_err(storage)?;
             self.waiting().retain(|(who, _), _| who != user);
+            // Before the ledger forgets whose it was: asked again, nothing would name these files.
+            for one in ledger.taken.values().filter(|one| one.author == *user) {
+                self.drop_held(one.id)?;
+                erased.taken_down += 1;
+            }
+            ledger.write(&gone)?;
             let said = ledger.erase(user, at)?;
             (erased.ratings, erased.reports) = (said.ratings, said.reports);
             erased.retrieved = said.retrieved;
@@ -208,10 +239,6 @@ impl Shared {
             erased.left = Reader::of(engine.snapshot()).own(caller)?.len() as u64 + said.left;
             Ok(())
         })?;
-        for one in &taken {
-            self.drop_held(one.id)?;
-        }
-        erased.taken_down = taken.len() as u64;
         erased.swept = true;
         Ok(erased)
     }
@@ -225,25 +252,31 @@ impl Shared {
         gone.map(drop).map_err(|error| GlobalError::storage(&error))
     }
 
-    /// Refuses what its author, or his organisation on its shelf, would have too much of.
+    /// Refuses what its author, or his organisation on its shelf, would have too much of. Each new
+    /// version has its shelf, whether it is a new thing, and its bytes; what stands is looked
+    /// through once for all of them, and not at all where there is no quota.
     pub(super) fn within_quotas(
         &self,
         reader: &Reader,
         caller: &Caller,
-        shelf: &Shelf,
-        (is_new, bytes): (bool, usize),
+        new: &[(&Shelf, bool, usize)],
     ) -> Result<()> {
-        let holders = self
-            .options
-            .quotas
-            .holders(&caller.user, &shelf.to_string());
-        for (holder, quota) in holders.into_iter().filter(|(_, quota)| quota.is_some()) {
+        let (quotas, mut more) = (&self.options.quotas, BTreeMap::new());
+        for (shelf, is_new, bytes) in new {
+            let holders = quotas.holders(&caller.user, &shelf.to_string());
+            for (holder, quota) in holders.into_iter().filter(|(_, quota)| quota.is_some()) {
+                let sums = more.entry(holder).or_insert((quota, *shelf, 0_u64, 0_u64));
+                sums.2 += u64::from(*is_new);
+                sums.3 += *bytes as u64;
+            }
+        }
+        for (holder, (quota, shelf, things, bytes)) in more {
             let standing: Vec<Found> = if holder.starts_with("user:") {
                 reader.own(caller)?
             } else {
                 reader.on(shelf)?
             };
-            let mut all = bytes as u64;
+            let mut all = bytes;
             for found in &standing {
                 let author = author_of(found.record.author_id.clone(), &shelf.to_string());
                 let versions = reader.versions(&author, found.record.id)?;
@@ -252,7 +285,7 @@ impl Shared {
                     .map(|one| one.publication.bytes().len() as u64);
                 all += sizes.sum::<u64>();
             }
-            quota.admits(&holder, standing.len() as u64 + u64::from(is_new), all)?;
+            quota.admits(&holder, standing.len() as u64 + things, all)?;
         }
         Ok(())
     }
@@ -272,10 +305,4 @@ pub(super) fn withdraw(
     let tried = ForgetSelector::All(replacing);
     engine.forget(&tried, why, at).map_err(storage)?;
     Ok(gone.len() as u32)
-}
-
-/// What stands in the place of a name: who knows the name and the salt can still find it.
-pub(super) fn nobody(salt: &str, user: &UserId) -> String {
-    let hash = sha256_hex(format!("{salt}/erased/{user}").as_bytes());
-    format!("erased-{}", hash.get(..16).unwrap_or_default())
 }

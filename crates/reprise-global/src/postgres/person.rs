@@ -1,7 +1,6 @@
 //! Everything of one person: told, and deleted with the proof that nothing is left.
 
 use deadpool_postgres::Transaction;
-use reprise_types::UserId;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
@@ -14,8 +13,8 @@ use super::takedown::{swept, taken_down};
 use super::voices::contributor;
 use crate::caller::Caller;
 use crate::error::GlobalError;
-use crate::record::{Publication, sha256_hex};
-use crate::takedown::{Erased, PERSON_VERSIONS_MAX, PersonLine};
+use crate::record::Publication;
+use crate::takedown::{Erased, PERSON_VERSIONS_MAX, PersonLine, nobody, too_much_to_tell};
 
 pub(super) async fn person(node: &Node, caller: &Caller) -> Result<Vec<PersonLine>, Failure> {
     let (name, by) = (caller.user.as_str(), contributor(node, &caller.user));
@@ -30,11 +29,7 @@ pub(super) async fn person(node: &Node, caller: &Caller) -> Result<Vec<PersonLin
     );
     let rows = transaction.query(&statement, &[&name]).await?;
     if rows.len() > PERSON_VERSIONS_MAX {
-        return Err(GlobalError::invalid(format!(
-            "{name} has more than {PERSON_VERSIONS_MAX} versions published, which is more than is \
-             told at once; read them page by page with `reprise published`"
-        ))
-        .into());
+        return Err(too_much_to_tell(&caller.user).into());
     }
     let mut lines = Vec::with_capacity(rows.len());
     for row in &rows {
@@ -72,12 +67,6 @@ pub(super) async fn person(node: &Node, caller: &Caller) -> Result<Vec<PersonLin
     let did = transaction.query(&did, &[&name]).await?;
     lines.extend(did.iter().map(|row| PersonLine::Did(audited(row))));
     Ok(lines)
-}
-
-/// What stands in the place of a name in the audit log: who knows the name can still find it.
-fn nobody(node: &Node, user: &UserId) -> String {
-    let hash = sha256_hex(format!("{}/erased/{user}", node.salt).as_bytes());
-    format!("erased-{}", hash.get(..16).unwrap_or_default())
 }
 
 pub(super) async fn erase(shared: &Shared, caller: &Caller) -> Result<Erased, Failure> {
@@ -118,7 +107,7 @@ pub(super) async fn erase(shared: &Shared, caller: &Caller) -> Result<Erased, Fa
     let statement =
         "DELETE FROM reprise_global.token WHERE entry::jsonb -> 'scope' ->> 'user' = $1";
     erased.tokens = transaction.execute(statement, &of_author).await?;
-    let nobody = nobody(node, &caller.user);
+    let nobody = nobody(&node.salt, &caller.user);
     let statement = "INSERT INTO reprise_global.audit (at, who, what) \
          VALUES (clock_timestamp(), $1, 'erase')";
     transaction.execute(statement, &[&nobody]).await?;

@@ -27,7 +27,10 @@ use crate::coordination::Standing;
 use crate::error::GlobalError;
 use crate::hit::RESERVE;
 use crate::record::{GlobalContentType, GlobalRecord, PATTERN_AUTHORS_MIN};
-use crate::store::{GlobalAnswer, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX, Overlap, PATTERNS_NEAR};
+use crate::store::{
+    GlobalAnswer, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX, Overlap, PATTERNS_LONE_MAX,
+    PATTERNS_NEAR,
+};
 
 /// How the index is walked: in the order of distance, on until enough is found. The policies make
 /// the planner believe that few rows of a shelf are open, and that sorting them is cheaper. A plan
@@ -188,7 +191,7 @@ pub(super) async fn query(
         b.1.total_cmp(&a.1)
             .then_with(|| first(a.0).cmp(&first(b.0)))
     });
-    let mut copies = HashSet::new();
+    let (mut copies, mut lone) = (HashSet::new(), 0);
     // The next ones where some of the best are gone, or told to nobody yet.
     for order in order.chunks(top_k) {
         let keys = order.iter().filter_map(|(place, _)| candidates.get(*place));
@@ -214,13 +217,14 @@ pub(super) async fn query(
                 continue;
             };
             if record.is_of_others(&caller.user) {
-                if copies.contains(&record.id) {
+                if copies.contains(&record.id) || lone >= PATTERNS_LONE_MAX {
                     continue;
                 }
-                match of_several(shared, &transaction, caller, &record).await? {
-                    Some(same) => copies.extend(same),
-                    None => continue,
-                }
+                let Some(same) = of_several(shared, &transaction, caller, &record).await? else {
+                    lone += 1;
+                    continue;
+                };
+                copies.extend(same);
             }
             let why = why(one, held.get(&one.key), &weighed, score.signals.clone());
             let standing = standing(&one.key);

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::connect::{Failure, connection};
 use super::node::{Node, changing, record_id, shelf_names, uuid};
 use crate::caller::Caller;
-use crate::coordination::{Coordination, CoordinationSettings, Standings};
+use crate::coordination::{self, Coordination, CoordinationSettings, Standings};
 use crate::error::GlobalError;
 use crate::record::sha256_hex;
 use crate::store::{Fate, GlobalHit, GlobalQuery, UsageReport};
@@ -95,7 +95,8 @@ impl Voices {
         was_empty && !waiting.is_empty()
     }
 
-    /// Brings what waits to the database.
+    /// Brings what waits to the database. Beyond what counts a row is left alone: each node would
+    /// read it again, and weigh everything anew, for nothing.
     pub(super) async fn tell_retrieved(&self, node: &Node) -> Result<(), Failure> {
         let told = std::mem::take(&mut *self.waiting());
         if told.is_empty() {
@@ -109,7 +110,9 @@ impl Voices {
              SELECT x.id, x.by, x.uses, clock_timestamp() \
              FROM unnest($1::uuid[], $2::uuid[], $3::int4[]) AS x(id, by, uses) \
              ON CONFLICT (id, contributor) DO UPDATE SET \
-             uses = least(r.uses::int8 + excluded.uses, {USES_MAX})::int4, at = excluded.at"
+             uses = least(r.uses::int8 + excluded.uses, {USES_MAX})::int4, at = excluded.at \
+             WHERE r.uses < {}",
+            coordination::USES_MAX
         );
         let client = connection(&node.pool).await?;
         client.execute(&statement, &[&ids, &by, &uses]).await?;

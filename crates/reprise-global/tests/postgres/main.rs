@@ -109,6 +109,31 @@ async fn every_node_sees_at_once_what_another_published_and_took_back() {
     assert!(two.get(&ann, id, None).await.is_err());
 }
 
+/// What counts no more is not written: each node would read the row again (M49).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_reader_was_given_often_enough_is_written_no_more() {
+    let url = database().await;
+    let store = PostgresStore::open(options(&url)).await.unwrap();
+    let bob = user("bob");
+    let thing = document("Otters", "Otters hold hands.");
+    store.publish(&user("ann"), thing).await.unwrap();
+    let admin = House::admin(&url).await;
+    let mut written = Vec::new();
+    for _ in 0..2 {
+        for _ in 0..12 {
+            let query = GlobalQuery::new("otters", 3);
+            store.query(&bob, &query).await.unwrap();
+        }
+        // With the next word of anybody.
+        store.report(&bob, &[]).await.unwrap();
+        let row = "SELECT uses, at::text FROM reprise_global.retrieved";
+        let row = admin.query_one(row, &[]).await.unwrap();
+        written.push((row.get::<_, i32>(0), row.get::<_, String>(1)));
+    }
+    assert!(written[0].0 >= 10, "{written:?}");
+    assert_eq!(written[0], written[1]);
+}
+
 /// What a store tells of a thing, the last bit included.
 async fn told(store: &PostgresStore, id: RecordId) -> (u64, u32) {
     let metrics = store.get(&user("reader"), id, None).await.unwrap();

@@ -115,9 +115,14 @@ fn operation(route: &Route, taken: &mut SchemaGenerator, given: &mut SchemaGener
             ("limit", _) => json!({ "type": "integer", "minimum": 0, "maximum": PAGE_MAX,
                 "default": PAGE_MAX }),
             ("offset", _) => json!({ "type": "integer", "minimum": 0, "default": 0 }),
+            ("confirm", _) => json!({ "type": "string", "pattern": A_NAME }),
             _ => json!({ "type": "string", "pattern": "^[1-9][0-9]{0,8}$" }),
         };
-        parameters.push(json!({ "name": name, "in": "query", "schema": schema }));
+        let mut parameter = json!({ "name": name, "in": "query", "schema": schema });
+        if *name == "confirm" {
+            parameter["required"] = true.into();
+        }
+        parameters.push(parameter);
     }
     if !parameters.is_empty() {
         operation["parameters"] = json!(parameters);

@@ -8,6 +8,7 @@ use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use reprise_global::{Caller, TakeDown};
 use reprise_operations::{Problem, ProblemKind};
+use serde::Deserialize;
 
 use super::bodies::Joined;
 use super::routes::{Desk, Part, answer, body, id, page};
@@ -56,11 +57,28 @@ pub(super) async fn person(
     answer(desk.store.person(&caller).await).into_response()
 }
 
-/// The caller's own, his tokens among it: this one opens nothing any more.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Meant {
+    /// Whose everything is to be deleted.
+    confirm: Option<String>,
+}
+
+/// The caller's own, his tokens among it: this one opens nothing any more. It does not come back,
+/// so the request names who is meant.
 pub(super) async fn erase_person(
     State(desk): State<Desk>,
     Extension(caller): Extension<Caller>,
+    meant: Result<Query<Meant>, QueryRejection>,
 ) -> Result<Response, Refusal> {
+    let Query(Meant { confirm }) = meant.map_err(|error| Problem::invalid(error.body_text()))?;
+    if confirm.as_deref() != Some(caller.user.as_str()) {
+        let said = format!(
+            "this deletes everything of `{}`, for good; to mean it, send that name as `?confirm=`",
+            caller.user
+        );
+        return Err(Problem::invalid(said).into());
+    }
     let erased = desk.store.erase_person(&caller).await;
     let mut erased = match erased {
         Ok(erased) => erased,

@@ -2,16 +2,15 @@
 //! open. Nothing is kept of them: a membership that ends is out of the next token.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::str::FromStr;
 use std::sync::Arc;
 
 use reprise_global::{Caller, OrgId};
 use reprise_operations::{Problem, ProblemKind};
-use reprise_types::{Clock, UserId};
+use reprise_types::Clock;
 use serde::Deserialize;
 
 use super::routes::Known;
-use crate::issuer::{Claims, Fetch, Issuer, IssuerSettings, TokenRefused};
+use crate::issuer::{Claims, Fetch, Issuer, IssuerSettings};
 use crate::tokens::Right;
 
 /// Whose people may come in, and what their groups open.
@@ -77,27 +76,12 @@ impl People {
 
     /// Whose token it is, and what that opens.
     pub(super) async fn known(&self, token: &str) -> Result<Known, Problem> {
-        let claims = self.issuer.claims(token).await.map_err(|error| {
-            let kind = if error.is_passing() {
-                ProblemKind::Unavailable
-            } else {
-                ProblemKind::Unauthorized
-            };
-            Problem::failed(kind, &error)
-        })?;
-        self.opened(&claims)
+        self.opened(&self.issuer.claims(token).await?)
     }
 
     fn opened(&self, claims: &Claims) -> Result<Known, Problem> {
         let settings = &self.settings;
-        let claim = &settings.user_claim;
-        let user = claims.text(claim).map(UserId::from_str);
-        let user = user.and_then(Result::ok).ok_or_else(|| {
-            let refused = TokenRefused::User {
-                claim: claim.clone(),
-            };
-            Problem::failed(ProblemKind::Unauthorized, &refused)
-        })?;
+        let user = self.issuer.user_in(claims)?;
         let groups = claims.list(&settings.groups_claim);
         let is_in = |of: &[String]| of.iter().any(|group| groups.contains(&group.as_str()));
         let orgs = groups

@@ -17,7 +17,7 @@ use axum::routing::{get, post, put};
 use axum::{Json, Router};
 use http_body_util::BodyExt;
 use reprise_global::{
-    AUDIT_MAX, Caller, GlobalError, GlobalQuery, GlobalStore, ListPage, Publication, Version,
+    AUDIT_MAX, Caller, GlobalError, GlobalQuery, GlobalStore, ListPage, Publication, Shelf, Version,
 };
 use reprise_operations::{Bounds, Problem, ProblemKind, from_json, hinted};
 use reprise_types::RecordId;
@@ -505,7 +505,8 @@ fn lines_by_default() -> usize {
     LINES_DEFAULT
 }
 
-/// What the store says of authors, and the token file of who may come in.
+/// What the store says of authors, and the token file of who may come in. Of another organisation's
+/// shelf an operator is told nothing, here as in the catalogue.
 async fn audit(
     State(desk): State<Desk>,
     Extension(caller): Extension<Caller>,
@@ -516,8 +517,14 @@ async fn audit(
         let said = format!("limit is {limit}, at most {AUDIT_MAX} lines are told; ask for fewer");
         return Err(Problem::invalid(said).into());
     }
-    let told = desk.store.audit(&caller, limit).await;
-    let told = told.map_err(|error| refusal(&error))?;
+    let told = desk.store.audit(&caller, AUDIT_MAX).await;
+    let mut told = told.map_err(|error| refusal(&error))?;
+    let own = caller.org.map(|org| Shelf::Org(org).to_string());
+    told.retain(|line| {
+        let of_org = line.name.as_ref().filter(|name| name.starts_with("org:"));
+        of_org.is_none() || of_org == own.as_ref()
+    });
+    told.truncate(limit);
     let tokens = desk.tokens.clone();
     match tokio::task::spawn_blocking(move || tokens.file().audited(told, limit)).await {
         Ok(Ok(told)) => Ok(Json(told).into_response()),

@@ -191,8 +191,9 @@ pub(super) static ROUTES: [Route; 22] = [
         Method::DELETE,
         "/v1/person",
         Right::Write,
-        "Delete everything of the caller's, his tokens too, and prove it",
-    ),
+        "Delete everything of the caller's, his tokens too, and prove it; `confirm` is his name",
+    )
+    .taking(&["confirm"]),
     route::<String>(
         Method::GET,
         "/metrics",

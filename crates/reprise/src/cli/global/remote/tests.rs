@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use reprise_conformance::{DIMENSIONS, document, member, user, word_space, word_vectors};
 use reprise_engine::Engine;
-use reprise_global::{CoordinationSettings, EmbeddedOptions, EmbeddedStore, Hold, Quotas};
+use reprise_global::{
+    AccessPolicy, CoordinationSettings, EmbeddedOptions, EmbeddedStore, Hold, Quotas,
+};
 use reprise_server::{
     GlobalService, GlobalServiceOptions, Grant, Right, Scope, ServiceTokens, TokenFile,
 };
@@ -511,6 +513,21 @@ async fn bodies_are_described_take_the_daemons_words_and_no_unknown_parameter() 
     ] {
         let (status, said) = house.raw(&token, Method::GET, path, "").await;
         assert_eq!(status, 400, "{path}: {said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_is_told_nothing_of_another_organisations_shelf() {
+    let house = Arc::new(House::open(None).await);
+    let plums = Publication {
+        access_policy: AccessPolicy::Org,
+        ..document("Plums", "Plums are blue.")
+    };
+    let store = house.store();
+    store.publish(&member("ann", "acme"), plums).await.unwrap();
+    for (who, lines) in [(member("olga", "acme"), 1), (member("eve", "other"), 0)] {
+        let told = store.audit(&who, 1).await.unwrap();
+        assert_eq!(told.len(), lines, "{who:?}: {told:?}");
     }
 }
 
