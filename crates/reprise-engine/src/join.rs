@@ -68,9 +68,7 @@ impl Gone {
     }
 }
 
-/// A telling by what its facts are about. Of one moment the order of the log counts: the clock of a
-/// machine that is behind gives out one moment until it has caught up.
-
+/// A telling by what its facts are about.
 #[derive(Default)]
 struct Side {
     kept: BTreeMap<RecordId, Box<MemoryRecord>>,
@@ -120,47 +118,26 @@ impl Side {
                     content_hash,
                     keys,
                 };
-                let gone = match self.gone.remove(&record) {
-                    Some(held) => held.with(&gone),
-                    None => gone,
-                };
-                self.gone.insert(record, gone);
+                leave(&mut self.gone, record, gone);
             }
             Said::Cursor { stream, seq } => {
                 self.cursors.insert(stream, seq);
             }
-            Said::Learned(mut event) => loop {
-                let Some((at, rank)) = time_of(&event) else {
+            Said::Learned(mut event) => {
+                if at_of(&mut event).is_none() {
                     self.fitted = Some(*event);
-                    break;
-                };
-                let key = (at, rank, json(&*event));
-                let from = (at, rank, String::new());
-                let mut others = self.learned.range(from..).map(|(key, _)| key);
-                let other = others
-                    .next()
-                    .filter(|other| (other.0, other.1) == (at, rank));
-                if other.is_none_or(|other| *other == key) {
-                    self.learned.insert(key, *event);
-                    break;
+                    return;
                 }
-                later(at_of(&mut event));
-            },
-            mut mark => {
-                while let (Some(record), Some(at)) =
-                    (record_of(&mark), at_of_mark(&mut mark).copied())
-                {
-                    let key = (record, (at, 0, json(&mark)));
-                    let from = (record, (at, 0, String::new()));
-                    let mut others = self.marks.range(from..).map(|(key, _)| key);
-                    let other = others
-                        .next()
-                        .filter(|other| (other.0, other.1.0) == (record, at));
-                    if other.is_none_or(|other| *other == key) {
-                        self.marks.insert(key, mark);
-                        break;
-                    }
-                    later(at_of_mark(&mut mark));
+                let rank = rank_of(&event);
+                put(&mut self.learned, *event, at_of, |at, json| {
+                    (at, rank, json)
+                });
+            }
+            mark => {
+                if let Some(record) = record_of(&mark) {
+                    put(&mut self.marks, mark, at_of_mark, |at, json| {
+                        (record, (at, 0, json))
+                    });
                 }
             }
         }
@@ -177,26 +154,62 @@ impl Side {
             .collect()
     }
 
-    /// Why a record that `other` alone has is forgotten all the same.
-    fn forgets(
-        &self,
-        other: &Self,
-        names: &BTreeMap<u128, &Gone>,
+    /// Why a record that the other side alone has is forgotten all the same; `above` is the nearest
+    /// of those that it corrects which may be known here.
+    fn forgets<'a>(
+        &'a self,
+        above: Option<RecordId>,
+        names: &BTreeMap<u128, &'a Gone>,
         record: &MemoryRecord,
-    ) -> Option<Gone> {
-        let mut above = record.supersedes;
-        while let Some(id) = above {
-            if let Some(gone) = self.gone.get(&id) {
-                return Some(gone.clone());
-            }
-            if self.kept.contains_key(&id) {
-                return None;
-            }
-            let older = other.kept.get(&id).and_then(|record| record.supersedes);
-            above = older.filter(|older| *older < id);
+    ) -> Option<&'a Gone> {
+        if let Some(gone) = above.and_then(|id| self.gone.get(&id)) {
+            return Some(gone);
+        }
+        if above.is_some_and(|id| self.kept.contains_key(&id)) {
+            return None;
         }
         let mut own = record.external_ids.iter().map(key_of);
-        own.find_map(|key| names.get(&key).map(|gone| (*gone).clone()))
+        own.find_map(|key| names.get(&key).copied())
+    }
+}
+
+/// Adds what is left of a record.
+fn leave(gone: &mut BTreeMap<RecordId, Gone>, record: RecordId, one: Gone) {
+    let one = match gone.remove(&record) {
+        Some(held) => held.with(&one),
+        None => one,
+    };
+    gone.insert(record, one);
+}
+
+/// Puts a fact behind what its telling said of the same moment before: the clock of a machine that
+/// is behind gives out one moment until it has caught up, and there the order of the log counts.
+/// What comes in the order of the keys stays as it is.
+fn put<K: Ord, T: serde::Serialize>(
+    facts: &mut BTreeMap<K, T>,
+    mut fact: T,
+    at_of: fn(&mut T) -> Option<&mut DateTime<Utc>>,
+    key: impl Fn(DateTime<Utc>, String) -> K,
+) {
+    const STEP: TimeDelta = TimeDelta::microseconds(1);
+    while let Some(at) = at_of(&mut fact).copied() {
+        let own = key(at, json(&fact));
+        if facts.contains_key(&own) {
+            return;
+        }
+        let next = at.checked_add_signed(STEP);
+        let end = next.and_then(|next| next.checked_add_signed(STEP));
+        let is_last = end.is_none_or(|end| {
+            let end = key(end, String::new());
+            facts.range::<K, _>(&own..&end).next().is_none()
+        });
+        if is_last {
+            facts.insert(own, fact);
+            return;
+        }
+        if let (Some(at), Some(next)) = (at_of(&mut fact), next) {
+            *at = next;
+        }
     }
 }
 
@@ -206,23 +219,22 @@ pub fn join(own: Vec<Said>, theirs: Vec<Said>) -> Joined {
     let mut conflicts = Vec::new();
     let mut gone = own.gone.clone();
     for (id, other) in &theirs.gone {
-        let first = match gone.remove(id) {
-            Some(held) => held.with(other),
-            None => other.clone(),
-        };
-        gone.insert(*id, first);
+        leave(&mut gone, *id, other.clone());
     }
     for (side, other) in [(&own, &theirs), (&theirs, &own)] {
         let names = side.dead_names();
         let news = other.kept.values().filter(|record| !side.knows(record.id));
+        let mut above: BTreeMap<RecordId, RecordId> = BTreeMap::new();
         for record in news {
-            if let Some(why) = side.forgets(other, &names, record) {
+            let corrected = record.supersedes;
+            let known = corrected.map(|id| above.get(&id).copied().unwrap_or(id));
+            above.extend(known.map(|known| (record.id, known)));
+            if let Some(why) = side.forgets(known, &names, record) {
                 let keys = record.external_ids.iter().map(key_of).collect();
                 let (record, content_hash) = (record.id, record.content_hash.0);
-                let Gone { at, reason, .. } = why;
                 let left = Gone {
-                    at,
-                    reason,
+                    at: why.at,
+                    reason: why.reason.clone(),
                     content_hash,
                     keys,
                 };
@@ -248,11 +260,8 @@ pub fn join(own: Vec<Said>, theirs: Vec<Said>) -> Joined {
             .iter()
             .map(|(key, said)| (key.clone(), said.clone())),
     );
-    for said in agreed(&kept, &own, &theirs, &mut conflicts) {
-        let mut side = Side::default();
-        side.take(said);
-        marks.append(&mut side.marks);
-    }
+    let agreed = agreed(&kept, &own, &theirs, &mut conflicts);
+    marks.extend(Side::of(agreed).marks);
     conflicts.sort_by_key(|conflict| conflict.record);
     let told = in_order(kept, gone, marks, own, theirs);
     Joined { told, conflicts }
@@ -261,7 +270,7 @@ pub fn join(own: Vec<Said>, theirs: Vec<Said>) -> Joined {
 /// Everything in one order: records by their ids, then what was said of them, by its time.
 fn in_order(
     mut kept: BTreeMap<RecordId, Box<MemoryRecord>>,
-    gone: BTreeMap<RecordId, Gone>,
+    mut gone: BTreeMap<RecordId, Gone>,
     marks: BTreeMap<(RecordId, Order), Said>,
     own: Side,
     theirs: Side,
@@ -269,7 +278,6 @@ fn in_order(
     let live: BTreeSet<RecordId> = kept.keys().copied().collect();
     let ids: BTreeSet<RecordId> = live.iter().chain(gone.keys()).copied().collect();
     let mut told = Vec::new();
-    let mut gone = gone;
     for id in ids {
         if let Some(record) = kept.remove(&id) {
             told.push(Said::Kept(record));
@@ -297,7 +305,7 @@ fn in_order(
         (false, true) => theirs.fitted,
         (true, false) => own.fitted,
         // The same runs: what was fitted to them says the same, or is fitted anew.
-        (false, false) => own.fitted.max_by_json(theirs.fitted),
+        (false, false) => own.fitted.into_iter().chain(theirs.fitted).max_by_key(json),
     };
     let mut learned = own.learned;
     learned.extend(theirs.learned);
@@ -339,32 +347,10 @@ fn at_of_mark(mark: &mut Said) -> Option<&mut DateTime<Utc>> {
     }
 }
 
-fn later(at: Option<&mut DateTime<Utc>>) {
-    if let Some(at) = at {
-        *at += TimeDelta::microseconds(1);
-    }
-}
-
 fn has_more(one: &Side, other: &Side) -> bool {
     one.learned
         .keys()
         .any(|key| !other.learned.contains_key(key))
-}
-
-/// Which of two, however they are named.
-trait MaxByJson {
-    fn max_by_json(self, other: Self) -> Self;
-}
-
-impl MaxByJson for Option<LearningEvent> {
-    fn max_by_json(self, other: Self) -> Self {
-        let order = |event: &Self| event.as_ref().map(json);
-        if order(&other) > order(&self) {
-            other
-        } else {
-            self
-        }
-    }
 }
 
 /// Makes one line of versions where both sides have versions of their own.
@@ -418,10 +404,13 @@ fn is_of_thing(name: &ExternalId) -> bool {
 struct Groups(BTreeMap<RecordId, RecordId>);
 
 impl Groups {
-    fn first(&self, id: RecordId) -> RecordId {
+    fn first(&mut self, id: RecordId) -> RecordId {
         let mut at = id;
-        while let Some(above) = self.0.get(&at).filter(|above| **above != at) {
-            at = *above;
+        while let Some(above) = self.0.get(&at).copied().filter(|above| *above != at) {
+            // Halves the way for the next one.
+            let next = self.0.get(&above).copied().unwrap_or(above);
+            self.0.insert(at, next);
+            at = next;
         }
         at
     }
@@ -434,10 +423,11 @@ impl Groups {
         }
     }
 
-    fn all(&self) -> BTreeMap<RecordId, Vec<RecordId>> {
+    fn all(mut self) -> BTreeMap<RecordId, Vec<RecordId>> {
+        let ids: Vec<RecordId> = self.0.keys().copied().collect();
         let mut all: BTreeMap<RecordId, Vec<RecordId>> = BTreeMap::new();
-        for id in self.0.keys() {
-            all.entry(self.first(*id)).or_default().push(*id);
+        for id in ids {
+            all.entry(self.first(id)).or_default().push(id);
         }
         all
     }
@@ -514,12 +504,14 @@ fn of_record(side: &Side, id: RecordId) -> impl Iterator<Item = (&(RecordId, Ord
 
 /// A moment that follows both.
 fn after(one: DateTime<Utc>, other: DateTime<Utc>) -> DateTime<Utc> {
-    one.max(other) + TimeDelta::milliseconds(1)
+    let last = one.max(other);
+    let after = last.checked_add_signed(TimeDelta::milliseconds(1));
+    after.unwrap_or(last)
 }
 
-/// When something was learned, and what comes first of one moment; `None` for what is derived.
-fn time_of(event: &LearningEvent) -> Option<(DateTime<Utc>, u8)> {
-    let rank = match event {
+/// What comes first of one moment that both sides tell of.
+fn rank_of(event: &LearningEvent) -> u8 {
+    match event {
         LearningEvent::Switched { .. } => 0,
         LearningEvent::Recalled(_) => 1,
         LearningEvent::Begun { .. } => 2,
@@ -528,11 +520,10 @@ fn time_of(event: &LearningEvent) -> Option<(DateTime<Utc>, u8)> {
         LearningEvent::Revised { .. } => 5,
         LearningEvent::Abandoned { .. } => 6,
         _ => 7,
-    };
-    let at = at_of(&mut event.clone()).copied()?;
-    Some((at, rank))
+    }
 }
 
+/// When something was learned; `None` for what is derived.
 fn at_of(event: &mut LearningEvent) -> Option<&mut DateTime<Utc>> {
     match event {
         LearningEvent::Recalled(receipt) => Some(&mut receipt.at),
@@ -541,6 +532,7 @@ fn at_of(event: &mut LearningEvent) -> Option<&mut DateTime<Utc>> {
         | LearningEvent::Begun { at, .. }
         | LearningEvent::Stepped { at, .. }
         | LearningEvent::Revised { at, .. }
+        | LearningEvent::Withdrawn { at, .. }
         | LearningEvent::Abandoned { at, .. }
         | LearningEvent::Reset { at } => Some(at),
         _ => None,

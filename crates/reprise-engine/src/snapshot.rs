@@ -1,7 +1,7 @@
 //! The read half: an immutable view of one moment, shared by any number of readers.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -9,8 +9,8 @@ use reprise_index::{IndexSnapshot, View};
 use reprise_learn::Learner;
 use reprise_store::{LogReader, StoreError};
 use reprise_types::{
-    Embedding, EmbeddingSpace, LearningEngine, MemoryFilter, MemoryRecord, RecordId, VectorStore,
-    lock, show_fields,
+    Embedding, EmbeddingSpace, LearningEngine, MemoryFilter, MemoryRecord, RecordId, Unrelated,
+    VectorStore, lock, show_fields,
 };
 
 use crate::marks::Marks;
@@ -38,6 +38,8 @@ pub struct Snapshot {
     pub(crate) first_told: bool,
     /// By tag, the live records that have it: a tag on most records is asked for again and again.
     views: Mutex<HashMap<String, Arc<View>>>,
+    /// See [`Self::unrelated`].
+    unrelated: OnceLock<Unrelated>,
 }
 
 show_fields!(Snapshot { space, learner });
@@ -66,6 +68,7 @@ impl Snapshot {
             marks: state.marks.clone(),
             first_told,
             views: Mutex::default(),
+            unrelated: OnceLock::new(),
         }
     }
 
@@ -83,6 +86,16 @@ impl Snapshot {
         }
         known.insert(tag.to_owned(), Arc::clone(&view));
         view
+    }
+
+    /// What the model of its space gives unrelated texts: looked up until it is known, as a model
+    /// may be opened after the memory.
+    pub(crate) fn unrelated(&self) -> Option<Unrelated> {
+        let known = self.unrelated.get().copied();
+        known.or_else(|| {
+            let found = self.space.as_ref()?.unrelated()?;
+            Some(*self.unrelated.get_or_init(|| found))
+        })
     }
 
     /// The space of its vectors, once it has any.

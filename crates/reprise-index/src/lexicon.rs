@@ -176,20 +176,34 @@ impl Lexicon {
     /// The languages beside English, each with how many documents.
     pub(crate) fn languages(&self) -> Vec<(Language, usize)> {
         let mut found: BTreeMap<Language, usize> = BTreeMap::new();
-        for segment in &self.segments {
-            for (term, list) in segment.starting_with(LANGUAGE.to_string().as_bytes()) {
-                let code = String::from_utf8_lossy(&term);
-                if let Some(language) = Language::of_code(code.trim_start_matches(LANGUAGE)) {
-                    *found.entry(language).or_default() += list.counts().0;
-                }
-            }
+        for (language, list) in self.segments.iter().flat_map(|segment| languages(segment)) {
+            *found.entry(language).or_default() += list.counts().0;
         }
         found.into_iter().collect()
     }
 
-    /// The documents in a language beside English, ascending.
-    pub(crate) fn written_in(&self, language: Language) -> Vec<u32> {
-        self.documents(format!("{LANGUAGE}{}", language.code()).as_bytes())
+    /// The language of a document. The first question to a segment reads its lists; a write makes
+    /// a small one, and leaves the others as they are.
+    pub(crate) fn language_of(&self, ordinal: u32) -> Language {
+        let at = self.segments.partition_point(|one| one.end <= ordinal);
+        let Some(segment) = self.segments.get(at) else {
+            return Language::English;
+        };
+        let by_document = segment.languages.get_or_init(|| {
+            let mut by_document = Vec::new();
+            for (language, list) in languages(segment) {
+                by_document.resize(segment.documents() as usize, Language::English);
+                for posting in list.iter() {
+                    let place = (posting.ordinal - segment.first) as usize;
+                    if let Some(one) = by_document.get_mut(place) {
+                        *one = language;
+                    }
+                }
+            }
+            by_document
+        });
+        let place = ordinal.saturating_sub(segment.first) as usize;
+        by_document.get(place).copied().unwrap_or(Language::English)
     }
 
     /// The documents with this exact term, ascending.
@@ -218,7 +232,7 @@ impl Lexicon {
     pub(crate) fn memory_bytes(&self) -> usize {
         self.segments
             .iter()
-            .map(|s| s.size() + size_of::<Segment>())
+            .map(|s| s.size() + size_of::<Segment>() + s.languages.get().map_or(0, Vec::len))
             .sum()
     }
 }
@@ -273,6 +287,19 @@ impl Lists<'_> {
             out.append(&mut own);
         }
     }
+}
+
+/// The documents of a segment in each language beside English.
+fn languages(segment: &Segment) -> Vec<(Language, List<'_>)> {
+    let prefix = LANGUAGE.to_string();
+    let lists = segment.starting_with(prefix.as_bytes());
+    lists
+        .filter_map(|(term, list)| {
+            let code = String::from_utf8_lossy(&term);
+            let language = Language::of_code(code.trim_start_matches(LANGUAGE))?;
+            Some((language, list))
+        })
+        .collect()
 }
 
 fn exact_key(term: &str) -> String {

@@ -6,7 +6,7 @@
 use reprise_graph::Metric as _;
 
 use crate::growth::Layers;
-use crate::vectors::{QueryCodes, Sample, VectorScratch, Vectors};
+use crate::vectors::{QueryCodes, VectorScratch, Vectors};
 use crate::view::View;
 
 /// The vectors of one space, by the ordinals of the index beside which they stand. Cheap to clone.
@@ -99,7 +99,7 @@ impl OtherVectors {
     }
 
     /// As [`crate::IndexSnapshot::sample`].
-    pub fn sample(&self, query: &QueryCodes, n: usize, view: &View) -> Sample {
+    pub fn sample(&self, query: &QueryCodes, n: usize, view: &View) -> Vec<(u32, f32)> {
         self.vectors.sample(query, n, view.world())
     }
 
@@ -159,7 +159,7 @@ mod tests {
         // 17 and 25 are one direction; of two that are alike the newer comes first.
         assert_eq!(best(&others, &mut scratch), 25);
         assert!(others.likeness(17, 25) > 0.99 && others.likeness(3, 4) == 0.0);
-        assert_eq!(others.sample(&query, 10, &view).count, 3);
+        assert_eq!(others.sample(&query, 10, &view).len(), 3);
         let before = others.clone();
         others.remove(25);
         others.remove(25);

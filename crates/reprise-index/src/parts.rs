@@ -26,7 +26,7 @@ pub const PART_DOCUMENTS: u8 = 0x46;
 
 /// Version of all three parts, which are written and read together. It covers the analyser's rules
 /// too: change it when a text would give other terms or cues.
-const VERSION: u8 = 10;
+const VERSION: u8 = 11;
 const WORDS: &str = "words";
 /// Page size of the words part.
 const WORDS_PAGE: usize = 4096;

@@ -24,12 +24,13 @@ mod skip;
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use reprise_graph::put_varint;
 
 use crate::codec::{SharedBytes, put_u32};
 use crate::pages::Pages;
+use crate::words::Language;
 pub(crate) use list::List;
 use skip::{BLOCK, Row, pack};
 
@@ -97,6 +98,8 @@ pub(crate) struct Segment {
     terms: usize,
     dictionary: usize,
     postings: usize,
+    /// The language of each document, once somebody asked; empty where all are English.
+    pub(crate) languages: OnceLock<Vec<Language>>,
 }
 
 impl Segment {
@@ -115,6 +118,7 @@ impl Segment {
             terms,
             dictionary,
             postings,
+            languages: OnceLock::new(),
         })
     }
 
@@ -218,6 +222,7 @@ impl Clone for Segment {
     fn clone(&self) -> Self {
         Self {
             bytes: self.bytes.clone(),
+            languages: self.languages.clone(),
             ..*self
         }
     }
@@ -333,6 +338,7 @@ impl SegmentBuilder {
             terms,
             dictionary,
             postings,
+            languages: OnceLock::new(),
         }
     }
 }

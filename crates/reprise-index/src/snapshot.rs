@@ -15,7 +15,7 @@ use crate::growth::Layers;
 use crate::lexical::{LexicalScratch, LexicalSignals, lexical};
 use crate::lexicon::Lexicon;
 use crate::pages::Damage;
-use crate::vectors::{QueryCodes, Sample, VectorScratch, Vectors};
+use crate::vectors::{QueryCodes, VectorScratch, Vectors};
 use crate::view::View;
 use crate::words::spelling::Near;
 use crate::words::{self, Language, Query, QueryTerm};
@@ -32,7 +32,6 @@ pub struct IndexSnapshot {
     pub(crate) world: Arc<World>,
     pub(crate) facets: Facets,
     pub(crate) languages: OnceLock<Vec<Language>>,
-    pub(crate) by_language: OnceLock<Vec<Vec<u32>>>,
     pub(crate) damage: Damage,
 }
 
@@ -291,10 +290,9 @@ impl IndexSnapshot {
         out.extend(ordinals.iter().map(cosine));
     }
 
-    /// Mean and deviation of the approximate cosine over about `n` evenly spaced documents that are
-    /// live in `view` and have a vector, admitted or not; over all of them where there are no more
-    /// than `n`.
-    pub fn sample(&self, query: &QueryCodes, n: usize, view: &View) -> Sample {
+    /// The approximate cosines of about `n` evenly spaced documents that are live in `view` and
+    /// have a vector, admitted or not; of all of them where there are no more than `n`.
+    pub fn sample(&self, query: &QueryCodes, n: usize, view: &View) -> Vec<(u32, f32)> {
         self.vectors.sample(query, n, view.world())
     }
 
@@ -358,13 +356,9 @@ impl IndexSnapshot {
         self.lexicon.languages()
     }
 
-    /// The documents of each language but English, ascending, dead ones included.
-    pub fn by_language(&self) -> &[Vec<u32>] {
-        self.by_language.get_or_init(|| {
-            let held = self.lexicon.languages().into_iter();
-            held.map(|(language, _)| self.lexicon.written_in(language))
-                .collect()
-        })
+    /// The language of a document.
+    pub fn language_of(&self, ordinal: u32) -> Language {
+        self.lexicon.language_of(ordinal)
     }
 
     /// The lexical scores of every document and session, and the `k` best admitted documents, in

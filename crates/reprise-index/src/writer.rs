@@ -222,7 +222,6 @@ impl IndexWriter {
             world: Arc::new(self.world.clone()),
             facets: self.facets.clone(),
             languages: OnceLock::new(),
-            by_language: OnceLock::new(),
             damage: self.damage.clone(),
         })
     }

@@ -152,12 +152,16 @@ impl Learner {
         number
     }
 
-    /// Revises the quality of a run; no effect on a run no longer held.
+    /// Revises the quality of a run; no effect on a run that is no longer held or was taken back:
+    /// of two memories that were joined one may go on with it.
     pub fn revise(&mut self, number: u64, revision: Revision, quality: f32) {
         let age = self.journal.runs.next().saturating_sub(number + 1);
         let Some(run) = self.journal.change(number) else {
             return;
         };
+        if run.is_withdrawn() {
+            return;
+        }
         let old = (evidence_sample(run), adapter_sample(run));
         run.quality = quality;
         run.revised = Some(revision);

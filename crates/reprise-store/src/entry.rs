@@ -38,7 +38,6 @@ pub enum Entry {
         /// What the stub keeps.
         tombstone: Tombstone,
     },
-
     /// The position up to which a stream was consumed; the last entry of each stream is in force.
     Cursor {
         stream: String,

@@ -73,7 +73,7 @@ impl Marks {
             let tag: String = r.get()?;
             let (mut ordinal, mut time) = (0_u32, 0);
             for _ in 0..r.count()? {
-                ordinal = u32::try_from(i64::from(ordinal) + r.signed()?).ok()?;
+                ordinal = u32::try_from(i64::from(ordinal).checked_add(r.signed()?)?).ok()?;
                 let (from, until) = take_times(r, &mut time)?;
                 let span = Span {
                     ordinal,

@@ -4,7 +4,7 @@
 //! (DESIGN 6: merging ranks is worse than BM25 alone).
 
 use reprise_index::Sample;
-use reprise_types::{EmbeddingSpace, Unrelated};
+use reprise_types::Unrelated;
 
 /// Pseudo-records that steady mean and deviation, ...
 const PRIOR_RECORDS: f64 = 8.0;
@@ -44,9 +44,9 @@ const FLOOR_FULL: f32 = 0.65;
 const FLOOR_MAX: f32 = 0.95;
 
 impl Floor {
-    /// That of a space's model, as it was measured.
-    pub(super) fn of(space: &EmbeddingSpace) -> Self {
-        space.unrelated().map_or_else(Self::default, Self::below)
+    /// That of a model, where it was measured.
+    pub(super) fn of(unrelated: Option<Unrelated>) -> Self {
+        unrelated.map_or_else(Self::default, Self::below)
     }
 
     fn below(unrelated: Unrelated) -> Self {
@@ -138,6 +138,7 @@ pub(super) fn flag(holds: bool) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use reprise_types::EmbeddingSpace;
 
     #[test]
     fn a_models_floor_is_taken_off_and_of_one_like_the_reference_there_is_none() {
@@ -165,8 +166,11 @@ mod tests {
         };
         space("narrow").measured(Unrelated::new(0.78, 0.035));
         space("narrow").measured(Unrelated::new(0.1, 0.12));
-        assert_eq!(Floor::of(&space("narrow")), floor);
-        assert_eq!(Floor::of(&space("nobody measured it")), Floor(0.0));
+        assert_eq!(Floor::of(space("narrow").unrelated()), floor);
+        assert_eq!(
+            Floor::of(space("nobody measured it").unrelated()),
+            Floor(0.0)
+        );
     }
 
     #[test]

@@ -29,9 +29,9 @@ pub(super) struct Scene<'a> {
     pub(super) mixed: bool,
     /// The question names somebody who speaks in one of the candidates.
     pub(super) named: bool,
-    cosines: Cosines<'a>,
+    cosines: Cosines,
     /// The same of each of the plan's other spaces: every model spreads its cosines in its own way.
-    other_cosines: Vec<Cosines<'a>>,
+    other_cosines: Vec<Cosines>,
     words: Scale,
     session_words: Scale,
     /// How far words count, 0..1.
@@ -47,41 +47,31 @@ pub(super) struct Nearness {
 
 /// How the cosines of one space lie.
 #[derive(Debug)]
-struct Cosines<'a> {
+struct Cosines {
     floor: Floor,
-    languages: ByLanguage<'a>,
+    languages: ByLanguage,
     scale: Scale,
 }
 
-impl Cosines<'_> {
-    fn nearness(&self, ordinal: u32, cosine: f32) -> Nearness {
-        let cosine = self.floor.above(cosine + self.languages.added(ordinal));
+impl Cosines {
+    fn nearness(&self, index: &IndexSnapshot, ordinal: u32, cosine: f32) -> Nearness {
+        let added = self.languages.added(|| index.language_of(ordinal));
+        let cosine = self.floor.above(cosine + added);
         let standard = self.scale.standard(cosine);
         Nearness { cosine, standard }
     }
 }
 
-/// What the languages of a space do to its cosines with the question, and how these lie: of a
-/// model of many languages where there are some, else `plain`.
-fn languages<'a>(
-    snapshot: &'a Snapshot,
-    plan: &Plan<'_>,
-    floor: Floor,
-    cosine: impl Fn(u32) -> Option<f32>,
-    plain: impl FnOnce() -> Sample,
-) -> (ByLanguage<'a>, Sample) {
-    let records: &[Vec<u32>] = if floor == Floor::default() {
-        &[]
-    } else {
-        snapshot.index.by_language()
-    };
-    if records.is_empty() {
-        return (ByLanguage::default(), plain());
+/// What the languages of a space do to its cosines with the question, and how these lie, from
+/// those of some records: only a model of many languages tells them apart.
+fn languages(index: &IndexSnapshot, floor: Floor, some: &[(u32, f32)]) -> (ByLanguage, Sample) {
+    if floor == Floor::default() || index.languages().is_empty() {
+        let sample = Sample::of(some.iter().map(|(_, cosine)| *cosine));
+        return (ByLanguage::default(), sample);
     }
-    let step = (plan.view.counted() as usize).div_ceil(SAMPLE).max(1);
-    let looked_at = plan.view.ordinals().step_by(step);
-    let cosines = looked_at.filter_map(|at| Some((at, cosine(at)?)));
-    ByLanguage::of(records, &cosines.collect::<Vec<_>>())
+    let told = some.iter();
+    let told = told.map(|(at, cosine)| (index.language_of(*at), *cosine));
+    ByLanguage::of(&told.collect::<Vec<_>>())
 }
 
 /// One candidate as every signal sees it.
@@ -142,21 +132,16 @@ impl<'a> Scene<'a> {
             SAMPLE
         };
         let index = &snapshot.index;
-        let floor = snapshot
-            .space
-            .as_ref()
-            .map_or_else(Floor::default, Floor::of);
         let own = plan.codes.as_ref().map(|codes| {
-            let cosine = |at| index.cosine(codes, at);
-            let plain = || index.sample(codes, looked_at, &plan.view);
-            (floor, languages(snapshot, plan, floor, cosine, plain))
+            let some = index.sample(codes, looked_at, &plan.view);
+            let floor = Floor::of(snapshot.unrelated());
+            (floor, languages(index, floor, &some))
         });
         let own = own.unwrap_or_default();
         let others = plan.others.iter().map(|other| {
-            let floor = Floor::of(other.space);
-            let cosine = |at| other.vectors.cosine(&other.codes, at);
-            let plain = || other.vectors.sample(&other.codes, looked_at, &plan.view);
-            (floor, languages(snapshot, plan, floor, cosine, plain))
+            let some = other.vectors.sample(&other.codes, looked_at, &plan.view);
+            let floor = Floor::of(other.space.unrelated());
+            (floor, languages(index, floor, &some))
         });
         let mut known = Vec::with_capacity(1 + plan.others.len());
         let mut samples = Vec::with_capacity(1 + plan.others.len());
@@ -237,12 +222,12 @@ impl<'a> Scene<'a> {
     pub(super) fn nearness(&self, ordinal: u32) -> Option<Nearness> {
         let own = self.plan.codes.as_ref();
         if let Some(cosine) = own.and_then(|codes| self.index.cosine(codes, ordinal)) {
-            return Some(self.cosines.nearness(ordinal, cosine));
+            return Some(self.cosines.nearness(self.index, ordinal, cosine));
         }
         let mut others = self.plan.others.iter().zip(&self.other_cosines);
         others.find_map(|(other, cosines)| {
             let cosine = other.vectors.cosine(&other.codes, ordinal)?;
-            Some(cosines.nearness(ordinal, cosine))
+            Some(cosines.nearness(self.index, ordinal, cosine))
         })
     }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::learning::outcome;
 use super::*;
 use crate::{ConflictKind, ForgetSelector, Joined, Said, join};
+use reprise_types::{LearningEvent, Revision};
 
 fn told(bench: &mut Bench) -> Vec<Said> {
     let mut told = Vec::new();
@@ -268,4 +269,83 @@ fn what_was_done_while_a_clock_stood_still_keeps_its_order() {
     assert_eq!(memory.get(ids[0]).unwrap().unwrap().tags, ["apple"]);
     assert_eq!(memory.get(ids[1]).unwrap().unwrap().tags, ["elsewhere"]);
     assert!(memory.related(ids[1], 1, 9).is_empty());
+}
+
+#[test]
+fn what_both_did_while_their_clocks_stood_still_is_there_once_and_in_its_order() {
+    let mut base = Bench::new();
+    let ids = inserted(&base.keep(week()));
+    let (mut one, mut other) = (forked(&mut base, -60), forked(&mut base, -60));
+    for (side, bench) in [&mut one, &mut other].into_iter().enumerate() {
+        let now = bench.now;
+        // The names descend, and so would the order of the words.
+        for run in (0..3).rev() {
+            let run = outcome(10 * side + run, &[ids[0]], 0.9);
+            bench.engine().outcome(&run, now).unwrap();
+        }
+    }
+    let joined = joined(&mut one, &mut other);
+    assert_eq!(made(&joined).engine().learning().status().runs, 6);
+    let ended = joined.told.iter().filter_map(|said| match said {
+        Said::Learned(event) => match &**event {
+            LearningEvent::Ended(run) => Some(run.run_id.as_str()),
+            _ => None,
+        },
+        _ => None,
+    });
+    let ended: Vec<&str> = ended.collect();
+    assert_eq!(ended.len(), 6, "{ended:?}");
+    let place = |run: &str| ended.iter().position(|one| *one == run);
+    assert!(place("run-2") < place("run-1") && place("run-1") < place("run-0"));
+    assert!(place("run-12") < place("run-11") && place("run-11") < place("run-10"));
+}
+
+#[test]
+fn outcomes_that_one_side_took_back_stay_taken_back() {
+    let mut base = Bench::new();
+    let ids = inserted(&base.keep(week()));
+    let now = base.now;
+    for run in 0..3 {
+        let run = outcome(run, &[ids[0]], 0.9);
+        base.engine().outcome(&run, now).unwrap();
+    }
+    let (mut one, mut other) = (forked(&mut base, 0), forked(&mut base, 1));
+    let now = one.now;
+    for run in ["run-0", "run-1"] {
+        one.engine().withdraw_run(run, now).unwrap();
+    }
+    // The other side judges one of them, and later.
+    let later = other.now + Duration::minutes(1);
+    let engine = other.engine();
+    engine
+        .revise_run("run-0", Revision::Scored, Some(1.0), later)
+        .unwrap();
+    let joined = joined(&mut one, &mut other);
+    let mut both = made(&joined);
+    let learning = both.engine().learning();
+    assert_eq!(learning.status().runs, 1);
+    for run in ["run-0", "run-1"] {
+        let run = learning.ended_run(run).unwrap();
+        assert_eq!(run.revised, Some(Revision::Withdrawn));
+    }
+}
+
+#[test]
+fn a_mark_at_the_end_of_time_is_joined_like_any_other() {
+    let mut base = Bench::new();
+    let record = inserted(&base.keep(week()))[0];
+    let tagged = |tags: [&str; 2]| {
+        tags.map(|tag| Said::Tagged {
+            record,
+            at: DateTime::<Utc>::MAX_UTC,
+            tags: vec![tag.to_owned()],
+        })
+    };
+    let (mut own, mut theirs) = (told(&mut base), told(&mut base));
+    own.extend(tagged(["zebra", "apple"]));
+    theirs.extend(tagged(["yak", "bear"]));
+    let joined = join(own, theirs);
+    let marks = joined.told.iter();
+    let marks = marks.filter(|said| matches!(said, Said::Tagged { .. }));
+    assert!(marks.count() >= 4, "{:?}", joined.told);
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{ForgetSelector, IndexOrigin};
-use reprise_types::Embedding;
+use reprise_types::{Embedding, MemoryFilter, Unrelated};
 
 fn foreign() -> EmbeddingSpace {
     EmbeddingSpace {
@@ -221,4 +221,53 @@ fn without_a_model_a_file_says_itself_how_wide_it_is() {
     });
     let found = open(&options).unwrap().0.stats();
     assert_eq!((found.unembedded, found.foreign_vectors), (7, 7));
+}
+
+/// How the cosines of a model of many languages lie is told by all records, whichever may answer.
+#[test]
+fn a_filter_does_not_move_the_scale_of_a_model_of_many_languages() {
+    let narrow = EmbeddingSpace {
+        model: "of many languages".into(),
+        ..space()
+    };
+    narrow.measured(Unrelated::new(0.78, 0.035));
+    let mut bench = Bench::new();
+    opened_as(&mut bench, narrow.clone());
+    let told = |at: usize| {
+        let (axis, text) = match at {
+            0 => (0, "der Drucker im zweiten Stock geht noch nicht".to_owned()),
+            _ if at.is_multiple_of(2) => (at, format!("ich habe Rechnung {at} noch nicht bezahlt")),
+            _ => (at, format!("the bill {at} of last week is not paid yet")),
+        };
+        let mut new = record(&format!("told-{at}"), &text, axis, "");
+        let vector = vector(axis.min(1) + axis % 6, 0.0);
+        new.embedding = Some(Embedding::new(narrow.clone(), vector));
+        if at < 3 {
+            new.kind = MemoryKind::Finding;
+        }
+        new
+    };
+    let first = inserted(&bench.keep((0..300).map(told).collect()))[0];
+    inserted(&bench.keep((300..600).map(told).collect()));
+    let memory = bench.engine().snapshot();
+    assert!(!memory.index.languages().is_empty());
+    let query = vector(0, 0.0);
+    let meaning = |kinds: Option<Vec<MemoryKind>>| {
+        let mut request = RecallRequest::new("welcher Drucker geht nicht");
+        request.filter = MemoryFilter {
+            kinds,
+            ..MemoryFilter::default()
+        };
+        let (asked, id) = ((&narrow, &*query), RecallId::from_u128(1));
+        let answer = memory.recall(&request, Some(asked), id, memory.learning());
+        let best = &answer.results[0];
+        assert_eq!(best.record.id, first);
+        let mut signals = best.why.signals.iter();
+        signals.find(|one| one.name == "meaning").unwrap().value
+    };
+    let (among_all, among_few) = (meaning(None), meaning(Some(vec![MemoryKind::Finding])));
+    assert!(
+        (among_all - among_few).abs() < 1e-6,
+        "{among_all} {among_few}"
+    );
 }

@@ -7,6 +7,7 @@ use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId};
 
 use super::*;
 use crate::lexical::LexicalScratch;
+use crate::segment::{Posting, SegmentBuilder};
 use crate::snapshot::IndexSnapshot;
 use crate::writer::NewDoc;
 
@@ -338,4 +339,25 @@ fn a_purged_document_leaves_no_trace_in_the_parts() {
     assert_eq!(view.ordinals().collect::<Vec<_>>(), [1]);
     let session = snapshot.doc(1).and_then(|doc| doc.session).unwrap();
     assert_eq!(snapshot.session_name(session), Some("open"));
+}
+
+/// What was saved in another layout must not be read in this one: both change together.
+#[test]
+fn the_layout_of_postings_has_its_version() {
+    let mut builder = SegmentBuilder::new(0, 128);
+    builder.term(b"a");
+    for ordinal in 0..128 {
+        builder.posting(Posting {
+            ordinal,
+            count: 1,
+            head: 1,
+            length: 5,
+        });
+    }
+    let block = [[0x11_u8; 128], [5; 128]].concat();
+    let row = [0_u8, 1, 0];
+    let counts = [0x80_u8, 1, 0x80, 1];
+    let saved = [&b"a"[..], &counts[..], &row[..], &block[..]].concat();
+    let bytes = builder.finish().bytes().into_owned();
+    assert_eq!((VERSION, bytes.ends_with(&saved)), (11, true), "{bytes:?}");
 }

@@ -392,28 +392,30 @@ impl Vectors {
     }
 
     /// Samples evenly spaced documents; where too few of them have a vector, walks over all.
-    pub(crate) fn sample(&self, query: &QueryCodes, n: usize, world: &World) -> Sample {
+    pub(crate) fn sample(&self, query: &QueryCodes, n: usize, world: &World) -> Vec<(u32, f32)> {
         let len = self.len();
         let live = world.counted().min(self.held()) as usize;
         let has = |at: &usize| world.counts(*at as u32) && self.has(*at as u32);
-        let cosine = |at: usize| self.cosine(query, at as u32);
+        let cosine = |at: usize| Some((at as u32, self.cosine(query, at as u32)?));
         let probes = (n.saturating_mul(len) / live.max(1)).min(len);
         if probes < len {
             // A plain stride could hit only one side of every dialogue.
             let probed = evenly(len).take(probes);
-            let sample = Sample::of(probed.filter(has).filter_map(cosine));
-            if sample.count as usize >= n / 2 {
+            let sample: Vec<_> = probed.filter(has).filter_map(cosine).collect();
+            if sample.len() >= n / 2 {
                 return sample;
             }
         }
         let known = (0..len).filter(has).count();
         let stride = known.div_ceil(n.max(1)).max(1);
-        Sample::of((0..len).filter(has).step_by(stride).filter_map(cosine))
+        let even = (0..len).filter(has).step_by(stride);
+        even.filter_map(cosine).collect()
     }
 }
 
 impl Sample {
-    fn of(cosines: impl Iterator<Item = f32>) -> Self {
+    /// That of these cosines.
+    pub fn of(cosines: impl Iterator<Item = f32>) -> Self {
         let (mut sum, mut squares, mut count) = (0.0_f64, 0.0_f64, 0_u32);
         for cosine in cosines.map(f64::from) {
             sum += cosine;
