@@ -264,20 +264,26 @@ impl Client {
         let problem = Problem::from_answer(status.as_u16(), &body);
         match &self.at {
             At::Place(..) => Err(problem),
-            At::Remote(remote) => Err(self.unlike(remote).await.unwrap_or(remote.told(problem))),
+            At::Remote(remote) => Err(match problem.kind {
+                ProblemKind::Invalid | ProblemKind::NotFound | ProblemKind::Method => {
+                    self.unlike(remote, &problem).await.unwrap_or(problem)
+                }
+                _ => remote.told(problem),
+            }),
         }
     }
 
     /// That the daemon elsewhere is of another version, where it is: then what it refuses it may
     /// not know.
-    async fn unlike(&self, remote: &Remote) -> Option<Problem> {
+    async fn unlike(&self, remote: &Remote, problem: &Problem) -> Option<Problem> {
         let theirs = timeout(self.patience, self.version()).await.ok()?.ok()?;
         let (theirs, own) = (theirs.as_deref().unwrap_or("an older one"), VERSION);
         (theirs != own).then(|| {
             let said = format!(
                 "the daemon at {} is of another version ({theirs}; this is {own}) and refuses what \
-                 was asked; bring both to the same",
-                remote.url()
+                 was asked ({}); bring both to the same",
+                remote.url(),
+                problem.detail
             );
             Problem::new(ProblemKind::Method, said)
         })

@@ -14,6 +14,7 @@ use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::jwk::{Jwk, PublicKeyUse};
 use jsonwebtoken::signature::{Error as SignatureError, Verifier};
 use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind, Validation};
+use reprise_operations::{Problem, ProblemKind};
 use reprise_types::{Clock, UserId};
 use ring::signature as crypto;
 use serde::Deserialize;
@@ -26,6 +27,9 @@ const TOKEN_BYTES_MAX: usize = 16 * 1024;
 const LEEWAY: TimeDelta = TimeDelta::seconds(60);
 /// How long fetched keys are taken without asking again: a key that is withdrawn counts so long.
 const KEYS_FOR: TimeDelta = TimeDelta::hours(1);
+/// How long they are taken at most, where their issuer cannot be asked: so long counts one that it
+/// has withdrawn meanwhile.
+const KEYS_AT_MOST: TimeDelta = TimeDelta::days(1);
 /// After a fetch nobody fetches again for so long, whatever key a token names.
 const FETCH_EVERY: TimeDelta = TimeDelta::seconds(30);
 /// Most keys of an issuer that are looked at.
@@ -138,11 +142,14 @@ pub enum TokenRefused {
     Unreachable { issuer: String, why: String },
 }
 
-impl TokenRefused {
-    /// Whether it is no fault of the token's.
-    #[must_use]
-    pub const fn is_passing(&self) -> bool {
-        matches!(self, Self::Unreachable { .. })
+impl From<TokenRefused> for Problem {
+    fn from(refused: TokenRefused) -> Self {
+        let kind = match &refused {
+            TokenRefused::Unreachable { .. } => ProblemKind::Unavailable,
+            TokenRefused::Scope { .. } => ProblemKind::Forbidden,
+            _ => ProblemKind::Unauthorized,
+        };
+        Self::new(kind, refused.to_string())
     }
 }
 
@@ -152,6 +159,8 @@ struct Keys {
     known: Vec<Jwk>,
     fetched: Option<DateTime<Utc>>,
     tried: Option<DateTime<Utc>>,
+    /// Why the last try got none.
+    failed: Option<String>,
 }
 
 /// One issuer whose tokens are taken. Cheap to clone.
@@ -293,26 +302,33 @@ impl Issuer {
             !within(keys.fetched, KEYS_FOR),
             !within(keys.tried, FETCH_EVERY),
         );
+        let fetched = keys.fetched;
+        if fetched.is_some_and(|at| (now - at).abs() >= KEYS_AT_MOST) {
+            keys.known.clear();
+        }
         let is_known = keys.find(alg, kid).is_some();
         if (is_old || !is_known) && may_ask {
             keys.tried = Some(now);
-            match self.fetched().await {
+            let fetched = self.fetched().await;
+            keys.failed = fetched.as_ref().err().cloned();
+            match fetched {
                 Ok(fetched) => {
                     keys.known = fetched;
                     keys.fetched = Some(now);
                 }
                 // What is known serves on; an issuer that is away for a minute locks nobody out.
-                Err(why) if !is_known => {
-                    let issuer = self.settings.issuer.clone();
-                    return Err(TokenRefused::Unreachable { issuer, why });
-                }
                 Err(why) => tracing::warn!(%why, "the issuer's keys were not renewed"),
             }
         }
-        let issuer = || self.settings.issuer.clone();
-        let key = keys.find(alg, kid).map(DecodingKey::from_jwk);
-        let key = key.ok_or_else(|| TokenRefused::Key { issuer: issuer() })?;
-        key.map_err(|_| TokenRefused::Key { issuer: issuer() })
+        let issuer = self.settings.issuer.clone();
+        match (keys.find(alg, kid).map(DecodingKey::from_jwk), &keys.failed) {
+            (Some(Ok(key)), _) => Ok(key),
+            (None, Some(why)) => Err(TokenRefused::Unreachable {
+                issuer,
+                why: why.clone(),
+            }),
+            _ => Err(TokenRefused::Key { issuer }),
+        }
     }
 
     /// The issuer's keys, by its own description of itself.

@@ -6,15 +6,15 @@
 //! What is under way is held here, for minutes; a registration is in the client's own name.
 
 mod redirect;
+mod sign;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
-use reprise_files::Folder;
+use data_encoding::BASE64URL_NOPAD;
 use reprise_global::sha256_hex;
-use reprise_types::{Clock, UserId, secret};
+use reprise_types::{Clock, UserId, lock, secret};
 use ring::hmac;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -23,6 +23,7 @@ use crate::issuer::Issuer;
 use crate::place::Place;
 use crate::tokens::{TokenError, TokenFile, Tokens};
 use redirect::{back, is_ours, is_redirect, is_same};
+use sign::{Sign, Stage, Way, user_code};
 
 /// What a token of ours may be asked for: there is one thing to allow.
 pub(crate) const SCOPE: &str = "memory";
@@ -41,12 +42,10 @@ const STATE_BYTES_MAX: usize = 2_048;
 const NAME_CHARS_MAX: usize = 64;
 /// Longest registration that is signed, and so the longest name of a client.
 const CLIENT_BYTES_MAX: usize = 4_096;
-/// What a person reads and types: no vowels, so no words, and nothing that looks like another.
-const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
-const CODE_LETTERS: usize = 8;
 /// Beside the tokens: what signs the names of clients.
 const KEY_FILE: &str = "oauth.key";
 const KEY_BYTES_MAX: u64 = 128;
+
 /// How this daemon is reached from elsewhere, and whose tokens it takes.
 #[derive(Debug, Clone, Default)]
 pub struct OauthOptions {
@@ -144,54 +143,6 @@ pub(crate) struct Decided {
     to: String,
 }
 
-#[derive(Debug)]
-enum Way {
-    Browser {
-        redirect: String,
-        challenge: String,
-        state: Option<String>,
-    },
-    Terminal {
-        polled: Option<DateTime<Utc>>,
-    },
-}
-
-#[derive(Debug)]
-enum Stage {
-    Asked,
-    Granted(UserId),
-    Refused,
-    /// A code is out; after its exchange with the token that came of it.
-    Coded {
-        hash: String,
-        user: UserId,
-        since: DateTime<Utc>,
-        token: Option<String>,
-    },
-}
-
-/// One sign-in under way. Of secrets only hashes are held.
-#[derive(Debug)]
-struct Sign {
-    /// Of what the browser or the terminal knows it by.
-    hash: String,
-    code: String,
-    client_id: String,
-    client: String,
-    made: DateTime<Utc>,
-    way: Way,
-    stage: Stage,
-}
-
-impl Sign {
-    fn to(&self) -> String {
-        match &self.way {
-            Way::Browser { redirect, .. } => redirect.clone(),
-            Way::Terminal { .. } => "a terminal".to_owned(),
-        }
-    }
-}
-
 pub(crate) struct Oauth {
     pub(crate) options: OauthOptions,
     key: hmac::Key,
@@ -228,7 +179,7 @@ impl Oauth {
         self.options.issuer.is_none()
     }
 
-    pub(crate) fn now(&self) -> DateTime<Utc> {
+    fn now(&self) -> DateTime<Utc> {
         self.clock.now()
     }
 
@@ -248,7 +199,7 @@ impl Oauth {
 
     /// Those that can still become something.
     fn signs(&self) -> MutexGuard<'_, Vec<Sign>> {
-        let mut signs = self.signs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut signs = lock(&self.signs);
         let now = self.now();
         signs.retain(|sign| (TimeDelta::zero()..ASKED_FOR).contains(&(now - sign.made)));
         signs
@@ -435,15 +386,12 @@ impl Oauth {
                     return Waited::Over;
                 };
                 let to = back(redirect, &[("code", &code), ("iss", base)], state);
-                sign.stage = Stage::Coded {
-                    hash: sha256_hex(code.as_bytes()),
-                    user: user.clone(),
-                    since: now,
-                    token: None,
-                };
+                let user = user.clone();
+                sign.stage = Stage::Coded { user, since: now };
+                sign.hash = sha256_hex(code.as_bytes());
                 Waited::Back(to)
             }
-            Stage::Coded { .. } => Waited::Over,
+            Stage::Coded { .. } | Stage::Spent(_) => Waited::Over,
         }
     }
 
@@ -477,43 +425,65 @@ impl Oauth {
         client: &str,
     ) -> Result<Tokens, OauthError> {
         let code = with.code.as_deref().ok_or(NO_GRANT)?;
-        let (wanted, now) = (sha256_hex(code.as_bytes()), self.now());
+        let hash = sha256_hex(code.as_bytes());
+        let user = self.spend(&hash, with, client_id)?;
+        // It waits for the disk, and nobody for it.
+        let made = self.tokens.sign_in(client, client_id, user, self.now());
+        let made = made.map_err(|error| kept(&error))?;
         let mut signs = self.signs();
-        let mut coded = signs.iter_mut();
-        let sign = coded
-            .find(|sign| matches!(&sign.stage, Stage::Coded { hash, .. } if *hash == wanted))
-            .ok_or(NO_GRANT)?;
-        let (
-            Way::Browser {
-                redirect,
-                challenge,
-                ..
-            },
-            Stage::Coded {
-                user, since, token, ..
-            },
-        ) = (&sign.way, &mut sign.stage)
-        else {
-            return Err(NO_GRANT);
-        };
-        // A code that comes twice is in two hands: what came of it is withdrawn.
-        if let Some(token) = token.take() {
-            if let Err(error) = self.tokens.revoke(&token) {
-                tracing::warn!(%error, "a token of a code that came twice was not withdrawn");
+        if let Some(sign) = signs.iter_mut().find(|sign| sign.hash == hash) {
+            sign.stage = Stage::Spent(Some(made.name.clone()));
+            return Ok(made);
+        }
+        drop(signs);
+        // It came a second time meanwhile.
+        self.withdraw(&made.name);
+        Err(NO_GRANT)
+    }
+
+    /// Whose memory the code of this hash opens, this once.
+    fn spend(&self, code: &str, with: &Exchange, client_id: &str) -> Result<UserId, OauthError> {
+        let mut signs = self.signs();
+        let place = signs.iter().position(|sign| sign.hash == code);
+        let place = place.ok_or(NO_GRANT)?;
+        // A code that comes twice is in two hands: what came of it is withdrawn, and it with that.
+        if matches!(signs[place].stage, Stage::Spent(_)) {
+            let sign = signs.remove(place);
+            drop(signs);
+            if let Stage::Spent(Some(token)) = sign.stage {
+                self.withdraw(&token);
             }
             return Err(NO_GRANT);
         }
+        let sign = &mut signs[place];
+        let Way::Browser {
+            redirect,
+            challenge,
+            ..
+        } = &sign.way
+        else {
+            return Err(NO_GRANT);
+        };
+        let Stage::Coded { user, since } = &sign.stage else {
+            return Err(NO_GRANT);
+        };
         let verifier = with.code_verifier.as_deref().unwrap_or_default();
         let hash = ring::digest::digest(&ring::digest::SHA256, verifier.as_bytes());
         let proves = BASE64URL_NOPAD.encode(hash.as_ref()) == *challenge;
         let same = with.redirect_uri.as_ref().is_none_or(|uri| uri == redirect);
-        if !proves || !same || sign.client_id != client_id || now - *since >= CODE_FOR {
+        let late = self.now() - *since >= CODE_FOR;
+        if !proves || !same || sign.client_id != client_id || late {
             return Err(NO_GRANT);
         }
-        let made = self.tokens.sign_in(client, client_id, user.clone(), now);
-        let made = made.map_err(|error| kept(&error))?;
-        *token = Some(made.name.clone());
-        Ok(made)
+        let user = user.clone();
+        sign.stage = Stage::Spent(None);
+        Ok(user)
+    }
+
+    fn withdraw(&self, token: &str) {
+        if let Err(error) = self.tokens.revoke(token) {
+            tracing::warn!(%error, "a token of a code that came twice was not withdrawn");
+        }
     }
 
     fn by_device(&self, code: &str, client_id: &str, client: &str) -> Result<Tokens, OauthError> {
@@ -538,8 +508,10 @@ impl Oauth {
             Stage::Asked if early => Err(wrong("slow_down", "ask every 5 seconds")),
             Stage::Asked => Err(wrong("authorization_pending", "nobody has confirmed yet")),
             Stage::Granted(user) => {
-                let made = self.tokens.sign_in(client, client_id, user.clone(), now);
+                let user = user.clone();
                 signs.remove(place);
+                drop(signs);
+                let made = self.tokens.sign_in(client, client_id, user, now);
                 made.map_err(|error| kept(&error))
             }
             _ => {
@@ -564,24 +536,9 @@ fn kept(error: &TokenError) -> OauthError {
     )
 }
 
-/// Four letters, a stroke and four more; each letter is as likely as any other.
-fn user_code() -> std::io::Result<String> {
-    let mut code = String::new();
-    while code.len() < CODE_LETTERS {
-        let random = HEXLOWER.decode(secret()?.as_bytes()).unwrap_or_default();
-        let fair = random.into_iter().filter(|byte| *byte < 240);
-        code.extend(fair.map(|byte| char::from(LETTERS[usize::from(byte) % LETTERS.len()])));
-    }
-    code.truncate(CODE_LETTERS);
-    code.insert(CODE_LETTERS / 2, '-');
-    Ok(code)
-}
-
 /// What signs clients' names, made at the first start: without the file all register again.
 fn key_of(place: &Place) -> std::io::Result<Vec<u8>> {
-    let tokens = place.tokens();
-    let parent = tokens.parent().unwrap_or(std::path::Path::new("."));
-    let folder = Folder::own(parent).map_err(std::io::Error::other)?;
+    let folder = place.folder().map_err(std::io::Error::other)?;
     let known = folder
         .read(KEY_FILE, KEY_BYTES_MAX)
         .map_err(std::io::Error::other)?;

@@ -309,10 +309,14 @@ impl TokenFile {
         let folder = self.folder()?;
         // The file itself cannot be the lock: each change puts another one in its place.
         let _alone = folder.lock(self.beside("lock"), PATIENCE)?;
-        let mut entries = self.list()?;
+        let before = self.list()?;
+        let mut entries = before.clone();
         let done = edit(&mut entries)?;
-        let text = serde_json::to_vec_pretty(&entries).map_err(std::io::Error::other)?;
-        folder.replace(self.name(), &text)?;
+        // A guess at a token makes nothing be written.
+        if entries != before {
+            let text = serde_json::to_vec_pretty(&entries).map_err(std::io::Error::other)?;
+            folder.replace(self.name(), &text)?;
+        }
         Ok(done)
     }
 

@@ -1,12 +1,13 @@
 //! A daemon on another machine: its address, its token, and whose certificate it shows.
 //!
 //! Certificates are held to the system's authorities. One that no authority has signed is taken at
-//! first use and its fingerprint written down, as SSH does; from then on no other one is taken.
+//! first use and its fingerprint written down, as SSH does; from then on no other one is taken. A
+//! host that once showed one of an authority is written down too, and must show such a one.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hyper::Uri;
@@ -14,6 +15,7 @@ use reprise_files::Folder;
 use reprise_global::sha256_hex;
 use reprise_operations::{Problem, ProblemKind};
 use reprise_redact::is_plain_to_another;
+use reprise_types::lock;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
@@ -31,6 +33,8 @@ const THERE: Duration = Duration::from_secs(3);
 /// Longest file of fingerprints, and how long a change of it waits for another.
 const KNOWN_BYTES_MAX: u64 = 1024 * 1024;
 const TURN: Duration = Duration::from_secs(2);
+/// Stands in the place of a fingerprint where an authority answers for the host.
+const AUTHORITY: &str = "authority";
 
 /// What a request to a daemon travels on.
 pub(super) trait Way: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -185,7 +189,8 @@ struct Judge {
     /// Host and port, as the file has them.
     name: String,
     pinned: Option<String>,
-    /// To be written down once the other side has shown that it has the key.
+    /// To be written down once the other side has shown that it has the key: a fingerprint, or
+    /// that an authority answers for the host.
     first: Mutex<Option<String>>,
 }
 
@@ -209,21 +214,67 @@ impl Judge {
         })
     }
 
+    /// What a certificate is, by what authorities say of it.
+    fn decided(
+        &self,
+        by_authority: Result<ServerCertVerified, Error>,
+        print: String,
+    ) -> Result<ServerCertVerified, Error> {
+        match (by_authority, &self.pinned) {
+            (Ok(verified), Some(_)) => Ok(verified),
+            (Ok(verified), None) => {
+                *lock(&self.first) = Some(AUTHORITY.to_owned());
+                Ok(verified)
+            }
+            (Err(error), None) if is_unsigned(&error) => {
+                *lock(&self.first) = Some(print);
+                Ok(ServerCertVerified::assertion())
+            }
+            (Err(error), Some(_)) if is_unsigned(&error) => Err(self.other(&print)),
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    /// That this certificate is not what the host showed before.
+    fn other(&self, print: &str) -> Error {
+        let before = match self.pinned.as_deref() {
+            Some(AUTHORITY) | None => "one of an authority",
+            Some(pinned) => pinned,
+        };
+        Error::General(format!(
+            "the certificate of {} is not the one that was seen before ({print} now, {before} \
+             then): somebody may stand between; if it was renewed, take its line out of `{}`",
+            self.name,
+            self.file.display()
+        ))
+    }
+
     fn write_down(&self) -> io::Result<()> {
-        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(print) = first.take() else {
+        let Some(print) = lock(&self.first).take() else {
             return Ok(());
         };
+        match self.append(&print) {
+            // It is good without that line.
+            Err(error) if print == AUTHORITY => {
+                tracing::warn!(%error, "that an authority answers for a host was not written down");
+            }
+            Err(error) => return Err(error),
+            Ok(()) if print == AUTHORITY => {}
+            Ok(()) => tracing::warn!(
+                file = %self.file.display(), host = self.name, print,
+                "a certificate that no authority has signed is taken, and no other from here on"
+            ),
+        }
+        Ok(())
+    }
+
+    fn append(&self, print: &str) -> io::Result<()> {
         let file = self.file.file_name().unwrap_or_default();
         let folder = Folder::make(&self.folder).map_err(io::Error::other)?;
         let _alone = folder
             .lock("known_hosts.lock", TURN)
             .map_err(io::Error::other)?;
         let line = format!("{} {print}", self.name);
-        tracing::warn!(
-            file = %self.file.display(), host = self.name, print,
-            "a certificate that no authority has signed is taken, and no other from here on"
-        );
         folder
             .append_line(file, line.as_bytes())
             .map_err(io::Error::other)
@@ -240,8 +291,10 @@ impl ServerCertVerifier for Judge {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let print = format!("sha256:{}", sha256_hex(end_entity));
-        if self.pinned.as_ref() == Some(&print) {
-            return Ok(ServerCertVerified::assertion());
+        match self.pinned.as_deref() {
+            Some(pinned) if pinned == print => return Ok(ServerCertVerified::assertion()),
+            None | Some(AUTHORITY) => {}
+            Some(_) => return Err(self.other(&print)),
         }
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -254,21 +307,7 @@ impl ServerCertVerifier for Judge {
                 .map_err(|error| Error::General(error.to_string()))?
                 .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
         };
-        match (by_authority, &self.pinned) {
-            (Ok(verified), _) => Ok(verified),
-            (Err(_), Some(pinned)) => Err(Error::General(format!(
-                "the certificate of {} is not the one that was seen before ({print} now, {pinned} \
-                 then): somebody may stand between; if it was renewed, take its line out of `{}`",
-                self.name,
-                self.file.display()
-            ))),
-            (Err(error), None) if is_unsigned(&error) => {
-                let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
-                *first = Some(print);
-                Ok(ServerCertVerified::assertion())
-            }
-            (Err(error), None) => Err(error),
-        }
+        self.decided(by_authority, print)
     }
 
     fn verify_tls12_signature(

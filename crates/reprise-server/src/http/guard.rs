@@ -17,7 +17,7 @@ use super::answers::Refusal;
 use super::app::App;
 use super::oauth;
 use crate::daemon::Asker;
-use crate::issuer::{Issuer, TokenRefused};
+use crate::issuer::Issuer;
 use crate::tokens::{Scope, TokenEntry};
 use reprise_operations::{Problem, ProblemKind};
 use reprise_types::UserId;
@@ -84,28 +84,25 @@ pub(super) async fn check(
     mut request: Request,
     next: Next,
 ) -> Response {
-    if request.method() == Method::OPTIONS && oauth::takes_any_origin(request.uri().path()) {
-        return oauth::preflight();
-    }
+    let path = request.uri().path().to_owned();
     let identity = match door {
         Door::Socket => Ok(Identity::machine()),
-        Door::Tcp(address) => {
-            let path = request.uri().path().to_owned();
-            match shown(&app, address, &request) {
-                Ok(Some(token)) => recognised(&app, &token, &path).await.map_err(|problem| {
-                    let challenge = oauth::challenge(&app, request.headers(), &path, &problem);
+        Door::Tcp(address) => match from_here(&app, address, &request) {
+            Err(problem) => Err((problem, None)),
+            Ok(()) if needs_no_token(&path) => Ok(Identity::nobody()),
+            Ok(()) => {
+                let token = bearer(request.headers()).map(str::to_owned);
+                let known = recognised(&app, token.as_deref(), &path).await;
+                known.map_err(|problem| {
+                    let host = own_host(&app, address, &request);
+                    let challenge = oauth::challenge(&app, host, &path, &problem);
                     (problem, challenge)
-                }),
-                Ok(None) => Ok(Identity::nobody()),
-                Err(problem) if problem.kind == ProblemKind::Unauthorized => {
-                    let challenge = oauth::challenge(&app, request.headers(), &path, &problem);
-                    Err((problem, challenge))
-                }
-                Err(problem) => Err((problem, None)),
+                })
             }
-        }
+        },
     };
     match identity {
+        Ok(_) if is_preflight(&app, request.method(), &path) => oauth::preflight(),
         Ok(identity) => {
             let extensions = request.extensions_mut();
             extensions.insert(DefaultUser(app.user.clone()));
@@ -115,7 +112,7 @@ pub(super) async fn check(
         }
         Err((problem, challenge)) => {
             // The path may hold nothing secret; the token is never named.
-            tracing::warn!(path = request.uri().path(), %problem, "a request was refused");
+            tracing::warn!(path, %problem, "a request was refused");
             let mut response = Refusal::from(problem).into_response();
             if let Some(challenge) = challenge {
                 response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
@@ -125,30 +122,47 @@ pub(super) async fn check(
     }
 }
 
-/// The token that a request over TCP shows; `None` where it needs none.
-fn shown(app: &App, address: SocketAddr, request: &Request) -> Result<Option<String>, Problem> {
-    let headers = request.headers();
-    let token = bearer(headers);
+/// Whether a browser asks if a page of another origin may send what any may.
+fn is_preflight(app: &App, method: &Method, path: &str) -> bool {
+    app.oauth.is_some() && method == Method::OPTIONS && oauth::takes_any_origin(path)
+}
+
+fn needs_no_token(path: &str) -> bool {
+    path.starts_with("/health/") || path == "/openapi.json" || oauth::is_open(path)
+}
+
+/// Whether this is the name under which clients reach it from elsewhere.
+fn is_public(app: &App, host: &str) -> bool {
     let public = app.oauth.as_ref().and_then(|oauth| oauth.authority());
-    let is_public = |host: &str| public.is_some_and(|public| public.eq_ignore_ascii_case(host));
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    public.is_some_and(|public| public.eq_ignore_ascii_case(host))
+}
+
+/// The host that a request names, where that is this daemon.
+fn own_host<'a>(app: &App, address: SocketAddr, request: &'a Request) -> Option<&'a str> {
+    let host = request.headers().get(HOST);
+    let host = host.and_then(|host| host.to_str().ok());
     let host = host.or_else(|| request.uri().authority().map(Authority::as_str));
+    host.filter(|host| is_own(host, address) || is_public(app, host))
+}
+
+/// Refuses over TCP what a page that a stranger wrote may have sent: by Host and Origin.
+fn from_here(app: &App, address: SocketAddr, request: &Request) -> Result<(), Problem> {
+    let (headers, path) = (request.headers(), request.uri().path());
     // A page that a stranger's DNS points here knows no token: a client that has one may come
-    // through a proxy or a tunnel, by whatever name that has.
-    let is_own_host = host.is_some_and(|host| is_own(host, address) || is_public(host));
-    if token.is_none() && !is_own_host {
+    // through a proxy or a tunnel, by whatever name that has, but signs in by our own alone.
+    let may_be_named_otherwise = bearer(headers).is_some() && !oauth::is_open(path);
+    if !may_be_named_otherwise && own_host(app, address, request).is_none() {
         return Err(Problem::new(
             ProblemKind::Forbidden,
             "the Host header names another machine; address the daemon by its own address",
         ));
     }
-    let path = request.uri().path();
     if let Some(origin) = headers.get(ORIGIN)
         && !oauth::takes_any_origin(path)
     {
         let origin = origin.to_str().ok();
         let (scheme, host) = origin.and_then(|o| o.split_once("://")).unwrap_or_default();
-        let own = scheme == "http" && is_own(host, address) || is_public(host);
+        let own = scheme == "http" && is_own(host, address) || is_public(app, host);
         if !own {
             return Err(Problem::new(
                 ProblemKind::Forbidden,
@@ -156,11 +170,7 @@ fn shown(app: &App, address: SocketAddr, request: &Request) -> Result<Option<Str
             ));
         }
     }
-    if path.starts_with("/health/") || path == "/openapi.json" || oauth::is_open(path) {
-        return Ok(None);
-    }
-    let token = token.map(|token| Some(token.to_owned()));
-    token.ok_or_else(unauthorized)
+    Ok(())
 }
 
 fn unauthorized() -> Problem {
@@ -171,28 +181,21 @@ fn unauthorized() -> Problem {
 }
 
 /// Whose a token is: one of ours, or one of the issuer that is configured.
-async fn recognised(app: &App, token: &str, path: &str) -> Result<Identity, Problem> {
+async fn recognised(app: &App, token: Option<&str>, path: &str) -> Result<Identity, Problem> {
+    let token = token.ok_or_else(unauthorized)?;
     let identity = match app
         .oauth
         .as_ref()
         .and_then(|oauth| oauth.options.issuer.as_ref())
     {
         Some(issuer) if Issuer::is_jwt(token) => {
-            let claims = issuer.claims(token).await;
-            let known = claims.and_then(|claims| Ok((issuer.user_in(&claims)?, claims.ends())));
-            let (user, ends) = known.map_err(|refused| {
-                let kind = match &refused {
-                    TokenRefused::Unreachable { .. } => ProblemKind::Unavailable,
-                    TokenRefused::Scope { .. } => ProblemKind::Forbidden,
-                    _ => ProblemKind::Unauthorized,
-                };
-                Problem::new(kind, refused.to_string())
-            })?;
+            let claims = issuer.claims(token).await?;
+            let user = issuer.user_in(&claims)?;
             Identity {
                 asker: Asker::Token(format!("of {user}")),
                 scope: Scope::User(user),
                 token: None,
-                ends,
+                ends: claims.ends(),
             }
         }
         _ => {
@@ -230,7 +233,8 @@ fn is_own(host: &str, address: SocketAddr) -> bool {
     let Ok(authority) = host.parse::<Authority>() else {
         return false;
     };
-    if authority.port_u16().unwrap_or(80) != address.port() {
+    // What stands before an `@` is no part of a host, and would be repeated with it.
+    if host.contains('@') || authority.port_u16().unwrap_or(80) != address.port() {
         return false;
     }
     let name = authority.host().trim_matches(['[', ']']);
@@ -280,6 +284,7 @@ mod tests {
             "127.0.0.1.evil.example:7341",
             "localhost.evil.example:7341",
             "192.168.0.9:7341",
+            "evil.example@127.0.0.1:7341",
             "",
             "::::",
         ] {

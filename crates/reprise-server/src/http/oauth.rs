@@ -29,6 +29,7 @@ use super::guard::OverSocket;
 use crate::oauth::{
     ASKED_FOR, Asking, Exchange, GRANTS, Oauth, OauthError, Registration, SCOPE, Stopped, Waited,
 };
+use crate::page::blocking;
 use crate::tokens::Scope;
 
 const RESOURCE: &str = "/.well-known/oauth-protected-resource";
@@ -67,23 +68,45 @@ pub(super) fn router() -> Router<App> {
         .route("/v1/oauth/approve", post(approve_here))
 }
 
-/// What `WWW-Authenticate` says to a client without a token that counts.
+/// Whether MCP is there.
+fn is_mcp(path: &str) -> bool {
+    matches!(path, "/mcp" | "/mcp/workspace")
+}
+
+/// What a token is to be granted.
+fn scopes(oauth: &Oauth) -> Vec<&str> {
+    match &oauth.options.issuer {
+        Some(issuer) => issuer
+            .settings()
+            .scopes
+            .iter()
+            .map(String::as_str)
+            .collect(),
+        None => vec![SCOPE],
+    }
+}
+
+/// What `WWW-Authenticate` says to a client without a token that counts; `host` is the one that its
+/// request names, where that is ours: another one is not repeated.
 pub(super) fn challenge(
     app: &App,
-    headers: &HeaderMap,
+    host: Option<&str>,
     path: &str,
     problem: &Problem,
 ) -> Option<HeaderValue> {
-    app.oauth.as_ref()?;
-    let base = base(app, headers);
-    let at = if path.starts_with("/mcp") { path } else { "" };
-    let mut challenge =
-        format!("Bearer resource_metadata=\"{base}{RESOURCE}{at}\", scope=\"{SCOPE}\"");
-    match problem.kind {
-        ProblemKind::Unauthorized => {}
-        ProblemKind::Forbidden => challenge.push_str(", error=\"insufficient_scope\""),
+    let oauth = app.oauth.as_ref()?;
+    let base = oauth.base(host.or(oauth.authority())?);
+    let at = if is_mcp(path) { path } else { "" };
+    let scope = match scopes(oauth).join(" ") {
+        empty if empty.is_empty() => empty,
+        scopes => format!(", scope=\"{scopes}\""),
+    };
+    let error = match problem.kind {
+        ProblemKind::Unauthorized => "",
+        ProblemKind::Forbidden => ", error=\"insufficient_scope\"",
         _ => return None,
-    }
+    };
+    let challenge = format!("Bearer resource_metadata=\"{base}{RESOURCE}{at}\"{scope}{error}");
     HeaderValue::from_str(&challenge).ok()
 }
 
@@ -121,23 +144,20 @@ async fn resource_at(
     Path(path): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    if !matches!(path.as_str(), "mcp" | "mcp/workspace") {
+    let path = format!("/{path}");
+    if !is_mcp(&path) {
         return Err(Problem::not_found("there is no such resource; MCP is at /mcp").into());
     }
-    resource_of(&app, &headers, &format!("/{path}"))
+    resource_of(&app, &headers, &path)
 }
 
 fn resource_of(app: &App, headers: &HeaderMap, path: &str) -> Result<Response, Refusal> {
     let (oauth, base) = (of(app)?, base(app, headers));
-    let issuer = oauth.options.issuer.as_ref().map(crate::Issuer::settings);
-    let scopes = match issuer {
-        Some(settings) => json!(settings.scopes),
-        None => json!([SCOPE]),
-    };
+    let issuer = oauth.options.issuer.as_ref();
     Ok(open(json!({
         "resource": format!("{base}{path}"),
-        "authorization_servers": [issuer.map_or(base, |settings| settings.issuer.clone())],
-        "scopes_supported": scopes,
+        "authorization_servers": [issuer.map_or(base, |one| one.settings().issuer.clone())],
+        "scopes_supported": scopes(oauth),
         "bearer_methods_supported": ["header"],
         "resource_name": "Reprise",
     })))
@@ -193,8 +213,8 @@ fn failed(error: OauthError) -> Response {
         _ => StatusCode::BAD_REQUEST,
     };
     if error == "invalid_client" {
-        let basic = HeaderValue::from_static("Bearer");
-        response.headers_mut().insert(WWW_AUTHENTICATE, basic);
+        let bearer = HeaderValue::from_static("Bearer");
+        response.headers_mut().insert(WWW_AUTHENTICATE, bearer);
     }
     response
 }
@@ -241,7 +261,7 @@ async fn revoke(
     let tokens = Arc::clone(&app.tokens);
     blocking(move || tokens.sign_out(&token))
         .await?
-        .map_err(|error| Problem::new(ProblemKind::Internal, error.to_string()))?;
+        .map_err(|error| Problem::failed(ProblemKind::Internal, &error))?;
     Ok(open(json!({})))
 }
 
@@ -281,13 +301,6 @@ async fn token(
         })
     });
     Ok(answered(answer, StatusCode::OK))
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Problem> {
-    let worked = tokio::task::spawn_blocking(work).await;
-    worked.map_err(|error| Problem::new(ProblemKind::Internal, error.to_string()))
 }
 
 async fn authorize(
@@ -416,13 +429,15 @@ async fn approve(
         return Ok(page(StatusCode::FORBIDDEN, "Not confirmed", said));
     };
     app.rates.take(&entry.name)?;
-    let named: Option<UserId> = answer.user.trim().parse().ok();
-    let user = match &entry.scope {
-        Scope::User(own) => Some(own.clone()),
-        Scope::All => named.or_else(|| app.user.clone()),
+    let named = Some(answer.user.trim()).filter(|named| !named.is_empty());
+    let user = match (named.map(str::parse::<UserId>), &entry.scope) {
+        (None, Scope::User(own)) => Some(own.clone()),
+        (None, Scope::All) => app.user.clone(),
+        // Who names somebody means nobody else.
+        (Some(named), scope) => named.ok().filter(|named| scope.admits(named)),
     };
     let Some(user) = user else {
-        let said = "That token opens every memory: name the user whose memory it is about.";
+        let said = "Name the user whose memory it is about, one whose memory that token opens.";
         return Ok(page(StatusCode::BAD_REQUEST, "Not confirmed", said));
     };
     let is_granted = answer.verdict != "no";

@@ -12,6 +12,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use reprise_operations::{Parts, Problem, ProblemKind, hinted};
+use reprise_types::{Clock, SystemClock};
 use serde::Deserialize;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
@@ -105,7 +106,6 @@ async fn changes(
     let (sender, told) = mpsc::channel(CHANGES_WAITING);
     let mut changes = app.memories.listen();
     let (life, tokens) = (Arc::clone(&app.life), Arc::clone(&app.tokens));
-    let oauth = app.oauth.clone();
     tokio::spawn(async move {
         loop {
             let change = tokio::select! {
@@ -117,10 +117,7 @@ async fn changes(
                 .token
                 .as_ref()
                 .is_some_and(|token| !tokens.stands(token));
-            let now = oauth.as_ref().map(|oauth| oauth.now());
-            let ended = identity
-                .ends
-                .is_some_and(|ends| now.is_none_or(|now| ends <= now));
+            let ended = identity.ends.is_some_and(|ends| ends <= SystemClock.now());
             let closed = withdrawn || ended || matches!(change, Err(RecvError::Closed));
             if closed || sender.send(change).await.is_err() {
                 return;

@@ -329,13 +329,42 @@ async fn keys_rotate_and_a_flood_of_unknown_names_asks_once() {
 }
 
 #[tokio::test]
+async fn keys_of_an_issuer_that_is_away_are_taken_for_a_day_and_no_longer() {
+    let signer = Signer::ed();
+    let mut home = Home::new(vec![signer.jwk("k")]);
+    let token = |home: &Home| signer.token("k", &home.claims());
+    home.issuer.user(&token(&home)).await.unwrap();
+    home.issuer.fetch = Arc::new(|_| Err("no route".to_owned()));
+    home.advance(KEYS_AT_MOST - TimeDelta::seconds(1));
+    home.issuer.user(&token(&home)).await.unwrap();
+    // Right after that try nobody asks again.
+    home.advance(TimeDelta::seconds(1));
+    for _ in 0..2 {
+        let refused = home.refused(&token(&home)).await;
+        assert!(
+            matches!(refused, TokenRefused::Unreachable { .. }),
+            "{refused}"
+        );
+        home.advance(TimeDelta::minutes(1));
+    }
+    home.issuer.fetch = Home::new(vec![signer.jwk("k")]).issuer.fetch;
+    home.issuer.user(&token(&home)).await.unwrap();
+}
+
+#[tokio::test]
 async fn an_issuer_that_cannot_be_asked_is_named_and_no_fault_of_the_token() {
     let signer = Signer::ed();
     let mut home = Home::new(Vec::new());
     home.issuer.fetch = Arc::new(|_| Err("no route".to_owned()));
     let refused = home.refused(&signer.token("k", &home.claims())).await;
-    assert!(refused.is_passing(), "{refused}");
+    assert!(
+        matches!(refused, TokenRefused::Unreachable { .. }),
+        "{refused}"
+    );
     assert!(refused.to_string().contains("no route"), "{refused}");
+    // Nor is it one of the next token's, for which nobody asks again so soon.
+    let again = home.refused(&signer.token("k", &home.claims())).await;
+    assert_eq!(again, refused);
     home.issuer.fetch = Arc::new(|_| {
         Ok(br#"{"issuer":"https://eve.example","jwks_uri":"https://eve.example/k"}"#.to_vec())
     });

@@ -6,14 +6,13 @@ use crate::client::encoded;
 /// Longest address, in bytes.
 const ADDRESS_BYTES_MAX: usize = 512;
 /// Schemes of a program's own that would do something in a browser.
-const NO_REDIRECTS: [&str; 8] = [
+const NO_REDIRECTS: [&str; 7] = [
     "javascript",
     "data",
     "file",
     "vbscript",
     "about",
     "blob",
-    "http",
     "ws",
 ];
 

@@ -34,7 +34,8 @@ impl Home {
         let folder = tempfile::tempdir().unwrap();
         let place = Place::new(&folder.path().join("d"), Some(folder.path()));
         place.prepare().unwrap();
-        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        // What a token opens is asked of the system's clock, for which none of these ends.
+        let now = DateTime::from_timestamp(4_000_000_000, 0).unwrap();
         let clock = Arc::new(Set(Mutex::new(now)));
         let tokens = Arc::new(TokenFile::new(place.tokens()));
         let oauth = Self::begun(&place, &tokens, &clock);
@@ -163,6 +164,11 @@ fn a_program_signs_in_through_a_browser_once_somebody_confirms() {
         "invalid_grant"
     );
     assert_eq!(home.opens(&tokens.access), None);
+    assert_eq!(
+        home.refused(&Home::by_code(&client, &code)),
+        "invalid_grant"
+    );
+    assert!(home.tokens.list().unwrap().is_empty());
     // A restart forgets what was under way, and no registration.
     let again = Home::begun(&home.place, &home.tokens, &home.clock);
     assert!(again.authorize(Home::asking(&client), BASE).is_ok());
@@ -290,7 +296,7 @@ fn a_terminal_signs_in_by_a_code_that_a_person_types() {
     home.advance(INTERVAL);
     assert_eq!(home.refused(&with), "authorization_pending");
     let typed = begun["user_code"].as_str().unwrap();
-    assert_eq!(typed.len(), CODE_LETTERS + 1);
+    assert_eq!(typed.len(), sign::CODE_LETTERS + 1);
     let decided = home.oauth.decide(typed, "ada".parse().ok()).unwrap();
     assert_eq!(decided.to, "a terminal");
     assert_eq!(
@@ -342,6 +348,17 @@ fn a_refresh_token_works_once_and_a_stolen_one_ends_the_sign_in() {
         home.refused(&Home::by_refresh(&client, &second.refresh)),
         "invalid_grant"
     );
+    // Whoever guesses makes nothing be written.
+    let file = || {
+        let file = fs_err::metadata(home.place.tokens()).unwrap();
+        std::os::unix::fs::MetadataExt::ino(&file)
+    };
+    let before = file();
+    let guess = Home::by_refresh(&client, "rpr_0");
+    assert_eq!(home.refused(&guess), "invalid_grant");
+    assert_eq!(file(), before);
+    home.tokens.sign_out("rpr_0").unwrap();
+    assert_eq!(file(), before);
     // It ends by itself, and is withdrawn like any other.
     let third = sign_in();
     let entry = home.tokens.recognise(&third.access).unwrap();

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_global::{AuditLine, GlobalError, KeptToken, PostgresStore};
-use reprise_types::{Clock, SystemClock, UserId};
+use reprise_types::{Clock, SystemClock, UserId, lock};
 
 use super::changes::{self, NewToken};
 use super::{BYTES_MAX, PREFIX, Scope, TokenEntry, TokenError, TokenFile, fresh, hash, unknown};
@@ -73,7 +73,7 @@ impl ServiceTokens {
     }
 
     fn note(&self, name: &str, now: DateTime<Utc>) {
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = lock(&self.used);
         used.at.insert(name.to_owned(), now);
         if used.written.is_some_and(|at| now - at < USED_EVERY) {
             return;

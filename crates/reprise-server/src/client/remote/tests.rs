@@ -83,6 +83,69 @@ async fn a_certificate_that_signs_itself_is_taken_once_and_no_other_after_it() {
     ask(other, &known).await.unwrap();
 }
 
+/// A daemon of another version that refuses all but a probe with this status.
+async fn other(status: &'static str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut asked = [0; 1024];
+            let read = stream.read(&mut asked).await.unwrap_or_default();
+            let is_probe = asked[..read].starts_with(b"GET /health/live");
+            let status = if is_probe { "200 OK" } else { status };
+            let answer = format!(
+                "HTTP/1.1 {status}\r\nreprise-version: 0.0.0\r\ncontent-length: 2\r\n\
+                 connection: close\r\n\r\nno"
+            );
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn another_version_is_named_only_where_it_may_not_know_what_was_asked() {
+    for (status, kind, said) in [
+        ("404 Not Found", ProblemKind::Method, "(0.0.0; this is"),
+        ("401 Unauthorized", ProblemKind::Unauthorized, "this token"),
+        ("409 Conflict", ProblemKind::Conflict, "status 409"),
+    ] {
+        let url = format!("http://{}", other(status).await);
+        let remote = Remote::new(&url, "rpr_1", PathBuf::new(), false).unwrap();
+        let client = Client::remote(remote);
+        let asked = client.ask::<Value>(&Call::get("/v1/status")).await;
+        let problem = asked.unwrap_err();
+        assert_eq!(problem.kind, kind, "{problem}");
+        assert!(problem.detail.contains(said), "{problem}");
+    }
+}
+
+/// Who stands between could sign a certificate himself at any time.
+#[tokio::test]
+async fn a_host_that_an_authority_answers_for_is_never_again_taken_without_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let known = folder.path().join("config/known_hosts");
+    let address = serve("127.0.0.1:0".parse().unwrap(), FIRST).await;
+    let url = format!("https://{address}");
+    let remote = Remote::new(&url, "rpr_1", known.clone(), false).unwrap();
+    let judge = Judge::new(&remote).unwrap();
+    let verified = Ok(ServerCertVerified::assertion());
+    judge.decided(verified, "sha256:0".to_owned()).unwrap();
+    judge.write_down().unwrap();
+    let written = fs_err::read_to_string(&known).unwrap();
+    assert_eq!(written.trim_end(), format!("{address} {AUTHORITY}"));
+    // The same authority's next certificate is as good, and written down no second time.
+    let judge = Judge::new(&remote).unwrap();
+    let verified = Ok(ServerCertVerified::assertion());
+    judge.decided(verified, "sha256:1".to_owned()).unwrap();
+    judge.write_down().unwrap();
+    let problem = ask(address, &known).await.unwrap_err();
+    assert_eq!(problem.kind, ProblemKind::Forbidden, "{problem}");
+    assert!(problem.detail.contains("one of an authority then"));
+    assert_eq!(fs_err::read_to_string(&known).unwrap(), written);
+}
+
 #[test]
 fn an_address_or_a_token_that_cannot_be_used_is_refused_in_a_sentence() {
     let new = |url: &str, token: &str, plain| Remote::new(url, token, PathBuf::new(), plain);

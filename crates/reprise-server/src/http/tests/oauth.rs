@@ -3,12 +3,10 @@
 
 use std::sync::Arc;
 
-use data_encoding::BASE64URL_NOPAD;
 use reprise_types::{Clock, SystemClock};
-use ring::rand::SystemRandom;
-use ring::signature::{Ed25519KeyPair, KeyPair};
 
 use super::*;
+use crate::issuer::tests::Signer;
 use crate::issuer::{Fetch, Issuer, IssuerSettings};
 use crate::oauth::OauthOptions;
 
@@ -94,8 +92,26 @@ async fn a_refusal_names_what_a_client_reads_to_find_its_way_in() {
     assert_eq!(resource["resource"], format!("{base}/mcp"));
     assert_eq!(resource["authorization_servers"], json!([base]));
     assert_eq!(get(&running, "/oauth/approve", origin).await.0, 403);
-    let other = "GET /.well-known/oauth-authorization-server HTTP/1.1\r\nHost: eve.example";
-    assert_eq!(raw(&running, other, "").await.0, 403);
+    // By a stranger's name nobody signs in, whatever he shows, and that name is not repeated.
+    for other in [
+        "GET /.well-known/oauth-authorization-server HTTP/1.1\r\nHost: eve.example",
+        "GET /oauth/approve HTTP/1.1\r\nHost: eve.example\r\nAuthorization: Bearer rpr_0",
+        "OPTIONS /oauth/token HTTP/1.1\r\nHost: eve.example",
+    ] {
+        assert_eq!(raw(&running, other, "").await.0, 403, "{other}");
+    }
+    let named = "POST /mcp HTTP/1.1\r\nAuthorization: Bearer rpr_0\r\nHost: eve.example\", x=\"";
+    let (_, refused) = raw(&running, named, "").await;
+    assert_eq!(header(&refused, "www-authenticate"), Some("Bearer"));
+    let asked = format!(
+        "OPTIONS /oauth/token HTTP/1.1\r\nHost: {}{origin}",
+        running.http
+    );
+    let (status, answer) = raw(&running, &asked, "").await;
+    assert_eq!(
+        (status, header(&answer, "access-control-allow-origin")),
+        (200, Some("*"))
+    );
     let (_, answer) = get(&running, "/.well-known/oauth-authorization-server", "").await;
     let server = body(&answer);
     assert_eq!(server["issuer"], base);
@@ -134,8 +150,13 @@ async fn a_client_signs_in_with_a_code_that_a_person_confirms() {
     let own = tokens
         .add("phone", Scope::User(ada()), SystemClock.now())
         .unwrap();
-    for (token, status) in [("rpr_0", 403), (own.as_str(), 200)] {
-        let form = format!("code={code}&token={token}&answer=yes");
+    for (token, user, status) in [
+        ("rpr_0", "", 403),
+        (own.as_str(), "bob", 400),
+        (own.as_str(), "a%2Fda", 400),
+        (own.as_str(), "", 200),
+    ] {
+        let form = format!("code={code}&token={token}&user={user}&answer=yes");
         assert_eq!(
             post(&running, "/oauth/approve", FORM, &form).await.0,
             status
@@ -226,24 +247,21 @@ async fn without_oauth_nothing_of_it_is_there() {
     }
     let (_, refused) = mcp(&running, "rpr_0", "ada").await;
     assert_eq!(header(&refused, "www-authenticate"), Some("Bearer"));
+    let asked = format!("OPTIONS /oauth/token HTTP/1.1\r\nHost: {}", running.http);
+    let (_, answer) = raw(&running, &asked, "").await;
+    assert_eq!(header(&answer, "access-control-allow-origin"), None);
     running.end().await;
 }
 
 #[tokio::test]
 async fn a_configured_issuers_tokens_open_their_users_memory_and_no_other() {
-    let made = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
-    let pair = Ed25519KeyPair::from_pkcs8(made.as_ref()).unwrap();
-    let x = BASE64URL_NOPAD.encode(pair.public_key().as_ref());
+    let signer = Signer::ed();
+    let keys = json!({ "keys": [signer.jwk("k")] });
+    let described =
+        json!({ "issuer": "https://id.example", "jwks_uri": "https://id.example/keys" });
     let fetch: Fetch = Arc::new(move |url| {
-        let key = json!({ "kty": "OKP", "crv": "Ed25519", "kid": "k", "x": x });
-        let described =
-            json!({ "issuer": "https://id.example", "jwks_uri": "https://id.example/keys" });
-        let keys = json!({ "keys": [key] });
-        let document = if url.ends_with("/keys") {
-            keys
-        } else {
-            described
-        };
+        let is_keys = url.ends_with("/keys");
+        let document = if is_keys { &keys } else { &described };
         Ok(document.to_string().into_bytes())
     });
     let settings = IssuerSettings {
@@ -259,15 +277,10 @@ async fn a_configured_issuers_tokens_open_their_users_memory_and_no_other() {
     })
     .await;
     let token = |audience: &str| {
-        let now = SystemClock.now().timestamp();
-        let parts = [
-            json!({ "alg": "EdDSA", "kid": "k" }),
-            json!({ "iss": "https://id.example", "aud": audience, "sub": "ada", "exp": now + 60 }),
-        ];
-        let parts = parts.map(|part| BASE64URL_NOPAD.encode(part.to_string().as_bytes()));
-        let message = parts.join(".");
-        let signature = BASE64URL_NOPAD.encode(pair.sign(message.as_bytes()).as_ref());
-        format!("{message}.{signature}")
+        let ends = SystemClock.now().timestamp() + 60;
+        let claims =
+            json!({ "iss": "https://id.example", "aud": audience, "sub": "ada", "exp": ends });
+        signer.token("k", &claims)
     };
     let good = token("https://memory.example/mcp");
     assert!(mcp(&running, &good, "ada").await.1.contains(OPENED));
@@ -284,6 +297,7 @@ async fn a_configured_issuers_tokens_open_their_users_memory_and_no_other() {
         challenge.contains("\"https://memory.example/.well-known/"),
         "{challenge}"
     );
+    assert!(!challenge.contains("scope="), "none of ours: {challenge}");
     // Behind a proxy it is known by its public name; it issues nothing itself.
     let head = "GET /.well-known/oauth-protected-resource/mcp HTTP/1.1\r\nHost: memory.example";
     let (_, answer) = raw(&running, head, "").await;
