@@ -2,6 +2,7 @@
 //! of the old one, an edited note that memory wrote that of its record, and what a folder no longer
 //! says is named. Reads alone; whoever calls carries it out.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 
@@ -198,13 +199,28 @@ fn paired(
     renewal: &mut Renewal,
     renamed: &mut HashMap<ExternalId, ExternalId>,
 ) {
+    // A text is cleaned once, however many it is compared with.
+    let cleaned: RefCell<HashMap<String, String>> = RefCell::default();
+    let says = |new: &String, old: &String| {
+        if new == old {
+            return true;
+        }
+        let mut cleaned = cleaned.borrow_mut();
+        if let Some(known) = cleaned.get(new) {
+            return known == old;
+        }
+        let known = clean(new);
+        let is_it = known == *old;
+        cleaned.insert(new.clone(), known);
+        is_it
+    };
     let alike = |new: &NewRecord, old: &Known, fields: &[&str]| {
         let both = new.details.as_ref().zip(old.details());
         both.is_some_and(|(new, old)| {
             fields
                 .iter()
                 .all(|field| match (&new[*field], &old[*field]) {
-                    (Value::String(new), Value::String(old)) => new == old || clean(new) == *old,
+                    (Value::String(new), Value::String(old)) => says(new, old),
                     (new, old) => new == old,
                 })
         })

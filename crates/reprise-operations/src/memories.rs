@@ -51,7 +51,7 @@ pub(crate) use publishing::Receipts;
 pub use publishing::{Deed, ReceiptLine, Standing};
 pub use reading::Parts;
 pub(crate) use records::{MAY_CHANGE, missing};
-pub use repositories::{Repositories, shared_by};
+pub use repositories::{Repositories, shared_by, without_secrets};
 pub use sessions::{Given, LeftOut, Noted};
 pub(crate) use sharing::Wanted;
 pub use sharing::{Reach, Sharing};

@@ -36,7 +36,7 @@ const HOOK_DEADLINE: Duration = Duration::from_millis(150);
 /// Most results that a cross-encoder reads.
 const RERANKED_MAX: usize = 100;
 /// Longest file that is read.
-const BYTES_MAX: u64 = 4 * 1024 * 1024;
+pub(crate) const BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// The whole file. What is not there has its default; what is not known is refused.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

@@ -53,9 +53,11 @@ pub fn skills(lessons: &[(MemoryRecord, usize)]) -> Result<Vec<Skill>, ExportErr
         of.truncate(LESSONS_MAX);
         let words = [project.as_str(), subject.as_str()];
         let title: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
-        let mut name = name(&title.join(" "));
+        let first = name(&title.join(" "));
+        let (mut name, mut number) = (first.clone(), 1_usize);
         while named.contains_key(&name) {
-            name.push_str("-2");
+            number += 1;
+            name = format!("{first}-{number}");
         }
         let skill = Skill {
             content: content(&name, &title.join(": "), &of)?,

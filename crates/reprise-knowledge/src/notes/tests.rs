@@ -297,3 +297,30 @@ fn an_edited_note_of_ours_replaces_its_record_and_goes_round_no_second_time() {
     let gone = deleted(&desk.engine.snapshot(), note.parent().unwrap(), home).unwrap();
     assert!(gone.is_empty());
 }
+
+#[test]
+fn a_text_is_cleaned_once_however_many_it_is_compared_with() {
+    let mut desk = Desk::new();
+    let note = |word: &str| -> String {
+        let part = |number| format!("# Part {number}\n\nThe {word} of part {number}.\n\n");
+        (0..50).map(part).collect()
+    };
+    desk.write("a.md", &note("first word"));
+    desk.import();
+    desk.write("a.md", &note("second word"));
+    let mut items = Vec::new();
+    let mut take = |item| {
+        items.push(item);
+        true
+    };
+    let path = desk.folder.path().join("notes");
+    read(&path, ImportKind::Markdown, &Reading::default(), &mut take).unwrap();
+    let calls = std::cell::Cell::new(0);
+    let clean = |text: &str| {
+        calls.set(calls.get() + 1);
+        text.to_owned()
+    };
+    let renewal = renew(&desk.engine.snapshot(), items, &clean);
+    assert_eq!(renewal.replaced.len(), 50);
+    assert!(calls.get() < 300, "{}", calls.get());
+}

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use reprise_engine::Snapshot;
 use reprise_types::limits::PAGE_MAX;
 use reprise_types::{
-    Cursor, ListRequest, MemoryFilter, MemoryKind, MemoryRecord, MemorySource, RecordId,
+    Cursor, ListRequest, MemoryFilter, MemoryKind, MemoryRecord, MemorySource, RecordId, Revision,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -156,6 +156,8 @@ fn credit(memory: &Snapshot, prompts: &mut [Prompt]) {
             break;
         }
         let place = wanted.remove(ended.run_id);
+        // What was taken back says nothing of the prompt.
+        let place = place.filter(|_| ended.revised != Some(Revision::Withdrawn));
         if let Some(prompt) = place.and_then(|place| prompts.get_mut(place)) {
             prompt.outcome = Some(Credited {
                 at: ended.at,

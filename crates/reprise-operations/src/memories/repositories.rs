@@ -1,12 +1,13 @@
 //! Lessons that arrive with checkouts the user trusts: each repository's stand in a memory of their
 //! own beside the user's, made anew as its files change, and answer with it as what others said.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use reprise_engine::{Engine, ForgetSelector, decide};
+use chrono::{DateTime, Utc};
+use reprise_engine::{Engine, EngineError, ForgetSelector, decide};
 use reprise_knowledge::{
     Shared, SharedState, Trusted, read_shared, shared_state, trusted_file, trusted_in,
 };
@@ -15,14 +16,15 @@ use reprise_types::{
     ExternalId, MemoryRecord, NewRecord, PublishedBy, Recall, RecallRequest, UserId,
 };
 use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout_at};
 
 use super::{Memories, Memory};
 use crate::problem::Problem;
 
 /// Most checkouts that answer for one user.
 const CHECKOUTS_MAX: usize = 16;
-/// How long a recall waits for files that changed, and then for what they say; what is late is
-/// there for the next.
+/// How long a recall waits for files of all checkouts that changed, and then for what they say;
+/// what is late is there for the next.
 const PATIENCE: [Duration; 2] = [Duration::from_millis(1_500), Duration::from_millis(400)];
 /// The same of a hook.
 const PATIENCE_OF_A_HOOK: [Duration; 2] = [Duration::from_millis(30), Duration::from_millis(40)];
@@ -54,12 +56,14 @@ impl Repositories {
 
 /// What a repository shares, without secrets.
 pub fn shared_by(root: &Path, project: &str) -> Result<Shared, String> {
-    let clean = |text: &str| {
-        let redacted = Redactor::new().redact_text(text);
-        let rules = redacted.removed.into_iter().map(|removed| removed.rule);
-        (redacted.text, rules.collect())
-    };
-    read_shared(root, project, &clean).map_err(|error| error.to_string())
+    read_shared(root, project, &without_secrets).map_err(|error| error.to_string())
+}
+
+/// A text without its secrets, and the rule that found each.
+pub fn without_secrets(text: &str) -> (String, Vec<String>) {
+    let redacted = Redactor::new().redact_text(text);
+    let rules = redacted.removed.into_iter().map(|removed| removed.rule);
+    (redacted.text, rules.collect())
 }
 
 impl Memory {
@@ -75,17 +79,16 @@ impl Memory {
             return recall;
         }
         let [to_read, to_answer] = project.map_or(PATIENCE, |_| PATIENCE_OF_A_HOOK);
+        let read_by = Instant::now() + to_read;
+        let answer_by = read_by + to_answer;
         let mut found = Vec::new();
         for (checkout, memory) in self.checkouts(project) {
             let fresh = self.refreshed(checkout, memory.clone());
-            if tokio::time::timeout(to_read, fresh).await.is_err() {
+            if timeout_at(read_by, fresh).await.is_err() {
                 tracing::debug!(%memory, "lessons of a checkout are still being read");
             }
-            match self
-                .all
-                .recall_within(&memory, request.clone(), to_answer)
-                .await
-            {
+            let left = answer_by.saturating_duration_since(Instant::now());
+            match self.all.recall_within(&memory, request.clone(), left).await {
                 Ok(shared) => {
                     recall.considered += shared.considered;
                     found.extend(shared.results);
@@ -146,7 +149,6 @@ impl Memory {
             let looked = tokio::task::spawn_blocking(move || shared_state(&root)).await;
             let state = match looked {
                 Ok(Ok(state)) => state,
-                // What leads elsewhere by now, or cannot be read, says nothing.
                 _ => SharedState::new(),
             };
             if seen.get(&checkout.root) == Some(&state) {
@@ -181,9 +183,15 @@ impl Memories {
             let is_it = project.is_some_and(|project| project.name() == of.project);
             is_it.then(|| shared_by(&of.root, &of.project))
         });
-        let read = read.await.map_err(Problem::invalid)?;
-        let shared = read.transpose().map_err(Problem::invalid)?;
-        let shared = shared.unwrap_or_default();
+        // What leads elsewhere by now, or cannot be read, says nothing.
+        let shared = match read.await.map_err(Problem::invalid)? {
+            Some(Ok(shared)) => shared,
+            Some(Err(why)) => Shared {
+                problems: vec![why],
+                ..Shared::default()
+            },
+            None => Shared::default(),
+        };
         for problem in &shared.problems {
             tracing::warn!(root = %checkout.root.display(), %problem, "a shared file");
         }
@@ -192,39 +200,53 @@ impl Memories {
             .into_iter()
             .filter_map(|lesson| Some((lesson.external_ids.first()?.clone(), lesson)))
             .collect();
-        if wanted.is_empty() && !self.service.has_memory(memory) {
-            return Ok(());
-        }
-        let names: BTreeSet<ExternalId> = wanted.keys().cloned().collect();
-        let now = self.clock.now();
-        let sort = move |engine: &mut Engine| {
-            let held = engine.snapshot();
-            let held: Vec<MemoryRecord> = held.records().filter_map(Result::ok).collect();
-            let mut known = BTreeSet::new();
-            for record in held {
-                let mut of = record.external_ids.iter();
-                if let Some(name) = of.find(|name| names.contains(name)) {
-                    known.insert(name.clone());
-                } else {
-                    let gone = ForgetSelector::Id(record.id);
-                    engine.forget(&gone, "no file of its repository says it", now)?;
-                }
-            }
-            Ok::<_, reprise_engine::EngineError>(known)
-        };
-        let known = if self.service.has_memory(memory) {
-            let known = self.with_engine(memory, sort).await?;
-            known.map_err(|error| Problem::invalid(error.to_string()))?
+        let new = if self.service.has_memory(memory) {
+            let now = self.clock.now();
+            let left = move |engine: &mut Engine| to_bring(engine, wanted, now);
+            let left = self.with_engine(memory, left).await?;
+            left.map_err(|error| Problem::invalid(error.to_string()))?
         } else {
-            BTreeSet::new()
+            wanted
         };
-        let new = wanted.into_iter().filter(|(name, _)| !known.contains(name));
-        let new: Vec<_> = new.map(|(_, lesson)| Ok(lesson)).collect();
+        let new: Vec<_> = new.into_values().map(Ok).collect();
         if !new.is_empty() {
             self.of(memory).observe_read(new).await?;
         }
         Ok(())
     }
+}
+
+/// Forgets what no file says any more. Answers what is still to be kept, by its name: under another
+/// one where it was forgotten before, as when a branch is left and come back to.
+fn to_bring(
+    engine: &mut Engine,
+    mut wanted: BTreeMap<ExternalId, NewRecord>,
+    now: DateTime<Utc>,
+) -> Result<BTreeMap<ExternalId, NewRecord>, EngineError> {
+    let held = engine.snapshot();
+    let held: Vec<MemoryRecord> = held.records().filter_map(Result::ok).collect();
+    for record in held {
+        let mut names = record.external_ids.iter().map(first_name);
+        if !names.any(|name| wanted.remove(&name).is_some()) {
+            let gone = ForgetSelector::Id(record.id);
+            engine.forget(&gone, "no file of its repository says it", now)?;
+        }
+    }
+    for name in wanted.values_mut().flat_map(|new| &mut new.external_ids) {
+        let first = name.id.clone();
+        let mut times = 0_u32;
+        while engine.duplicate_of(name).is_some() {
+            times += 1;
+            name.id = format!("{first}/{times}");
+        }
+    }
+    Ok(wanted)
+}
+
+/// The name that a lesson has by its file, whichever time it is kept.
+fn first_name(name: &ExternalId) -> ExternalId {
+    let first = name.id.split('/').next().unwrap_or_default();
+    ExternalId::new(name.namespace.clone(), first)
 }
 
 /// Where a lesson of a checkout comes from.

@@ -1,6 +1,6 @@
 //! What of a memory is alike: its newest records in groups, for a picture.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use reprise_engine::Snapshot;
 use reprise_types::{ListRequest, MemoryFilter, MemoryRecord, RecordId, RecordType};
@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use super::graph::Tie;
 use crate::catalogue::{Operation, Spec};
 use crate::memories::{Memory, title_of};
 use crate::problem::Problem;
@@ -40,7 +41,7 @@ pub struct Landscape {
     pub groups: Vec<Ground>,
     /// Newest first.
     pub records: Vec<Spot>,
-    /// What holds them together.
+    /// What holds them together; `alike` where nobody linked them.
     pub ties: Vec<Tie>,
 }
 
@@ -67,17 +68,6 @@ pub struct Spot {
     pub record_type: RecordType,
     /// The place of its group among them; null where it is like no other.
     pub group: Option<usize>,
-}
-
-/// Two records that belong together.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Tie {
-    /// The one.
-    pub from: RecordId,
-    /// The other.
-    pub to: RecordId,
-    /// How they are linked; `alike` where nobody linked them.
-    pub relation: String,
 }
 
 #[derive(Debug)]
@@ -111,13 +101,15 @@ fn drawn(memory: &Snapshot, records: &[MemoryRecord]) -> Landscape {
     let ids: Vec<RecordId> = records.iter().map(|record| record.id).collect();
     let mut edges = alike(ids.len(), &memory.likenesses(&ids));
     let mut ties: Vec<Tie> = Vec::new();
-    let place = |id: RecordId| ids.iter().position(|one| *one == id);
+    let places: BTreeMap<RecordId, usize> = ids.iter().copied().zip(0..).collect();
+    let mut tied: BTreeSet<[usize; 2]> = BTreeSet::new();
     for (at, id) in ids.iter().enumerate() {
         for link in memory.links(*id).into_iter().filter(|link| link.outgoing) {
-            let Some(to) = place(link.record).filter(|to| *to != at) else {
+            let Some(&to) = places.get(&link.record).filter(|to| **to != at) else {
                 continue;
             };
             edges.push((at, to, 1.0));
+            tied.insert([at.min(to), at.max(to)]);
             ties.push(Tie {
                 from: *id,
                 to: link.record,
@@ -126,9 +118,8 @@ fn drawn(memory: &Snapshot, records: &[MemoryRecord]) -> Landscape {
         }
     }
     for (one, other, _) in &edges {
-        let (from, to) = (ids[*one], ids[*other]);
-        let known = |tie: &Tie| [(tie.from, tie.to), (tie.to, tie.from)].contains(&(from, to));
-        if !ties.iter().any(known) {
+        if tied.insert([*one.min(other), *one.max(other)]) {
+            let (from, to) = (ids[*one], ids[*other]);
             let relation = "alike".to_owned();
             ties.push(Tie { from, to, relation });
         }

@@ -4,6 +4,7 @@
 use axum::Json;
 use axum::extract::State;
 use maud::{Markup, html};
+use reprise_operations::operations::graph::Tie;
 use reprise_operations::operations::landscape::{
     self, Ground, Landscape, LandscapeArguments, LandscapeOf,
 };
@@ -41,13 +42,6 @@ struct Spot {
     title: String,
     kind: &'static str,
     group: Option<usize>,
-}
-
-#[derive(Debug, Serialize)]
-struct Tie {
-    from: RecordId,
-    to: RecordId,
-    relation: String,
 }
 
 /// What is around a record.
@@ -113,14 +107,9 @@ async fn landscape(page: &Page, visit: &Visit, project: Option<&str>) -> Answer<
         kind: one.record_type.name(),
         group: one.group,
     };
-    let tie = |one: landscape::Tie| Tie {
-        from: one.from,
-        to: one.to,
-        relation: one.relation,
-    };
     Ok(Picture {
         records: records.into_iter().map(spot).collect(),
-        links: ties.into_iter().map(tie).collect(),
+        links: ties,
         groups,
     })
 }

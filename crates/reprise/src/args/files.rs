@@ -94,7 +94,7 @@ pub(crate) struct ExportArguments {
     /// Whose memory
     #[arg(long, env = crate::env::USER, default_value = "default")]
     pub(crate) user: UserId,
-    /// The form; `import` takes each of them back
+    /// The form; `import` takes each of them back but `skills`
     #[arg(long, value_enum, default_value = "jsonl")]
     pub(crate) format: ExportFormat,
     /// Where to; jsonl, json and yaml go to stdout without it. It is there when it is whole

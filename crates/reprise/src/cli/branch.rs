@@ -86,6 +86,7 @@ fn fork(
 
 /// The names behind `USER+` of the memories that are there, in order.
 fn names(context: &Context, user: &UserId) -> anyhow::Result<Vec<String>> {
+    context.must_be_here()?;
     let file = context.places.file_of(user);
     let data = file.parent().and_then(std::path::Path::parent);
     let data = data.context("the data directory has no parent")?;

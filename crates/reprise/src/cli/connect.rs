@@ -36,11 +36,11 @@ pub(super) fn run(context: &Context, arguments: &ConnectArguments) -> anyhow::Re
         propose(context, arguments);
         return Ok(Exit::Success);
     }
-    let changes = connecting(arguments.program, &crate::env::home()?, &entry)?;
+    let home = crate::env::home()?;
+    let changes = connecting(arguments.program, &home, &entry)?;
     make(arguments, &changes)?;
     suggest(arguments);
     propose(context, arguments);
-    let home = crate::env::home()?;
     if let (Some(kind), false) = (plan::history(arguments.program), arguments.show) {
         super::import::history::offer(kind, &home, &arguments.whose.user);
     }

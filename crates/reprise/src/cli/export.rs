@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use reprise_engine::Engine;
@@ -13,7 +13,7 @@ use reprise_knowledge::{
 };
 use reprise_operations::{ExportLine, counted, is_sensitive};
 use reprise_store::Verify;
-use reprise_types::{MemoryRecord, RecordId};
+use reprise_types::{MemoryRecord, RecordId, Revision};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -117,11 +117,9 @@ fn propose(
 ) -> anyhow::Result<Exit> {
     let memory = engine.snapshot();
     let mut successes: HashMap<RecordId, usize> = HashMap::new();
-    for run in memory
-        .learner()
-        .ended_runs()
-        .filter(|run| run.quality >= WELL)
-    {
+    let runs = memory.learner().ended_runs();
+    let kept = runs.filter(|run| run.revised != Some(Revision::Withdrawn));
+    for run in kept.filter(|run| run.quality >= WELL) {
         for used in run.used {
             // What was corrected since helps as it is now.
             let current = memory.current(*used).unwrap_or(*used);
@@ -155,7 +153,8 @@ fn propose(
     }
     let file = context.places.file_of(&arguments.user);
     let home = file.parent().unwrap_or(&context.places.data);
-    let done = write_skills(&std::path::absolute(place)?, home, &proposed)?;
+    let place: PathBuf = std::path::absolute(place)?.components().collect();
+    let done = write_skills(&place, home, &proposed)?;
     for path in &done.kept {
         super::note(&format!(
             "`{}` stays as it is: a person wrote or changed it",
@@ -182,9 +181,10 @@ fn propose(
 /// which are gone.
 fn remember(context: &Context, arguments: &ExportArguments, path: &Path, all: Outgoing<'_>) {
     let file = context.places.file_of(&arguments.user);
+    let place: PathBuf = path.components().collect();
     let written = file
         .parent()
-        .map(|home| rebuild(ProjectionKind::Markdown, path, home, all, false));
+        .map(|home| rebuild(ProjectionKind::Markdown, &place, home, all, false));
     if let Some(Err(error)) = written {
         super::note(&format!("warning: {error}"));
     }

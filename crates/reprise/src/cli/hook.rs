@@ -111,7 +111,7 @@ impl Away<'_> {
     async fn tell(self, report: HookReport, until: Instant) -> Option<HookAnswer> {
         let now = Instant::now();
         let half = now + until.saturating_duration_since(now) / 2;
-        if self.unsent.waiting() > 0 {
+        if !self.unsent.is_empty() {
             Unsent::warm();
         }
         match self.unsent.send(self.client, half).await {

@@ -10,11 +10,11 @@ use serde::Deserialize;
 use toml_edit::{DocumentMut, value};
 
 use super::Context;
+use crate::config;
 use crate::env::{self, Places};
 
-/// The file that `connect` puts a token into, beside the configuration, and how long that may be.
+/// The file that `connect` puts a token into, beside the configuration.
 const TOKEN: &str = "remote-token";
-const CONFIG_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Longest file of a token.
 const TOKEN_BYTES_MAX: u64 = 4_096;
 /// Fingerprints of certificates that no authority has signed, beside the configuration.
@@ -45,19 +45,29 @@ pub(crate) struct Elsewhere {
 impl Elsewhere {
     /// What the environment names, else the configuration. An empty address is none.
     pub(crate) fn find(table: &RemoteTable, places: &Places) -> Option<Self> {
-        let (url, token) = env::remote();
+        Self::of(table, places, env::remote())
+    }
+
+    fn of(
+        table: &RemoteTable,
+        places: &Places,
+        (url, token): (Option<String>, Option<String>),
+    ) -> Option<Self> {
         let url = url.or_else(|| table.url.clone());
         let url = url.filter(|url| !url.is_empty())?;
+        // A token is for the daemon that it is configured with, and shown to no other one.
+        let own = table.url.as_deref().unwrap_or(&url);
+        let is_own = own.trim_end_matches('/') == url.trim_end_matches('/');
         Some(Self {
+            token_file: table.token_file.clone().filter(|_| is_own),
             url,
             token,
-            token_file: table.token_file.clone(),
             allow_plain_http: table.allow_plain_http,
             known: places.config.with_file_name(KNOWN),
         })
     }
 
-    /// The token, and whether it stands in a file.
+    /// The token: of the environment, else of its file.
     pub(crate) fn token(&self) -> anyhow::Result<String> {
         if let Some(token) = &self.token {
             return Ok(token.clone());
@@ -88,7 +98,7 @@ impl Elsewhere {
         let folder = Folder::make(folder)?;
         let name = file.file_name().context("the configuration has no name")?;
         let text = folder
-            .read_text(name, CONFIG_BYTES_MAX)?
+            .read_text(name, config::BYTES_MAX)?
             .unwrap_or_default();
         let mut written: DocumentMut = text.parse()?;
         let table = written.entry("remote").or_insert_with(toml_edit::table);
@@ -140,5 +150,32 @@ impl Context {
                 remote.url
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configured_token_is_shown_to_the_configured_daemon_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let [data, file, config] = ["data", "token", "config.toml"].map(|n| folder.path().join(n));
+        fs_err::write(&file, "rpr_1\n").unwrap();
+        let places = Places::new(Some(data.clone()), Some(data), Some(config)).unwrap();
+        let token = |configured: Option<&str>, named: &str| {
+            let table = RemoteTable {
+                url: configured.map(str::to_owned),
+                token_file: Some(file.clone()),
+                allow_plain_http: false,
+            };
+            let found = Elsewhere::of(&table, &places, (Some(named.to_owned()), None));
+            found.unwrap().token().ok()
+        };
+        let (own, other) = ("https://memory.example", "https://other.example");
+        let expected = Some("rpr_1".to_owned());
+        assert_eq!(token(Some(own), "https://memory.example/"), expected);
+        assert_eq!(token(None, own), expected);
+        assert_eq!(token(Some(own), other), None);
     }
 }

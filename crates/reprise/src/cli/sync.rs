@@ -262,7 +262,8 @@ fn send(context: &Context) -> anyhow::Result<Exit> {
     )?;
     let before = unsent.waiting();
     let sending = unsent.send(&client, Instant::now() + SENDING);
-    let (waiting, _) = runtime::asking()?.block_on(sending)?;
+    runtime::asking()?.block_on(sending)?;
+    let waiting = unsent.waiting();
     let sent = before.saturating_sub(waiting);
     let row = json!({ "sent": sent, "waiting": waiting });
     output::line(context, &row, format!("{sent} sent, {waiting} wait"))?;

@@ -8,8 +8,7 @@ use anyhow::{Context as _, ensure};
 use reprise_files::Folder;
 use reprise_knowledge::{Project, SHARED, Trusted, share, shared_state, trusted_file, trusted_in};
 use reprise_operations::operations::records::{Get, GetArguments};
-use reprise_operations::{Effect, counted, shared_by};
-use reprise_redact::Redactor;
+use reprise_operations::{Effect, counted, shared_by, without_secrets};
 use reprise_store::Verify;
 use reprise_types::{RecordId, UserId};
 use serde_json::json;
@@ -22,8 +21,11 @@ use crate::exit::Exit;
 
 /// Problems of files that are said one by one.
 const SAID_MAX: usize = 10;
+/// Of which checkouts a user was told, a file each, among the program's state.
+const HINTED: &str = "hinted";
 
 pub(super) fn run(context: &Context, arguments: &TrustArguments) -> anyhow::Result<Exit> {
+    context.must_be_here()?;
     let file = trusted_file(&context.places.data);
     let mut trusted = trusted_in(&file).map_err(anyhow::Error::msg)?;
     let (root, project) = checkout(&arguments.folder)?;
@@ -77,28 +79,36 @@ pub(super) fn run(context: &Context, arguments: &TrustArguments) -> anyhow::Resu
     Ok(Exit::Success)
 }
 
-/// Says once in a command that lessons wait for a word, where they stand in this checkout.
+/// Says once that lessons wait for a word, where they stand in this checkout.
 pub(super) fn hint(context: &Context, user: &UserId) {
-    let here = || -> Option<String> {
-        let root = fs_err::canonicalize(".").ok()?;
-        let root = root.ancestors().find(|up| up.join(SHARED).is_dir())?;
+    let untold = || -> Option<usize> {
+        let here = fs_err::canonicalize(".").ok()?;
+        let root = here.ancestors().find(|up| up.join(SHARED).is_dir())?;
+        let one = Trusted {
+            user: user.clone(),
+            root: root.to_owned(),
+            project: String::new(),
+        };
         let trusted = trusted_in(&trusted_file(&context.places.data)).ok()?;
-        if trusted
-            .iter()
-            .any(|one| one.user == *user && one.root == root)
-        {
+        let is_it = |other: &Trusted| other.user == one.user && other.root == one.root;
+        let count = shared_state(root).ok()?.len();
+        if count == 0 || trusted.iter().any(is_it) {
             return None;
         }
-        let count = shared_state(root).ok()?.len();
-        (count > 0).then(|| {
-            format!(
-                "{} of this repository may answer, too: look at {SHARED}, then run `reprise trust`",
-                counted(count, "lesson")
-            )
-        })
+        let name = one.memory()?;
+        let told = Folder::make_own(&context.places.state.join(HINTED)).ok()?;
+        let is_new = told.look(name.as_str()).ok()?.is_none();
+        told.replace(name.as_str(), b"").ok()?;
+        is_new.then_some(count)
     };
-    if let Some(says) = here() {
-        note(&says);
+    // Whom a daemon elsewhere trusts is not known here.
+    if context.remote.is_none()
+        && let Some(count) = untold()
+    {
+        note(&format!(
+            "{} of this repository may answer, too: look at {SHARED}, then run `reprise trust`",
+            counted(count, "lesson")
+        ));
     }
 }
 
@@ -106,6 +116,7 @@ pub(super) fn share_with(
     context: &Context,
     arguments: &ShareRepositoryArguments,
 ) -> anyhow::Result<Exit> {
+    context.must_be_here()?;
     let (root, _) = checkout(&arguments.folder)?;
     let session = Session::open(context, &arguments.user, Effect::Reads)?;
     let got = session.call::<Get>(GetArguments {
@@ -113,11 +124,6 @@ pub(super) fn share_with(
         ..GetArguments::default()
     });
     drop(session);
-    let clean = |text: &str| {
-        let redacted = Redactor::new().redact_text(text);
-        let rules = redacted.removed.into_iter().map(|removed| removed.rule);
-        (redacted.text, rules.collect())
-    };
     let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
     let mut out = crate::printer::stdout();
     for line in got?.records {
@@ -129,7 +135,7 @@ pub(super) fn share_with(
                 arguments.user
             )
         })??;
-        let path = share(&root, &record, &clean)?;
+        let path = share(&root, &record, &without_secrets)?;
         if context.json {
             writeln!(out, "{}", json!({ "id": id, "file": path }))?;
         } else {

@@ -86,12 +86,26 @@ impl Unsent {
             return Ok(Vec::new());
         };
         // A line may be on its way beyond the bound.
-        let text = folder.read_text(self.file("jsonl"), 2 * BYTES_MAX as u64)?;
-        let text = text.unwrap_or_default();
+        let bytes = folder.read(self.file("jsonl"), 2 * BYTES_MAX as u64)?;
+        let bytes = bytes.unwrap_or_default();
+        // One that was cut within a letter is a line that cannot be read, and not the end of all.
+        let text = String::from_utf8_lossy(&bytes);
         // A last line without its end was cut.
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         let lines = whole.lines().filter(|line| !line.is_empty());
         Ok(lines.map(str::to_owned).collect())
+    }
+
+    /// Bytes of what waits.
+    fn bytes(&self, folder: &Folder) -> anyhow::Result<u64> {
+        let file = folder.find_file(self.file("jsonl"))?;
+        Ok(file.map_or(Ok(0), |file| file.metadata().map(|file| file.len()))?)
+    }
+
+    /// Whether nothing waits, as far as that is known without reading it.
+    pub(super) fn is_empty(&self) -> bool {
+        let is_none = |folder: Folder| self.bytes(&folder).is_ok_and(|bytes| bytes == 0);
+        Folder::find_own(&self.folder).is_ok_and(|folder| folder.is_none_or(is_none))
     }
 
     /// How many wait.
@@ -136,9 +150,7 @@ impl Unsent {
         })?;
         let folder = Folder::make_own(&self.folder)?;
         let _alone = folder.lock(self.file("lock"), TURN)?;
-        let held = folder.find_file(self.file("jsonl"))?;
-        let held = held.map_or(Ok(0), |file| file.metadata().map(|file| file.len()))?;
-        if held as usize >= MOMENTS_MAX * MOMENT_BYTES_MIN {
+        if self.bytes(&folder)? as usize >= MOMENTS_MAX * MOMENT_BYTES_MIN {
             let mut lines = self.lines()?;
             let (before, bytes) = (lines.len(), |line: &String| line.len() + 1);
             let mut all = lines.iter().map(bytes).sum::<usize>() + line.len();
@@ -170,24 +182,23 @@ impl Unsent {
         Ok(folder.replace(self.file("jsonl"), text.as_bytes())?)
     }
 
-    /// Tells the daemon what waits, oldest first, until a moment. Answers how many still wait and
-    /// whether the daemon has answered at all.
+    /// Tells the daemon what waits, oldest first, until a moment. Answers how many still wait that
+    /// it may take, and whether it has answered at all.
     pub(super) async fn send(
         &self,
         client: &Client,
         until: Instant,
     ) -> anyhow::Result<(usize, bool)> {
-        let mut lines = self.lines()?;
-        let mut reached = false;
-        if lines.is_empty() {
-            return Ok((0, reached));
+        if self.is_empty() {
+            return Ok((0, false));
         }
         let folder = Folder::make_own(&self.folder)?;
         // One sends at a time, so that the order holds.
         let patience = until.saturating_duration_since(Instant::now());
         let _sending = folder.lock(self.file("sending"), patience)?;
-        lines = self.lines()?;
-        let mut most = FIRST;
+        let mut lines = self.lines()?;
+        let (mut reached, mut most) = (false, FIRST);
+        let mut shut = HashSet::new();
         while !lines.is_empty() {
             let (user, moments, sent) = batch(&lines, most);
             let user = user.filter(|_| !moments.is_empty());
@@ -202,6 +213,14 @@ impl Unsent {
                     Ok(Err(problem)) if is_of_line(problem.kind) && count == 1 => 1,
                     Ok(Err(problem)) if is_of_line(problem.kind) => {
                         most = 1;
+                        continue;
+                    }
+                    // Nobody else waits for a user whom this token does not speak for.
+                    Ok(Err(problem)) if problem.kind == ProblemKind::Forbidden => {
+                        tracing::warn!(%user, %problem, "what waits of this user is not taken");
+                        reached = true;
+                        shut.insert(user);
+                        lines = open(lines, &shut);
                         continue;
                     }
                     Ok(Err(problem)) if reached => {
@@ -221,6 +240,7 @@ impl Unsent {
             let tally = self.tally();
             let refused = tally.refused + refused;
             self.write(&folder, &lines, Tally { refused, ..tally })?;
+            lines = open(lines, &shut);
         }
         Ok((lines.len(), reached))
     }
@@ -246,6 +266,16 @@ impl Unsent {
         let started = quiet.process_group(0).spawn();
         started.map(drop).context("no process could be started")
     }
+}
+
+/// The lines of those who are not shut out.
+fn open(mut lines: Vec<String>, shut: &HashSet<UserId>) -> Vec<String> {
+    let is_shut = |line: &String| {
+        let waiting = serde_json::from_str::<Waiting>(line);
+        waiting.is_ok_and(|waiting| shut.contains(&waiting.user))
+    };
+    lines.retain(|line| shut.is_empty() || !is_shut(line));
+    lines
 }
 
 /// The first moments of one user, and how many lines they are. A line that cannot be read is one of

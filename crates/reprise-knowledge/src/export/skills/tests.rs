@@ -54,6 +54,22 @@ fn what_helped_three_times_is_proposed_in_the_form_of_agent_skills() {
 }
 
 #[test]
+fn subjects_that_have_one_name_are_told_apart_within_its_bound() {
+    let tags: Vec<String> = (0..40_u8)
+        .map(|number| "\u{441}".repeat(number.into()))
+        .collect();
+    let lessons: Vec<_> = (1..)
+        .zip(&tags)
+        .map(|(number, tag)| lesson(number, "Deploy on Thursdays.", &[tag.as_str()], 3))
+        .collect();
+    let found = skills(&lessons).unwrap();
+    let names: std::collections::BTreeSet<&str> =
+        found.iter().map(|skill| skill.name.as_str()).collect();
+    assert_eq!(names.len(), 40);
+    assert!(names.iter().all(|name| name.len() <= 64), "{names:?}");
+}
+
+#[test]
 fn a_file_that_a_person_wrote_or_changed_stays_and_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let (place, home) = (folder.path().join("skills"), folder.path().join("home"));

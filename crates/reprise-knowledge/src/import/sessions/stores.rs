@@ -97,7 +97,7 @@ pub(super) fn opencode_files(
     let storage = file.ancestors().nth(3).unwrap_or(file);
     let mut teller = Teller::new(ImportKind::Opencode, form, projects, own("id"));
     teller.stands_in(own("directory"));
-    for message in files_of(&storage.join("message").join(own("id")))? {
+    for message in files_of(&storage.join("message"), own("id"))? {
         let told = match read(&message) {
             Ok(told) => told,
             Err(error) => {
@@ -107,7 +107,7 @@ pub(super) fn opencode_files(
             }
         };
         let id = told["id"].as_str().unwrap_or_default();
-        for part in files_of(&storage.join("part").join(id))? {
+        for part in files_of(&storage.join("part"), id)? {
             let place = format!("{name} {}", part.file_name().unwrap_or_default().display());
             match read(&part) {
                 Ok(block) => {
@@ -126,9 +126,13 @@ pub(super) fn opencode_files(
     teller.flush(giver)
 }
 
-/// The documents of a folder by their names, most of them; none where there is no such folder.
-fn files_of(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = match fs_err::read_dir(folder) {
+/// The documents of a session or message by their names, most of them; none where it has no folder
+/// among these. An id that leads elsewhere is none.
+fn files_of(all: &Path, id: &str) -> io::Result<Vec<PathBuf>> {
+    if Path::new(id).file_name().is_none_or(|name| name != id) {
+        return Ok(Vec::new());
+    }
+    let entries = match fs_err::read_dir(all.join(id)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
     };

@@ -467,6 +467,31 @@ fn only_what_was_said_and_stands_is_kept() {
 }
 
 #[test]
+fn an_older_session_of_opencode_leads_to_nothing_outside_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let put = |name: &str, what: Value| {
+        let file = folder.path().join(name);
+        fs_err::create_dir_all(file.parent().unwrap()).unwrap();
+        fs_err::write(file, what.to_string()).unwrap();
+    };
+    for (id, place, text) in [
+        ("ses_a", "storage/message/ses_a", "The words of a session"),
+        ("../../outside", "outside", "The words of no session"),
+    ] {
+        let name = place.replace('/', "_");
+        let session = json!({ "id": id, "directory": "/work/shop" });
+        put(&format!("storage/session/p/ses_{name}.json"), session);
+        let time = json!({ "created": 1_764_000_000_000_u64 });
+        let message = json!({ "id": name, "role": "user", "time": time });
+        put(&format!("{place}/msg.json"), message);
+        let part = json!({ "type": "text", "text": text });
+        put(&format!("storage/part/{name}/prt.json"), part);
+    }
+    let found = all(&folder.path().join("storage"), ImportKind::Opencode);
+    assert_eq!(texts(&found), ["The words of a session"]);
+}
+
+#[test]
 fn of_a_helper_its_own_words_are_kept_and_a_memory_is_no_session() {
     let folder = tempfile::tempdir().unwrap();
     let put = |name: &str| {

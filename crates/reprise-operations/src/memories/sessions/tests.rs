@@ -239,6 +239,10 @@ async fn a_prompt_is_kept_with_what_it_was_given_and_replayed_with_what_came_of_
         matches!(followed[..], [one] if one.contains("per sum")),
         "{followed:?}"
     );
+    let run = format!("recall {}", first.given.as_ref().unwrap().recall_id);
+    memory.withdraw_outcome(run).await.unwrap();
+    let (mine, _) = read(Some("now")).await;
+    assert!(mine[1].outcome.is_none(), "it is taken back");
     memories.shut_down().await;
 }
 

@@ -128,8 +128,8 @@ pub(crate) fn offer(kind: ImportKind, home: &Path, user: &UserId) {
         let least = if whole { "" } else { "at least " };
         let (path, held) = (path.display(), held.of());
         note(&format!(
-            "{path} holds {least}{held}; `reprise import {path} --user {user} --dry-run` says what of them would be kept, and \
-             without --dry-run it is"
+            "{path} holds {least}{held}; `reprise import {path} --user {user} --dry-run` says what \
+             of them would be kept, and without --dry-run it is"
         ));
     }
 }

@@ -2,7 +2,7 @@
 //! gone is asked about, and with `--sync` what memory says by now goes out to the notes it wrote.
 
 use std::io::IsTerminal as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ pub(super) fn renewal(
     let clean = |text: &str| Redactor::new().redact_text(text).text;
     let mut renewal = renew(&engine.snapshot(), items, &clean);
     if let Some(home) = context.places.file_of(&arguments.user).parent() {
-        let gone = deleted(&engine.snapshot(), &arguments.path, home)?;
+        let gone = deleted(&engine.snapshot(), &place(arguments), home)?;
         renewal.gone.extend(gone);
     }
     Ok(Some(renewal))
@@ -142,7 +142,7 @@ pub(super) fn settle(
         drop(session);
     } else if !gone.is_empty() {
         note(&format!(
-            "{count} stand for notes or sections that are gone; --forget-gone forgets them"
+            "{count} of notes or sections that are gone; --forget-gone forgets them"
         ));
     }
     let is_decided = forgets || gone.is_empty();
@@ -162,6 +162,12 @@ pub(super) fn row(one: Gone, forgotten: bool) -> GoneRow {
     }
 }
 
+/// The path by which memory knows what it wrote there: a shell ends the name of a folder with a
+/// slash.
+fn place(arguments: &ImportArguments) -> PathBuf {
+    arguments.path.components().collect()
+}
+
 /// Brings the notes up to date that memory wrote into this folder; a folder of a person's own is
 /// left alone.
 fn write_out(context: &Context, arguments: &ImportArguments) -> anyhow::Result<()> {
@@ -169,7 +175,8 @@ fn write_out(context: &Context, arguments: &ImportArguments) -> anyhow::Result<(
     let Some(home) = file.parent() else {
         return Ok(());
     };
-    if !is_written(&arguments.path, home) {
+    let place = place(arguments);
+    if !is_written(&place, home) {
         return Ok(());
     }
     let session = Session::open(context, &arguments.user, Effect::Reads)?;
@@ -178,7 +185,7 @@ fn write_out(context: &Context, arguments: &ImportArguments) -> anyhow::Result<(
             kind: reprise_knowledge::ProjectionKind::Markdown
                 .name()
                 .to_owned(),
-            path: std::path::absolute(&arguments.path)?,
+            path: std::path::absolute(place)?,
             project: None,
         }],
         ..RebuildArguments::default()

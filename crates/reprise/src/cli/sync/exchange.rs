@@ -163,6 +163,10 @@ impl Read {
             Some(_) => None,
         };
         if let Some(why) = why {
+            ensure!(
+                !is_own,
+                "`{shown}` {why}; nothing is written to it: move it away, and it is made anew"
+            );
             self.refused += 1;
             note(&format!("`{shown}` {why}; it is left out"));
             return Ok(());

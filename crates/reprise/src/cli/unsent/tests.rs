@@ -80,3 +80,24 @@ fn a_batch_is_of_one_user_and_a_line_that_cannot_be_read_is_one_of_its_own() {
     assert_eq!(taken(2, 8), (Some("bob".to_owned()), 1, 1));
     assert_eq!(taken(3, 8), (None, 0, 1));
 }
+
+#[test]
+fn a_line_that_was_cut_within_a_letter_keeps_no_other_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let unsent = Unsent {
+        folder: folder.path().join("unsent"),
+        name: "a".to_owned(),
+    };
+    let ada: UserId = "ada".parse().unwrap();
+    assert!(unsent.is_empty());
+    unsent.push(&ada, "Stop", report("one")).unwrap();
+    assert!(!unsent.is_empty());
+    let file = folder.path().join("unsent/a.jsonl");
+    let mut bytes = fs_err::read(&file).unwrap();
+    bytes.extend(b"{\"user\":\"\xc3");
+    fs_err::write(&file, bytes).unwrap();
+    unsent.push(&ada, "Stop", report("two")).unwrap();
+    let lines = unsent.lines().unwrap();
+    let taken = |from: usize| batch(&lines[from..], 8).1.len();
+    assert_eq!((lines.len(), [0, 1, 2].map(taken)), (3, [1, 0, 1]));
+}
