@@ -25,6 +25,7 @@ pub use branches::{
 };
 pub use isolation::{an_import_is_for_its_readers, each_operation_admits_its_callers_alone};
 pub use operators::{
-    a_person_is_told_whole_and_erased, what_is_taken_down_is_gone_told_and_put_back,
+    a_pattern_of_one_author_is_an_operators_to_take_down, a_person_is_told_whole_and_erased,
+    what_is_taken_down_is_gone_told_and_put_back,
 };
 pub use suite::*;

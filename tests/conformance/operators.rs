@@ -3,7 +3,8 @@
 use crate::isolation::{BRANCH, POLICIES, TRIED, cases, changed, found, order, owner};
 use crate::suite::{document, for_readers, is_not_found, member, paying, user};
 use reprise_global::{
-    AccessPolicy, Caller, GlobalError, GlobalQuery, GlobalStore, ListPage, PersonLine, UsageReport,
+    AccessPolicy, Caller, GlobalContentType, GlobalError, GlobalQuery, GlobalStore, ListPage,
+    PersonLine, Publication, UsageReport,
 };
 
 /// An operator to whom the shelf of a policy is open.
@@ -104,6 +105,20 @@ pub async fn what_is_taken_down_is_gone_told_and_put_back(store: &dyn GlobalStor
     }
 }
 
+/// What others are not told of yet is an operator's to take down all the same.
+pub async fn a_pattern_of_one_author_is_an_operators_to_take_down(store: &dyn GlobalStore) {
+    let olga = user("olga");
+    let pattern = Publication {
+        content_type: GlobalContentType::Pattern,
+        ..document("Alone", "All of lonepattern.")
+    };
+    let id = store.publish(&owner(), pattern).await.unwrap().id;
+    assert!(is_not_found(&store.get(&olga, id, None).await));
+    let done = store.take_down(&olga, id, &order(false)).await.unwrap();
+    assert!(done.verified, "{done:?}");
+    assert!(is_not_found(&store.get(&owner(), id, None).await));
+}
+
 /// Everything of a person is told to that person, and erased with a proof; nothing of others' is.
 pub async fn a_person_is_told_whole_and_erased(store: &dyn GlobalStore) {
     let (ann, bob) = (owner(), user("bob"));
@@ -194,6 +209,8 @@ pub async fn a_person_is_told_whole_and_erased(store: &dyn GlobalStore) {
         !audit.contains("\"ann\"") && audit.contains("erase"),
         "{audit}"
     );
+    // What operators did is on record as before.
+    assert!(audit.contains("it names a customer"), "{audit}");
     assert!(store.get(&bob, theirs, None).await.is_ok());
     store
         .publish(&ann, thing("Three", "annword"))

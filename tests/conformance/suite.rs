@@ -255,6 +255,25 @@ pub async fn a_pattern_is_told_of_several_authors_and_of_none_by_name(store: &dy
     assert!(told(&bob).await.is_empty());
 }
 
+/// However many patterns nobody is told of yet are nearer, what is told is found.
+pub async fn a_pattern_that_is_not_told_takes_nobodys_place(store: &dyn GlobalStore) {
+    let (ann, bob) = (user("ann"), user("bob"));
+    let guide = "In winter, when the river is high and cold at night, otters hold hands.";
+    let guide = document("Winter", guide);
+    let guide = store.publish(&ann, guide).await.unwrap().id;
+    for number in 0..8 {
+        let pattern = Publication {
+            content_type: GlobalContentType::Pattern,
+            ..document(&format!("Otters {number}"), "Otters hold hands.")
+        };
+        store.publish(&ann, pattern).await.unwrap();
+    }
+    let query = GlobalQuery::new("otters hold hands", 2);
+    let hits = store.query(&bob, &query).await.unwrap().hits;
+    let found: Vec<RecordId> = hits.iter().map(|hit| hit.record.id).collect();
+    assert_eq!(found, [guide]);
+}
+
 /// The same bytes again are the same version; changed ones a new version, which alone is found.
 pub async fn a_change_is_a_new_version(store: &dyn GlobalStore) {
     let (ann, bob) = (user("ann"), user("bob"));
@@ -451,6 +470,7 @@ macro_rules! conformance_suite {
             what_is_published_is_found_by_others,
             a_question_can_be_narrowed_to_types,
             a_pattern_is_told_of_several_authors_and_of_none_by_name,
+            a_pattern_that_is_not_told_takes_nobodys_place,
             a_change_is_a_new_version,
             what_is_taken_back_is_gone,
             a_snapshot_answers_as_it_stood,
@@ -464,6 +484,7 @@ macro_rules! conformance_suite {
             nothing_of_anothers_can_be_forged_or_doubled,
             the_longest_record_can_be_published,
             what_is_taken_down_is_gone_told_and_put_back,
+            a_pattern_of_one_author_is_an_operators_to_take_down,
             a_person_is_told_whole_and_erased,
         );
     };

@@ -200,6 +200,19 @@ fn what_hooks_could_not_tell_waits_without_secrets_and_is_told_once_and_in_order
 }
 
 #[test]
+fn what_the_token_does_not_open_waits_and_keeps_nobody_else_back() {
+    let machines = Machines::new();
+    // Set up for a user whom this token does not speak for.
+    let mut hook = machines.command(&["hook", "user-prompt", "--deadline-ms", "5000"]);
+    let said = prompt("the ledger of bob is elsewhere").to_string();
+    crate::together::run(hook.env("REPRISE_USER", "bob"), &said);
+    assert_eq!(machines.unsent(), 1);
+    machines.hook("user-prompt", &prompt("the ledger is closed in March"));
+    assert_eq!(machines.listed(), ["the ledger is closed in March"]);
+    assert_eq!(machines.unsent(), 1, "it waits for a token that opens it");
+}
+
+#[test]
 fn connecting_writes_the_daemon_elsewhere_into_the_configuration_and_no_token_for_others() {
     use std::os::unix::fs::PermissionsExt;
     let machines = Machines::new();

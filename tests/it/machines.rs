@@ -176,3 +176,23 @@ fn machines_exchange_over_a_folder_and_a_file_of_another_user_is_left_out() {
     );
     assert_eq!(texts(&one).len(), 1);
 }
+
+#[test]
+fn a_file_of_its_own_that_a_machine_cannot_read_is_not_written_to() {
+    let one = Home::new();
+    let carried = tempfile::tempdir().expect("a temporary directory");
+    learn(&one, "the lift is broken on Mondays");
+    sync(&one, carried.path());
+    let mut files = fs::read_dir(carried.path().join("ada")).expect("read");
+    let own = files.next().expect("one").expect("a file").path();
+    fs::write(&own, "mine\n").expect("written");
+    let folder = carried.path().to_string_lossy();
+    let refused = one.run(&["sync", "--folder", &folder, "--user", "ada"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("no exchange file"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(fs::read_to_string(&own).expect("read"), "mine\n");
+}

@@ -29,8 +29,8 @@ mod long_texts;
 mod machines;
 mod models;
 mod moving_in;
-#[cfg(target_os = "linux")]
 mod notes;
+#[cfg(target_os = "linux")]
 mod observations;
 mod offline;
 mod page;

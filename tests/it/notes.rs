@@ -122,7 +122,7 @@ fn an_exported_note_goes_both_ways_and_comes_to_rest() {
         "The api listens on port 91.",
     ];
     home.done(&changed);
-    import(&home, &folder, &["--sync"]);
+    import(&home, &format!("{folder}/"), &["--sync"]);
     assert!(
         fs::read_to_string(&note)
             .expect("there")
@@ -235,4 +235,8 @@ fn what_helped_three_times_is_proposed_as_a_skill_and_a_persons_own_stays() {
     let kept = home.run(&[&export[..], &["--yes"]].concat());
     assert!(kept.stderr.contains("stays as it is"), "{}", kept.stderr);
     assert_eq!(fs::read_to_string(&file).expect("there"), "mine");
+    // A run that was taken back helped nobody.
+    home.done(&["learning", "withdraw", "run-0", "--user", "ada"]);
+    let after = home.run(&export);
+    assert!(!after.stdout.contains("coupons"), "{}", after.stdout);
 }

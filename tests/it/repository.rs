@@ -85,6 +85,13 @@ fn a_lesson_goes_through_the_diff_and_answers_whoever_trusts_the_repository() {
         !is_there(&asked(&home, "bob", question)),
         "nobody trusts it yet"
     );
+    let told_there = || {
+        let mut ask = home.command(&["recall", "--user", "bob", question]);
+        let asked = reprise_tests::finish(ask.current_dir(&folder)).expect("reprise runs");
+        asked.stderr.contains("`reprise trust`")
+    };
+    assert!(told_there());
+    assert!(!told_there(), "once is enough");
     let said = home.done(&["trust", &path, "--user", "bob"]);
     assert!(said.contains("1 lesson"), "{said}");
     let results = asked(&home, "bob", question);
@@ -121,11 +128,31 @@ fn a_lesson_goes_through_the_diff_and_answers_whoever_trusts_the_repository() {
             .contains("month of the sale")
     );
     assert!(!is_there(&asked(&home, "bob", question)));
-
     a_hook_tells_where_it_is_from(&home, &folder);
     home.done(&["trust", &path, "--user", "bob", "--remove"]);
     let after = asked(&home, "bob", "when are refunds booked?");
     assert!(!after.to_string().contains("month of the sale"), "{after}");
+}
+
+#[test]
+fn what_leaves_with_a_branch_is_back_when_the_branch_is() {
+    let home = Home::new();
+    let folder = shop(&home);
+    let path = folder.to_string_lossy().into_owned();
+    home.done(&["learn", "--user", "bob", "The gate is shut at night."]);
+    shared(&folder, "coupons.md", LESSON);
+    home.done(&["trust", &path, "--user", "bob"]);
+    let is_there = || {
+        let results = asked(&home, "bob", "how are coupons rounded?");
+        results.to_string().contains("rounded once")
+    };
+    assert!(is_there());
+    for _ in 0..2 {
+        fs::remove_file(folder.join(".reprise/shared/coupons.md")).expect("removed");
+        assert!(!is_there());
+        shared(&folder, "coupons.md", LESSON);
+        assert!(is_there(), "it is back");
+    }
 }
 
 #[test]

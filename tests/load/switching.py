@@ -6,8 +6,9 @@
 Keeps RECORDS (2,000) notes with the built-in model (384 wide), then names an endpoint of this script
 (512 wide, words and their beginnings hashed) and asks all the time while the daemon makes the vectors
 anew; it is killed with SIGKILL KILLS (5) times at even steps of the way. Prints how many recalls a
-running daemon refused, late ones included (0 allowed on a quiet machine), and the worst R@10 on the way beside that of the old model (95 % of
-it allowed), and ends with 1 where either does not hold.
+running daemon refused, late ones included (0 allowed; a dev build has one a client and start at 10,000, while it opens
+what was killed), and the worst R@10 on the way beside that of the old model (95 % of it allowed), and ends with 1 where
+either does not hold.
 """
 import hashlib
 import http.client

@@ -49,7 +49,7 @@ export class House {
   }
 
   async reprise(...args) {
-    const { stdout } = await run(process.env.REPRISE, [...this.common, ...args], { env: this.env, maxBuffer: 1 << 28 });
+    const { stdout } = await run(process.env.REPRISE, [...this.common, ...args], { env: this.env, maxBuffer: 1 << 28, timeout: 60_000 });
     return stdout;
   }
 

@@ -34,5 +34,5 @@ case $1 in
     # What prints or draws: `figures.mjs`, `pictures.mjs FOLDER`.
     *) exec node "$@" ;;
 esac
-# Each file has a daemon and a browser of its own; two at once, for two cores.
-exec node --test --test-concurrency="${AT_ONCE:-2}" "$@"
+# Each file has a daemon and a browser of its own; two at once, for two cores. What hangs fails.
+exec node --test --test-timeout=240000 --test-concurrency="${AT_ONCE:-2}" "$@"

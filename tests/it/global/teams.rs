@@ -340,7 +340,13 @@ fn a_person_has_all_of_his_own_and_nothing_is_left_once_he_is_erased() {
         "{own}"
     );
     assert!(!own.contains("Rivers 2"), "{own}");
-    let erased = ask(&service.url, "DELETE", "/v1/person", &ann, None);
+    // Whoever deletes everything says of whom.
+    for path in ["/v1/person", "/v1/person?confirm=bob"] {
+        let refused = ask(&service.url, "DELETE", path, &ann, None);
+        assert_eq!(refused.status, 400, "{path}: {}", refused.body);
+    }
+    let path = "/v1/person?confirm=ann";
+    let erased = ask(&service.url, "DELETE", path, &ann, None);
     assert_eq!(erased.status, 200, "{}", erased.body);
     let [things, ratings, tokens, left] =
         ["things", "ratings", "tokens", "left"].map(|name| erased.body[name].as_u64());
@@ -348,21 +354,10 @@ fn a_person_has_all_of_his_own_and_nothing_is_left_once_he_is_erased() {
         [things, ratings, tokens, left],
         [Some(1), Some(1), Some(1), Some(0)]
     );
-    assert_eq!(
-        ask(&service.url, "GET", "/v1/person", &ann, None).status,
-        401
-    );
-    assert_eq!(
-        ask(
-            &service.url,
-            "GET",
-            &format!("/v1/publications/{theirs}"),
-            &bob,
-            None
-        )
-        .status,
-        200
-    );
+    let after = ask(&service.url, "GET", "/v1/person", &ann, None);
+    assert_eq!(after.status, 401);
+    let path = format!("/v1/publications/{theirs}");
+    assert_eq!(ask(&service.url, "GET", &path, &bob, None).status, 200);
     drop(service);
     // On the machine of the store the operator has the same as commands.
     let exported = run(&server, &["global", "person", "export", "--user", "bob"]);
