@@ -1,12 +1,18 @@
 //! What `deploy/` holds fits the program that it deploys: each file is read as what it is, the
-//! chart is rendered, and every command in it is one that the binary takes.
+//! chart is rendered, and every command in it is one that the binary takes; and where the program
+//! keeps what is its own.
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use reprise_tests::{finish, reprise};
-use serde_json::Value;
+use reprise_tests::{finish, reprise, reprise_binary};
+use serde_json::{Value, json};
+
+use crate::away::serve;
+use crate::home::Home;
 
 fn deploy() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy")
@@ -26,6 +32,54 @@ fn known_flags() -> BTreeSet<String> {
     let mut command = reprise(folder.path()).expect("reprise is built");
     let finished = finish(command.args(["global", "serve", "--help"])).expect("it runs");
     flags(&finished.stdout)
+}
+
+#[test]
+fn what_the_program_keeps_stands_in_its_xdg_directories_and_nowhere_else() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    for name in ["home", "config/reprise", "cache", "data", "state", "run"] {
+        fs::create_dir_all(at(name)).expect("made");
+    }
+    fs::write(at("config/reprise/config.toml"), "user = \"ada\"\n").expect("written");
+    let command = |words: &[&str]| {
+        let mut command = Command::new(reprise_binary().expect("reprise is built"));
+        command
+            .env_clear()
+            .env("HOME", at("home"))
+            .env("XDG_CONFIG_HOME", at("config"))
+            .env("XDG_CACHE_HOME", at("cache"))
+            .env("XDG_DATA_HOME", at("data"))
+            .env("XDG_STATE_HOME", at("state"))
+            .env("XDG_RUNTIME_DIR", at("run"))
+            .args(words);
+        command
+    };
+    let learned = finish(&mut command(&["--no-model", "learn", "the lift is broken"]));
+    assert_eq!(learned.expect("it runs").code, Some(0));
+    // The user is the configuration's.
+    assert!(at("data/reprise/ada/memory.rvf").is_file());
+    let looked = finish(&mut command(&["doctor", "--json"])).expect("it runs");
+    let models = at("cache/reprise/models");
+    let models = models.to_string_lossy();
+    assert!(looked.stdout.contains(&*models), "{}", looked.stdout);
+    // An agent's program starts a daemon, which answers on its socket.
+    let lines = [
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": { "name": "test", "version": "1" } } }),
+        json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call",
+            "params": { "name": "tags", "arguments": {} } }),
+    ];
+    let said = lines.map(|line| line.to_string() + "\n").concat();
+    let answer = crate::together::run(&mut command(&["--no-model", "mcp"]), &said);
+    let sockets: Vec<_> = fs::read_dir(at("run/reprise")).expect("there").collect();
+    let stopped = finish(&mut command(&["stop"])).expect("it runs");
+    assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
+    assert_eq!(sockets.len(), 1, "{answer}");
+    assert!(answer.contains("0 tags"), "{answer}");
+    let left: Vec<_> = fs::read_dir(at("home")).expect("there").collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 /// Every `--flag` of a text.
@@ -177,8 +231,9 @@ fn the_image_runs_as_nobody_and_is_of_both_architectures() {
     assert!(ignored.lines().any(|line| line == "*"));
 }
 
-#[test]
-fn alerts_and_panels_ask_for_metrics_that_there_are() {
+/// Each use of a metric of ours by alerts and panels, with the labels by which it is chosen as the
+/// program writes them: `route="/v1/query"`, or `status="` where several values are meant.
+pub(crate) fn metrics() -> Vec<(String, Vec<String>)> {
     let alerts = yaml(&text("monitoring/alerts.yaml"));
     let rules = alerts["groups"][0]["rules"].as_array().expect("rules");
     let dashboard: Value = serde_json::from_str(&text("monitoring/dashboard.json")).expect("JSON");
@@ -189,22 +244,55 @@ fn alerts_and_panels_ask_for_metrics_that_there_are() {
     let asked = rules
         .iter()
         .chain(targets.flatten())
-        .map(|one| one["expr"].to_string());
-    let asked = asked.collect::<Vec<_>>().join("\n");
+        .map(|one| one["expr"].as_str().expect("an expression"));
     let is_in = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let names = asked
-        .split(|c: char| !is_in(c))
-        .filter(|word| word.starts_with("reprise_"));
-    let known = [
-        "reprise_http_request_duration_seconds_count",
-        "reprise_http_request_duration_seconds_bucket",
-        "reprise_global_ready",
-        "reprise_global_requests_free",
-    ];
-    let names: BTreeSet<&str> = names.collect();
-    assert!(names.len() >= 4, "{names:?}");
-    assert!(names.iter().all(|name| known.contains(name)), "{names:?}");
-    for rule in rules {
+    let mut metrics = Vec::new();
+    for expression in asked {
+        for (at, _) in expression.match_indices("reprise_") {
+            let rest = &expression[at..];
+            let (name, after) = rest.split_at(rest.find(|c| !is_in(c)).unwrap_or(rest.len()));
+            let chosen = after
+                .strip_prefix('{')
+                .and_then(|after| after.split_once('}'));
+            let labels = chosen.map_or("", |(labels, _)| labels).split(',');
+            // The job is the collector's own word.
+            let labels = labels.filter(|label| !label.is_empty() && !label.starts_with("job="));
+            let labels = labels.map(|label| match label.split_once("=~") {
+                Some((name, _)) => format!("{name}=\""),
+                None => label.to_owned(),
+            });
+            metrics.push((name.to_owned(), labels.collect()));
+        }
+    }
+    metrics
+}
+
+#[test]
+fn a_container_is_healthy_while_one_of_its_ports_is_ready() {
+    let script = deploy().join("healthcheck.sh");
+    let is_healthy = |ports: &str| {
+        let mut command = Command::new("bash");
+        command.arg(&script).env("REPRISE_HEALTH_PORT", ports);
+        command.status().expect("bash runs").success()
+    };
+    let there = Home::new();
+    let (mut daemon, url) = serve(&there, "127.0.0.1:0");
+    let (_, port) = url.rsplit_once(':').expect("a port");
+    // One that takes connections and never says a word.
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let silent = silent.local_addr().expect("an address").port();
+    assert!(is_healthy(port));
+    assert!(is_healthy(&format!("{silent} {port}")));
+    assert!(!is_healthy(&silent.to_string()));
+    daemon.kill().expect("it ends");
+    daemon.wait().expect("it has ended");
+    assert!(!is_healthy(port));
+}
+
+#[test]
+fn alerts_say_what_is_wrong_and_whom_to_wake() {
+    let alerts = yaml(&text("monitoring/alerts.yaml"));
+    for rule in alerts["groups"][0]["rules"].as_array().expect("rules") {
         assert!(rule["annotations"]["summary"].is_string(), "{rule}");
         assert!(
             matches!(rule["labels"]["severity"].as_str(), Some("page" | "ticket")),
@@ -234,4 +322,20 @@ fn the_unit_of_the_service_starts_what_there_is_and_gives_it_nothing_more() {
         assert!(unit.lines().any(|one| one == line), "{line}");
     }
     assert!(!unit.contains("postgresql://reprise:password"));
+    // As systemd reads it, with the program where it stands here.
+    let folder = tempfile::tempdir().expect("a folder");
+    let here = reprise_binary().expect("reprise is built");
+    let here = unit.replace("/usr/bin/reprise ", &format!("{} ", here.display()));
+    let file = folder.path().join("reprise-global.service");
+    fs::write(&file, here).expect("written");
+    let mut verify = Command::new("systemd-analyze");
+    match finish(verify.arg("verify").arg(&file)) {
+        Ok(verified) => {
+            // What is wrong with other units of this machine is told as well.
+            let said = verified.stderr;
+            assert_eq!(verified.code, Some(0), "{said}");
+            assert!(!said.contains("reprise-global"), "{said}");
+        }
+        Err(error) => eprintln!("systemd-analyze is not here, so no unit was verified: {error}"),
+    }
 }

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""A year of Claude Code brought in: python3 tests/load/claude_year.py target/debug/reprise [sessions]
+"""A year of Claude Code brought in:
+python3 tests/load/claude_year.py target/debug/reprise [sessions [models]]
 
 Writes sessions in the program's form (version 2.0: a tree of lines, tools and their ends, thinking,
 system reminders, what hooks put in, secrets), 200 turns each, imports them twice, looks for what was
-planted and must not be kept, and asks 200 questions of it and of the same turns ingested by hand.
+planted and must not be kept, and asks 200 questions of it and of the same turns ingested by hand. With
+a directory of models the daemon embeds what was imported, and the questions are asked with vectors.
+Fails where the import finds fewer of the 200 than the turns by hand; times are printed and no more.
 """
 import datetime, json, os, random, resource, shutil, subprocess, sys, tempfile, threading, time, uuid
 
 BINARY = os.path.abspath(sys.argv[1])
 SESSIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 300
+MODELS = os.path.abspath(sys.argv[3]) if len(sys.argv) > 3 else None
 TURNS = 200
 WORDS = """ledger invoice retry cache socket parser router tenant shard cursor widget bundle migration
 webhook scheduler gateway replica vector tokenizer fixture snapshot pipeline throttle quota canary
@@ -29,12 +33,20 @@ def main():
     random.seed(31)
     home = tempfile.mkdtemp()
     env = {"HOME": home, "PATH": os.environ["PATH"], "NO_COLOR": "1"}
+    model = ["--no-model"]
+    if MODELS:
+        env["REPRISE_MODELS_DIR"], model = MODELS, []
+
+    def stats():
+        done = subprocess.run([BINARY, "stats", "--user", "year", "--json"], env=env, cwd=home,
+                              capture_output=True, text=True)
+        return json.loads(done.stdout) if done.returncode == 0 else None
 
     cpu = [0.0]
 
     def run(*words, ok=(0,)):
         began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run([BINARY, "--no-model", *words], env=env, cwd=home, capture_output=True, text=True)
+        done = subprocess.run([BINARY, *model, *words], env=env, cwd=home, capture_output=True, text=True)
         assert done.returncode in ok, (words, done.returncode, done.stderr[-2000:])
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu[0] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -49,9 +61,8 @@ def main():
     def watch():
         while not found:
             time.sleep(2)
-            done = subprocess.run([BINARY, "stats", "--user", "year", "--json"], env=env, cwd=home,
-                                  capture_output=True, text=True)
-            if done.returncode == 0 and json.loads(done.stdout)["live"] >= len(said):
+            now = stats()
+            if now and now["live"] >= len(said):
                 found.append(time.monotonic() - began)
 
     watcher = threading.Thread(target=watch, daemon=True)
@@ -59,13 +70,15 @@ def main():
     out, took = run("import", projects, "--user", "year", "--json", "--later", ok=(0, 1))
     first = json.loads(out)
     watcher.join(timeout=10)
-    print(f"words find all turns after {found[0] if found else took:.0f} s, looked at every 2 s")
+    print(f"words find all turns after {found[0] if found else took:.0f} s, looked at every 2 s; asked: 60")
     print(f"import with what it teaches: {took:.1f} s ({cpu[0]:.0f} s of CPU), "
           f"{len(said) / took * 60:.0f} turns a minute; load {os.getloadavg()[0]:.1f}")
     print({name: value for name, value in first.items() if isinstance(value, (int, float))})
     out, took = run("import", projects, "--user", "year", "--json", "--later", ok=(0, 1))
     print(f"again: {took:.1f} s, {json.loads(out)['inserted']} new")
     assert json.loads(out)["inserted"] == 0
+    if MODELS:
+        print(f"vectors of all after {embedded(env, home, stats):.0f} s in the daemon; asked: 600 with the import")
     out, took = run("export", "--user", "year")
     for what, text in PLANTED.items():
         print(f"planted and kept, {what}: {out.count(text)}")
@@ -79,6 +92,7 @@ def main():
     with open(questions, "w") as file:
         file.writelines(json.dumps({"query_id": str(at), "query": question}) + "\n"
                         for at, (question, _) in enumerate(asked))
+    shares = []
     for user in ("year", "hand"):
         out, took = run("recall", "--queries", questions, "--user", user, "--limit", "10", "--json", ok=(0, 1))
         found = 0
@@ -86,8 +100,27 @@ def main():
             answer = json.loads(line)
             fact = asked[int(answer["query_id"])][1]
             found += any(fact in one["text"] for one in answer["results"][:10])
-        print(f"R@10 {user}: {found / len(asked):.3f} of {len(asked)}, {took:.1f} s")
+        shares.append(found / len(asked))
+        print(f"R@10 {user}{' with vectors' if MODELS else ''}: {shares[-1]:.3f} of {len(asked)}, {took:.1f} s")
     shutil.rmtree(home)
+    assert shares[0] >= shares[1], shares
+
+
+def embedded(env, home, stats):
+    """Starts the daemon, which makes the vectors, and ends it once it has: after how many seconds."""
+    began, told = time.monotonic(), 0
+    daemon = subprocess.Popen([BINARY, "serve"], env=env, cwd=home, stderr=subprocess.DEVNULL)
+    try:
+        while (now := stats()) is None or now["unembedded"]:
+            assert daemon.poll() is None, "the daemon ended"
+            if now and time.monotonic() - began > told + 60:
+                told = time.monotonic() - began
+                print(f"  {now['unembedded']} without a vector after {told:.0f} s", file=sys.stderr)
+            time.sleep(2)
+        return time.monotonic() - began
+    finally:
+        daemon.terminate()
+        daemon.wait()
 
 
 def write(home):

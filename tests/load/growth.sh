@@ -2,8 +2,8 @@
 # Growth of published knowledge in PostgreSQL: import rate, questions of tenants of four sizes (p50,
 # p99, recall against comparing everything), size of tables and indexes, for each number of things.
 # Usage: tests/load/growth.sh PATH/TO/reprise [10000 100000 ...]. Needs python3; the server comes by
-# pip. A million things want a quiet machine, an hour and 12 GB of disk. `docs/guide/scale.md` has what
-# this machine said.
+# pip. A million things want a quiet machine, an hour, 12 GB of memory and 12 GB of disk.
+# `docs/guide/scale.md` has what this machine said.
 set -eu
 reprise=$(realpath "$1")
 shift
@@ -18,7 +18,10 @@ work = tempfile.mkdtemp(dir="/tmp")
 os.chmod(work, 0o755)
 folder = os.path.join(work, "pg")
 cache = os.path.join(tempfile.gettempdir(), "reprise-postgres")
-settings = ["shared_buffers=512MB", "maintenance_work_mem=512MB"]
+# An index of vectors that does not fit into `maintenance_work_mem` is built many times slower.
+is_large = int(things) >= 500_000
+settings = [f"shared_buffers={'4GB' if is_large else '512MB'}",
+            f"maintenance_work_mem={'3GB' if is_large else '512MB'}"]
 server = subprocess.Popen([sys.executable, keeper, cache, folder, *settings],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 def heard():

@@ -4,7 +4,8 @@ published, and what a service that hangs costs a hook.
 python3 tests/load/published_away.py PATH/TO/reprise [MILLISECONDS=40] [QUESTIONS=12]
 
 The way is a proxy that holds each piece back for half of it. The defaults of the configuration hold:
-400 ms for a recall, 150 ms for a hook. Prints a line of JSON.
+400 ms for a recall, 150 ms for a hook. Prints a line of JSON; exits with 1 where a recall or a hook
+brought nothing published.
 """
 
 import json
@@ -114,11 +115,13 @@ def main():
     service.terminate()
     service.wait()
     middle = lambda all: round(sorted(took for _, took in all)[len(all) // 2] * 1e3)
+    hooked_with = sum(found for found, _ in hooks)
     print(json.dumps({
         "away_ms": away, "questions": questions, "recalls_with_published": recalls,
-        "hooks_with_published": sum(found for found, _ in hooks), "hook_ms_p50": middle(hooks),
+        "hooks_with_published": hooked_with, "hook_ms_p50": middle(hooks),
         "hung_hooks_with_published": sum(found for found, _ in hung), "hung_ms_p50": middle(hung),
     }))
+    sys.exit(0 if recalls == hooked_with == questions else 1)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,12 @@ acknowledged is there afterwards, and nobody has seen what is another organisati
 
 python3 tests/load/teams.py PATH/TO/reprise [SECONDS=300] [KILLS=5]
 
-People publish (public and for their organisation), take back, rate; agents ask and report. Prints a
-line of JSON; exits with 1 where a publication that was acknowledged is lost, one that was taken back
-is found, or an answer holds a thing of an organisation that the asker is no member of.
+People publish (public and for their organisation), take back, rate and ask; agents ask and report.
+Afterwards each thing that was acknowledged is asked for by its id and looked for among its author's
+own, each that was taken back must be in neither, each rating must be told to who gave it, and of the
+things of organisations others ask by their ids. Prints a line of JSON; exits with 1 where something
+acknowledged is lost, something taken back is found, anybody saw a thing of an organisation that he is
+no member of, or not all of it could be looked at.
 """
 
 import http.client
@@ -18,9 +21,13 @@ import tempfile
 import threading
 import time
 import urllib.parse
+from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PEOPLE, AGENTS, ORGS = 20, 50, ["acme", "beta", "gamma", "delta"]
+# How long one question of the look afterwards is asked again, and how many things of each author a
+# stranger asks for.
+PATIENCE, STRANGERS = 120, 200
 WORDS = "token refresh race deploy image tag cache index lock test build merge branch queue".split()
 
 
@@ -32,25 +39,40 @@ class Asker(threading.Thread):
         self.address, self.token, self.org, self.end = url, token, org, end
         self.dice = random.Random(seed)
         self.took, self.failed, self.asked, self.foreign = [], 0, 0, []
+        # Kept open for the look afterwards alone: an agent's program opens one for each question.
+        self.door, self.keeps = None, False
 
     def ask(self, method, path, body=None):
         self.asked += 1
         began = time.monotonic()
+        door, self.door = self.door, None
         try:
-            door = http.client.HTTPConnection(self.address, timeout=60)
+            door = door or http.client.HTTPConnection(self.address, timeout=60)
             headers = {"authorization": f"Bearer {self.token}", "content-type": "application/json"}
             door.request(method, path, body and json.dumps(body), headers)
             answer = door.getresponse()
             said, status = json.loads(answer.read() or b"null"), answer.status
-            door.close()
+            if self.keeps:
+                self.door = door
+            else:
+                door.close()
         except (OSError, http.client.HTTPException, ValueError):
             said, status = None, 0
         if status == 200:
             self.took.append((path.split("?")[0], time.monotonic() - began))
-        else:
+        elif not self.keeps:
             self.failed += 1
             time.sleep(0.2)
         return status, said
+
+    def told(self, path):
+        """What is said in the end, once the service says more than that it cannot."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            status, said = self.ask("GET", path)
+            if status in (200, 404) or time.monotonic() > until:
+                return status, said
+            time.sleep(0.2)
 
     def look(self, text):
         status, said = self.ask("POST", "/v1/query", {"text": text, "top_k": 10})
@@ -66,8 +88,11 @@ class Person(Asker):
     def __init__(self, name, *others):
         super().__init__(*others)
         self.user, self.number = name, 0
-        # By origin: the id of what was acknowledged, or None where it was taken back.
-        self.stands, self.unsure = {}, set()
+        # By origin, the ids of what was acknowledged and stands, and of what was taken back; whose
+        # fate is not known is in neither. By id, what was given to others' things.
+        self.stands, self.back, self.unsure, self.rated = {}, {}, {}, {}
+        # Those for the organisation alone.
+        self.closed = set()
 
     def run(self):
         while time.monotonic() < self.end:
@@ -76,6 +101,8 @@ class Person(Asker):
                 self.publish()
             elif roll < 0.7:
                 self.take_back()
+            elif roll < 0.8:
+                self.rate()
             else:
                 self.look(" ".join(self.dice.choices(WORDS, k=4)))
             time.sleep(self.dice.random() * 0.6)
@@ -92,20 +119,68 @@ class Person(Asker):
         status, said = self.ask("POST", "/v1/publications", thing)
         if status == 200:
             self.stands[origin] = said["id"]
-        elif status not in (429,):
+            if policy == "org":
+                self.closed.add(said["id"])
+        elif status == 0 or status >= 500:
             # It may have happened: who asks again is told, and here nobody does.
-            self.unsure.add(origin)
+            self.unsure[origin] = None
 
     def take_back(self):
-        known = [origin for origin in self.stands if self.stands[origin]]
-        if not known:
-            return
-        origin = self.dice.choice(known)
-        status, _ = self.ask("DELETE", f"/v1/publications/{self.stands[origin]}")
+        origin = self.dice.choice(list(self.stands))
+        thing = self.stands[origin]
+        status, _ = self.ask("DELETE", f"/v1/publications/{thing}")
         if status == 200:
-            self.stands[origin] = None
-        elif status != 429:
-            self.unsure.add(origin)
+            self.back[origin] = self.stands.pop(origin)
+        elif status == 0 or status >= 500:
+            self.unsure[origin] = self.stands.pop(origin)
+
+    def rate(self):
+        hits = [hit["record"]["id"] for hit in self.look(" ".join(self.dice.choices(WORDS, k=4)))
+                if hit["record"]["author_id"] != self.user]
+        if not hits:
+            return
+        thing, rating = self.dice.choice(hits), round(self.dice.random(), 2)
+        status, _ = self.ask("PUT", f"/v1/publications/{thing}/rating", {"rating": rating})
+        if status == 200:
+            self.rated[thing] = rating
+        elif status == 0 or status >= 500:
+            # Either of the two may stand.
+            self.rated[thing] = None
+
+    def looked_after(self, gone):
+        """What is not as it was acknowledged, where `gone` are the things that may stand no more."""
+        found = {"lost": [], "revived": [], "ratings_lost": [], "not_looked_at": []}
+        for origin, thing in [*self.stands.items(), *self.back.items()]:
+            status, _ = self.told(f"/v1/publications/{thing}")
+            if status not in (200, 404):
+                found["not_looked_at"].append((origin, status))
+            elif (status == 200) != (origin in self.stands):
+                found["lost" if origin in self.stands else "revived"].append((origin, status))
+        own, page = [], [None] * 1000
+        while len(page) == 1000:
+            status, page = self.told(f"/v1/publications?limit=1000&offset={len(own)}")
+            if status != 200:
+                found["not_looked_at"].append((f"own from {len(own)}", status))
+                return found
+            own += page
+        listed = {record["origin"] for record in own}
+        found["lost"] += [(origin, "not listed") for origin in self.stands.keys() - listed]
+        found["revived"] += [(origin, "listed") for origin in self.back.keys() & listed]
+        status, lines = self.told("/v1/person")
+        if status != 200:
+            found["not_looked_at"].append(("what is told of the person", status))
+            return found
+        rated = {line["id"]: line["rating"] for line in lines if line["line"] == "rated"}
+        for thing, rating in self.rated.items():
+            if thing not in gone and rating is not None and abs(rated.get(thing, 9) - rating) > 1e-5:
+                found["ratings_lost"].append((thing, rating, rated.get(thing)))
+        return found
+
+    def strange(self, other):
+        """Which things of another organisation, by their ids, this person is given."""
+        closed = [thing for thing in other.stands.values() if thing in other.closed]
+        asked = self.dice.sample(closed, min(len(closed), STRANGERS))
+        return [thing for thing in asked if self.told(f"/v1/publications/{thing}")[0] == 200]
 
 
 class Agent(Asker):
@@ -200,42 +275,40 @@ def main():
         database.order("start")
     for asker in askers:
         asker.join(seconds + 120)
-    lost, revived = [], []
     people = [asker for asker in askers if isinstance(asker, Person)]
+    gone = {thing for one in people for kept in (one.back, one.unsure) for thing in kept.values()}
+    requests = sum(asker.asked for asker in askers)
     for person in people:
-        person.end = time.monotonic() + 60
-        for origin, thing in person.stands.items():
-            if origin in person.unsure:
-                continue
-            status = 0
-            while status in (0, 429, 503) and time.monotonic() < person.end:
-                path = f"/v1/publications/{thing}"
-                status, _ = person.ask("GET", path) if thing else (404, None)
-            if thing and status != 200:
-                lost.append((origin, status))
-        status, own = person.ask("GET", "/v1/publications?limit=1000")
-        back = {origin for origin, thing in person.stands.items() if thing is None}
-        for record in own or []:
-            if record["origin"] in back - person.unsure:
-                revived.append(record["origin"])
-    took = [took for asker in askers for path, took in asker.took if path == "/v1/query"]
+        person.keeps = True
+    # The neighbour is of another organisation.
+    pairs = list(zip(people, people[1:] + people[:1]))
+    with ThreadPoolExecutor(8) as pool:
+        looked = list(pool.map(lambda person: person.looked_after(gone), people))
+        strange = list(pool.map(lambda pair: pair[1].strange(pair[0]), pairs))
+    found = {what: [one for each in looked for one in each[what]] for what in looked[0]}
     foreign = [one for asker in askers for one in asker.foreign]
+    foreign += [thing for things in strange for thing in things]
+    took = [took for asker in askers for path, took in asker.took if path == "/v1/query"]
+    total = lambda number: sum(number(person) for person in people)
     print(json.dumps({
         "seconds": seconds, "kills": kills, "people": PEOPLE, "agents": AGENTS,
-        "requests": sum(asker.asked for asker in askers),
+        "requests": requests,
         "failed": sum(asker.failed for asker in askers),
-        "acknowledged": sum(len(person.stands) for person in people),
-        "unsure": sum(len(person.unsure) for person in people),
-        "lost": len(lost), "revived": len(revived), "seen_by_anyone_outside": len(foreign),
+        "acknowledged": total(lambda person: len(person.stands) + len(person.back)),
+        "taken_back": total(lambda person: len(person.back)),
+        "rated": total(lambda person: len(person.rated)),
+        "unsure": total(lambda person: len(person.unsure)),
+        **{what: len(all) for what, all in found.items()},
+        "seen_by_anyone_outside": len(foreign),
         "query_ms_p50": share(took, 0.5), "query_ms_p99": share(took, 0.99),
     }))
     service.terminate()
     service.wait()
     database.close()
-    for one in (lost, revived, foreign):
-        if one:
-            print(one[:10], file=sys.stderr)
-    sys.exit(1 if lost or revived or foreign else 0)
+    for what, all in {**found, "seen by anyone outside": foreign}.items():
+        if all:
+            print(f"{what}: {all[:10]}", file=sys.stderr)
+    sys.exit(1 if foreign or any(found.values()) else 0)
 
 
 if __name__ == "__main__":

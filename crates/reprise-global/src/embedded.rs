@@ -14,13 +14,13 @@ mod takedown;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use reprise_engine::{Engine, EngineError, EngineOptions, OpenReport, Snapshot};
 use reprise_files::{Access, Folder};
-use reprise_types::{Clock, Embedding, EmbeddingSpace, RecordId, UserId, check_unit_vector};
+use reprise_types::{Clock, Embedding, EmbeddingSpace, RecordId, UserId, check_unit_vector, lock};
 
 use crate::caller::{Caller, Shelf};
 use crate::coordination::CoordinationSettings;
@@ -172,11 +172,11 @@ fn storage(error: EngineError) -> GlobalError {
 
 impl Shared {
     fn writing(&self) -> MutexGuard<'_, Option<Held>> {
-        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.writing)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn file(&self) -> PathBuf {
@@ -450,8 +450,7 @@ impl Shared {
     }
 
     fn waiting(&self) -> MutexGuard<'_, BTreeMap<(UserId, RecordId), u32>> {
-        let waiting = self.retrieved.lock();
-        waiting.unwrap_or_else(PoisonError::into_inner)
+        lock(&self.retrieved)
     }
 
     /// Notes what an answer gave a reader, but for what is his own and what he tries out.

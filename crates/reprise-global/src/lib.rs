@@ -2,6 +2,25 @@
 //!
 //! The wall, the published record, the stores and what they all must do, the merge of two answers,
 //! the coordination loop.
+//!
+//! # Examples
+//!
+//! ```
+//! use chrono::DateTime;
+//! use reprise_global::{Proposal, leave};
+//! use reprise_types::{MemoryKind, MemorySource, RecordBody, RecordId};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let text = "Pin protoc to 25\nWith 26 the build breaks.";
+//! let body = RecordBody::new(text, MemorySource::UserInput, MemoryKind::Finding);
+//! let record = body.kept(RecordId::from_u128(1), DateTime::UNIX_EPOCH);
+//! // The exact bytes that others would find.
+//! let leaving = leave(&"ada".parse()?, &record, record.id, &Proposal::default())?;
+//! assert_eq!(leaving.publication.title, "Pin protoc to 25");
+//! assert_eq!(leaving.publication.content, text);
+//! # Ok(())
+//! # }
+//! ```
 
 mod caller;
 mod coordination;
@@ -28,7 +47,7 @@ pub use org::{OrgId, OrgIdError};
 pub use postgres::{KeptToken, Migration, PostgresOptions, PostgresStore};
 pub use record::{
     AccessPolicy, GlobalContentType, GlobalRecord, PATTERN_AUTHORS_MIN, Publication,
-    QualityMetrics, Version, sha256_hex,
+    QualityMetrics, Version,
 };
 pub use store::{
     A_NAME, AUDIT_MAX, AuditLine, Branch, Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore,

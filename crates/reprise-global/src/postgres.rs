@@ -22,6 +22,7 @@ mod search;
 mod shared;
 mod shelves;
 mod statements;
+mod sweep;
 mod takedown;
 mod terms;
 mod tokens;

@@ -4,12 +4,10 @@
 use std::fmt;
 
 use chrono::{DateTime, Utc};
-use data_encoding::HEXLOWER;
 use reprise_types::limits::{IDENTIFIER_BYTES_MAX, TEXT_BYTES_MAX};
-use reprise_types::{EmbeddingSpace, MemoryKind, RecordId, UserId};
+use reprise_types::{EmbeddingSpace, MemoryKind, RecordId, UserId, sha256_hex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::org::OrgId;
 
@@ -119,11 +117,6 @@ impl Publication {
         }
         format!("{}\n\n{}", self.title, self.content)
     }
-}
-
-/// The SHA-256 of `bytes` as 64 lower-case hex digits.
-pub fn sha256_hex(bytes: &[u8]) -> String {
-    HEXLOWER.encode(&Sha256::digest(bytes))
 }
 
 /// What can be published (M48).

@@ -4,13 +4,13 @@
 
 use chrono::{DateTime, Utc};
 use reprise_redact::cleaned;
-use reprise_types::{RecordId, UserId};
+use reprise_types::{RecordId, UserId, sha256_hex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::caller::{Caller, Shelf};
 use crate::error::{GlobalError, Result};
-use crate::record::{GlobalContentType, GlobalRecord, Publication, Version, sha256_hex};
+use crate::record::{GlobalContentType, GlobalRecord, Publication, Version};
 use crate::store::{AuditLine, Published};
 
 /// Longest reason, in bytes.
@@ -104,7 +104,8 @@ pub struct TakeDownDone {
     pub taken: TakenDown,
     /// The store was looked through for it afterwards, and had nothing.
     pub verified: bool,
-    /// The space where it stood was given back: by compaction, or by VACUUM.
+    /// It leaked, and no page of the store holds its text any more: the file was compacted, or the
+    /// tables were written anew. The write-ahead log of PostgreSQL has it until it is recycled.
     pub swept: bool,
 }
 
@@ -251,7 +252,7 @@ pub struct Erased {
     pub audit_lines: u64,
     /// What still names this person or holds a text of it; 0 is the proof.
     pub left: u64,
-    /// The space where it stood was given back.
+    /// No page of the store holds a text of it any more, as after a take-down of what leaked.
     pub swept: bool,
 }
 

@@ -6,13 +6,13 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use reprise_engine::decide;
 use reprise_types::{
     Degraded, MemoryFilter, MemorySource, PublishedBy, Recall, RecallId, RecallRequest, RecordBody,
-    RecordId, RetrievedMemory, RunEnding, Visibility, normal_tags,
+    RecordId, RetrievedMemory, RunEnding, Visibility, lock, normal_tags,
 };
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -100,11 +100,11 @@ struct Late {
 
 impl Shared {
     fn took(&self) -> MutexGuard<'_, Option<Duration>> {
-        self.took.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.took)
     }
 
     fn kept(&self) -> MutexGuard<'_, VecDeque<Late>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.kept)
     }
 
     /// Notes how long an answer took.
@@ -147,7 +147,7 @@ impl Shared {
     }
 
     fn refused(&self) -> MutexGuard<'_, Option<String>> {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.refused)
     }
 }
 
@@ -361,8 +361,7 @@ impl GlobalTier {
     }
 
     fn uses(&self) -> MutexGuard<'_, Uses> {
-        let uses = self.shared.uses.lock();
-        uses.unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shared.uses)
     }
 
     /// Says which version of a thing was used before.

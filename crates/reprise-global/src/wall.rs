@@ -4,10 +4,10 @@
 //! once more, and the exact bytes that would leave are made.
 
 use reprise_redact::cleaned;
-use reprise_types::{MemoryRecord, UserId, WayOut, Withheld};
+use reprise_types::{MemoryRecord, UserId, WayOut, Withheld, sha256_hex};
 
 use crate::error::GlobalError;
-use crate::record::{AccessPolicy, GlobalContentType, Publication, sha256_hex};
+use crate::record::{AccessPolicy, GlobalContentType, Publication};
 use crate::store::check_publication;
 
 /// Characters of a title that is taken from the text.

@@ -16,11 +16,12 @@ use reprise_conformance::{
 };
 use reprise_engine::Engine;
 use reprise_global::{
-    CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalError, GlobalQuery, GlobalStore,
-    Hold, Quotas, TakeDown,
+    CoordinationSettings, EmbeddedOptions, EmbeddedStore, Fate, GlobalError, GlobalQuery,
+    GlobalStore, Hold, Quotas, TakeDown, UsageReport,
 };
 use reprise_store::{Disk, DiskFile, FileIdentity, LockAttempt, RealDisk};
-use reprise_types::Clock;
+use reprise_types::{Clock, sha256_hex};
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// A clock that goes on by a second with each look.
@@ -294,12 +295,44 @@ async fn the_ledger_names_authors_and_no_reader() {
         .rate(&user("zacharias"), published.id, 0.5)
         .await
         .unwrap();
+    let told = UsageReport {
+        id: published.id,
+        score: 0.75,
+        count: 3,
+    };
+    let fates = store.report(&user("zacharias"), &[told]).await.unwrap();
+    assert_eq!(fates, [Fate::Counted]);
     let ledger = std::fs::read_to_string(folder.path().join(".global/ledger.jsonl")).unwrap();
     assert!(
         ledger.contains("ann") && !ledger.contains("zacharias"),
         "{ledger}"
     );
     assert!(!ledger.contains("hold hands"), "{ledger}");
+    // Of a run go up id, score and count, and stand here by a hash that nobody can make of a name.
+    let sent = serde_json::to_value(told).unwrap();
+    assert_eq!(names(&sent), ["count", "id", "score"]);
+    let lines = ledger.lines().map(serde_json::from_str::<Value>);
+    let reported = lines.map(Result::unwrap);
+    let reported: Vec<Value> = reported.filter(|line| line["what"] == "reported").collect();
+    let [line] = reported.as_slice() else {
+        panic!("{ledger}")
+    };
+    assert_eq!(names(line), ["at", "by", "count", "id", "score", "what"]);
+    let by = line["by"].as_str().unwrap();
+    assert_eq!(by.len(), 32);
+    assert!(!sha256_hex(b"zacharias").starts_with(by), "{by}");
+}
+
+/// The names of an object, sorted.
+fn names(object: &Value) -> Vec<&str> {
+    let mut names: Vec<&str> = object
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(|name| &**name)
+        .collect();
+    names.sort_unstable();
+    names
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,5 +1,5 @@
 //! Hooks that ask the service of published knowledge: what others know stands in the prompt, and a
-//! service that hangs costs no more than its own lines.
+//! service that hangs costs no more than its own lines. And how far it is, as `doctor` says.
 
 use std::fs;
 use std::io::Write as _;
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use reprise_tests::reprise;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::service::Service;
 use super::{done, ingest, run};
@@ -94,4 +94,46 @@ fn a_prompt_has_what_others_published_where_hooks_may_ask() {
     let own = own.into_iter().find(|own| own.contains("on Mondays"));
     assert!(own.is_some_and(|own| !own.contains("published by")));
     run(&data, &["--config", &config, "stop"]);
+}
+
+#[test]
+fn doctor_says_how_far_the_service_is_and_how_long_recalls_and_hooks_wait_for_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (server, data) = (folder.path().join("server"), folder.path().join("bob"));
+    let service = Service::start(&server, &[]);
+    let made = done(&server, &["global", "token", "add", "bob", "--user", "bob"]);
+    let token = made["token"].as_str().expect("a token").to_owned();
+    fs::create_dir_all(&data).expect("a data directory");
+    let looked = |url: &str, more: &str| -> (bool, String) {
+        let config = configured(&data, url, &token, more);
+        let looked = run(&data, &["--config", &config, "doctor"]);
+        let looked: Value = serde_json::from_str(&looked.stdout).expect("JSON");
+        let findings = looked["findings"].as_array().expect("findings").iter();
+        let mut findings = findings.filter(|one| one["what"] == "service");
+        let found = findings.next().expect("one of the service");
+        let is_good = found["good"].as_bool().expect("a word");
+        assert!(is_good || looked["healthy"] == false, "{looked}");
+        (is_good, found["says"].as_str().expect("a text").to_owned())
+    };
+    let near = format!("{} answers in ", service.url);
+    let waits = "; a recall waits 400 ms for it, hooks do not ask it";
+    let (_, said) = looked(&service.url, "");
+    assert!(said.starts_with(&near) && said.ends_with(waits), "{said}");
+    let waits = "; a recall waits 400 ms for it, a hook 150 ms";
+    let (_, said) = looked(&service.url, "hooks = true\n");
+    assert!(said.starts_with(&near) && said.ends_with(waits), "{said}");
+    let patient = "hooks = true\nhook_deadline_ms = 20000\ndeadline_ms = 30000\n";
+    let waits = "; a recall waits 30000 ms for it, a hook 20000 ms";
+    let (is_good, said) = looked(&service.url, patient);
+    assert!(is_good && said.ends_with(waits), "{said}");
+    let url = service.url.clone();
+    drop(service);
+    let (is_good, said) = looked(&url, patient);
+    assert!(!is_good && said.starts_with(&url), "{said}");
+    assert!(
+        !said.contains("answers in") && said.ends_with(waits),
+        "{said}"
+    );
+    let none = run(&folder.path().join("none"), &["doctor"]).stdout;
+    assert!(!none.contains("\"service\""), "{none}");
 }

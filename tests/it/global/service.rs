@@ -3,11 +3,17 @@
 
 use std::fs;
 use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
 
 use reprise_tests::{Finished, Postgres, reprise};
 use serde_json::Value;
 
+use super::teams::ask;
 use super::{done, ingest, run};
+
+/// Looks at what comes by itself within a second, on a machine with other work.
+const LOOKS: u32 = 600;
 
 /// A service of published knowledge as a process; it ends with this value.
 pub(super) struct Service {
@@ -19,6 +25,11 @@ pub(super) struct Service {
 
 impl Service {
     pub(super) fn start(data: &Path, more: &[&str]) -> Self {
+        Self::start_hearing(data, more, |_| {})
+    }
+
+    /// The same, with each line that it says before it listens.
+    fn start_hearing(data: &Path, more: &[&str], mut hear: impl FnMut(&str)) -> Self {
         let mut command = reprise(data).expect("reprise is built");
         command.args(["--no-model", "global", "serve", "--http", "127.0.0.1:0"]);
         let mut process = command
@@ -31,6 +42,7 @@ impl Service {
         let mut first = String::new();
         let url = said.find_map(|line| {
             let line = line.ok()?;
+            hear(&line);
             first.push_str(&line);
             line.split_whitespace()
                 .find(|word| word.starts_with("http://"))
@@ -51,6 +63,60 @@ impl Drop for Service {
         self.process.kill().ok();
         self.process.wait().ok();
     }
+}
+
+/// A server with an empty database in which the service may make its tables, and its address.
+pub(super) fn furnished(settings: &[&str]) -> (Postgres, String) {
+    let mut server = Postgres::start(&[&["fsync=off"][..], settings].concat()).expect("a server");
+    let made = [
+        "CREATE ROLE reprise LOGIN CREATEROLE",
+        "CREATE DATABASE knowledge OWNER reprise",
+    ];
+    server.sql("postgres", &made).expect("a database");
+    let vector = ["CREATE EXTENSION vector"];
+    server.sql("knowledge", &vector).expect("pgvector");
+    let url = server.url("reprise", "knowledge");
+    (server, url)
+}
+
+#[test]
+fn a_service_waits_for_its_database_and_says_503_while_it_is_gone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let node = folder.path().join("node");
+    let (mut server, url) = furnished(&[]);
+    let database = ["--database-url", &url];
+    server.kill().expect("it ends");
+    let mut has_waited = false;
+    let service = Service::start_hearing(&node, &database, |line| {
+        if line.contains("waiting for the database") {
+            has_waited = true;
+            server.restart().expect("it starts");
+        }
+    });
+    assert!(has_waited, "{}", service.first);
+    let add = ["global", "token", "add", "ann", "--user", "ann"];
+    let token = done(&node, &[&add[..], &database].concat());
+    let token = token["token"].as_str().expect("a token");
+    let ready = || ask(&service.url, "GET", "/health/ready", "", None).status;
+    let question = serde_json::json!({ "text": "otters", "top_k": 3 });
+    let asked = || ask(&service.url, "POST", "/v1/query", token, Some(&question)).status;
+    // What is said of readiness holds for a second, and a connection that died is found out by use.
+    let comes_to_say = |wanted: u16| {
+        (0..LOOKS).any(|_| {
+            let is_so = (ready(), asked()) == (wanted, wanted);
+            if !is_so {
+                sleep(Duration::from_millis(50));
+            }
+            is_so
+        })
+    };
+    assert!(comes_to_say(200), "it serves: {} {}", ready(), asked());
+    server.kill().expect("it ends");
+    assert!(comes_to_say(503), "it is gone: {} {}", ready(), asked());
+    let alive = ask(&service.url, "GET", "/health/live", "", None).status;
+    assert_eq!(alive, 200, "to start it anew would help nobody");
+    server.restart().expect("it starts");
+    assert!(comes_to_say(200), "it is back: {} {}", ready(), asked());
 }
 
 #[test]
@@ -271,16 +337,7 @@ fn nodes_before_a_database_take_an_import_and_serve_it_alike() {
 fn more_clients_than_connections_are_told_to_come_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let node = folder.path().join("node");
-    let settings = ["fsync=off", "max_prepared_transactions=1"];
-    let mut server = Postgres::start(&settings).expect("a server");
-    let made = [
-        "CREATE ROLE reprise LOGIN CREATEROLE",
-        "CREATE DATABASE knowledge OWNER reprise",
-    ];
-    server.sql("postgres", &made).expect("a database");
-    let vector = ["CREATE EXTENSION vector"];
-    server.sql("knowledge", &vector).expect("pgvector");
-    let url = server.url("reprise", "knowledge");
+    let (mut server, url) = furnished(&["max_prepared_transactions=1"]);
     let pool = ["--database-url", &url, "--connections", "2"];
     let rates = ["--requests-per-second", "1000"];
     let service = Service::start(&node, &[&pool[..], &rates].concat());

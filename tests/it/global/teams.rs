@@ -10,16 +10,23 @@ use serde_json::{Value, json};
 use super::service::Service;
 use super::{done, ingest, run};
 
-/// An answer of the service: status, Retry-After, request id, body.
-struct Answer {
-    status: u16,
+/// An answer of the service: status, Retry-After, request id, body as JSON and as it is.
+pub(super) struct Answer {
+    pub(super) status: u16,
     retry: Option<String>,
     request: Option<String>,
-    body: Value,
+    pub(super) body: Value,
+    pub(super) text: String,
 }
 
 #[expect(clippy::disallowed_methods, reason = "the test is the client")]
-fn ask(url: &str, method: &str, path: &str, token: &str, body: Option<&Value>) -> Answer {
+pub(super) fn ask(
+    url: &str,
+    method: &str,
+    path: &str,
+    token: &str,
+    body: Option<&Value>,
+) -> Answer {
     let agent = ureq::Agent::config_builder().http_status_as_error(false);
     let agent: ureq::Agent = agent.build().into();
     let request = ureq::http::Request::builder()
@@ -41,6 +48,7 @@ fn ask(url: &str, method: &str, path: &str, token: &str, body: Option<&Value>) -
         retry,
         request,
         body: serde_json::from_str(&text).unwrap_or_default(),
+        text,
     }
 }
 

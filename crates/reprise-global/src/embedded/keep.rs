@@ -13,6 +13,7 @@ use reprise_types::limits::{PAGE_MAX, TOP_K_MAX};
 use reprise_types::{
     Embedding, ListRequest, MemoryFilter, MemoryRecord, MemorySource, NewRecord, RecallId,
     RecallRequest, RecordId, Retention, Unlearned, Visibility, WriteOutcome, normal_tag,
+    sha256_hex,
 };
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +22,7 @@ use crate::caller::{Caller, Shelf};
 use crate::coordination::Standings;
 use crate::error::{GlobalError, Result};
 use crate::hit::RESERVE;
-use crate::record::{GlobalContentType, GlobalRecord, Publication, Version, sha256_hex};
+use crate::record::{GlobalContentType, GlobalRecord, Publication, Version};
 use crate::rules::{Drafted, Standing};
 use crate::store::{
     GlobalAnswer, GlobalHit, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX, Overlap, no_branch,

@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_files::{FileError, Folder};
-use reprise_types::{RecordId, UserId};
+use reprise_types::{RecordId, UserId, sha256_hex};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::coordination::{Coordination, CoordinationSettings, Standings};
 use crate::error::{GlobalError, Result};
-use crate::record::{Version, sha256_hex};
+use crate::record::Version;
 use crate::store::AuditLine;
 use crate::takedown::{PersonLine, TakenDown, nobody};
 

@@ -108,7 +108,7 @@ impl Shared {
             Ok(TakeDownDone {
                 taken,
                 verified,
-                swept: true,
+                swept: order.leaked,
             })
         })
     }

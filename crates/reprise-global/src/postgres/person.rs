@@ -9,7 +9,8 @@ use super::node::{Node, changing, count, reading_within, record_id, version};
 use super::read::{AUDITED, audited};
 use super::rows::write_on;
 use super::shared::Shared;
-use super::takedown::{swept, taken_down};
+use super::sweep::PERSON;
+use super::takedown::taken_down;
 use super::voices::contributor;
 use crate::caller::Caller;
 use crate::error::GlobalError;
@@ -137,7 +138,7 @@ pub(super) async fn erase(shared: &Shared, caller: &Caller) -> Result<Erased, Fa
     erased.left = left(&transaction, name, by).await?;
     drop(transaction);
     drop(client);
-    erased.swept = swept(node).await;
+    erased.swept = PERSON.run(node).await;
     Ok(erased)
 }
 

@@ -12,12 +12,13 @@ use super::role::{Serving, cannot, rights, serving};
 use crate::error::{GlobalError, Result};
 
 /// In their order: the first makes version 1.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
     include_str!("migrations/0004.sql"),
     include_str!("migrations/0005.sql"),
+    include_str!("migrations/0006.sql"),
 ];
 /// What they make.
 const TABLES: [&str; 14] = [

@@ -3,11 +3,12 @@
 //! while the database has no time to be asked.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::{Object, Transaction};
 use reprise_engine::TextTerm;
+use reprise_types::{lock, sha256_hex};
 use tokio_postgres::SimpleQueryMessage;
 
 use super::connect::{Failure, connection, literal};
@@ -16,7 +17,6 @@ use super::node::{Node, reading_within};
 use super::sample::{SMALL, frequent, moments};
 use super::statements;
 use crate::caller::Caller;
-use crate::record::sha256_hex;
 
 /// A shelf of no more things is looked at anew for each question.
 const TINY: u32 = 256;
@@ -67,11 +67,11 @@ pub(super) struct World {
 
 impl Shelves {
     fn known(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Known>>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 
     fn looking(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
-        self.looking.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.looking)
     }
 
     /// Something stands there that did not, or does no more.
@@ -84,7 +84,7 @@ impl Shelves {
     }
 
     fn using(&self, shelf: &str) {
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = lock(&self.used);
         if used.len() < SHELVES_MAX && !used.contains(shelf) {
             used.insert(shelf.to_owned());
         }
@@ -93,7 +93,7 @@ impl Shelves {
     /// A small shelf makes room; it is known again once it is written on.
     fn forget(&self, shelf: &str) {
         self.known().remove(shelf);
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = lock(&self.used);
         used.remove(shelf);
     }
 
@@ -308,7 +308,7 @@ impl Known {
     }
 
     fn at(&self) -> std::sync::MutexGuard<'_, Instant> {
-        self.at.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.at)
     }
 
     /// Whether it is to be looked at again, which is said once in so long.
@@ -340,7 +340,7 @@ impl Known {
         shelf: &str,
         transaction: &Transaction<'_>,
     ) -> Result<bool, Failure> {
-        let known = *self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = *lock(&self.index);
         if let Some((is_indexed, at)) = known
             && at.elapsed() < FRESH
         {
@@ -350,7 +350,7 @@ impl Known {
         let name = format!("reprise_global.{}", index_of(shelf));
         let sound = transaction.query_opt(&statement, &[&name]).await?;
         let sound = sound.is_some_and(|row| row.get(0));
-        *self.index.lock().unwrap_or_else(PoisonError::into_inner) = Some((sound, Instant::now()));
+        *lock(&self.index) = Some((sound, Instant::now()));
         Ok(sound)
     }
 
@@ -363,7 +363,7 @@ impl Known {
     }
 
     fn words(&self) -> std::sync::MutexGuard<'_, HashMap<i64, u32>> {
-        self.words.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.words)
     }
 }
 
@@ -389,7 +389,7 @@ pub(super) async fn maintain(node: &Node, shelves: &Shelves) -> Result<bool, Fai
             )
             .await?;
         let used: Vec<String> = {
-            let used = shelves.used.lock().unwrap_or_else(PoisonError::into_inner);
+            let used = lock(&shelves.used);
             used.iter().cloned().collect()
         };
         let mut built = false;

@@ -12,6 +12,7 @@ use super::node::{Node, changing, reading_within, record_id, shelf_names, uuid, 
 use super::publish::{Prepared, is_gone, publish_in, withdraw};
 use super::read::{bounds, record};
 use super::shared::Shared;
+use super::sweep::LEAKED;
 use crate::caller::Caller;
 use crate::error::GlobalError;
 use crate::record::Publication;
@@ -135,7 +136,7 @@ pub(super) async fn take_down(
     let verified = is_gone(node, &mut client, &author, &shelf, (key, &tokens)).await?;
     drop(client);
     Ok(TakeDownDone {
-        swept: order.leaked && swept(node).await,
+        swept: order.leaked && LEAKED.run(node).await,
         taken,
         verified,
     })
@@ -172,29 +173,6 @@ pub(super) async fn note(transaction: &Transaction<'_>, line: &AuditLine) -> Res
         )
         .await?;
     Ok(())
-}
-
-/// Gives the space of deleted rows back, by the connection of who owns the tables; whether it did.
-pub(super) async fn swept(node: &Node) -> bool {
-    let Some(keeper) = &node.keeper else {
-        return false;
-    };
-    let sweep = async {
-        let client = connection(keeper).await?;
-        for table in ["thing", "search", "posting", "taken_down"] {
-            let statement = format!("VACUUM reprise_global.{table}");
-            client.batch_execute(&statement).await?;
-        }
-        Ok::<_, Failure>(())
-    };
-    match sweep.await {
-        Ok(()) => true,
-        Err(failure) => {
-            let error = GlobalError::from(failure);
-            tracing::warn!(%error, "what was deleted is not swept yet");
-            false
-        }
-    }
 }
 
 const TAKEN: &str = "id, author, origin, shelf, versions, checksum, reason, operator, at, \

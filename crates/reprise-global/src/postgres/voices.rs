@@ -4,12 +4,12 @@
 //! to read it twice changes nothing.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use deadpool_postgres::Transaction;
-use reprise_types::{RecordId, UserId};
+use reprise_types::{RecordId, UserId, lock, sha256_hex};
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
@@ -18,7 +18,6 @@ use super::node::{Node, changing, record_id, shelf_names, uuid};
 use crate::caller::Caller;
 use crate::coordination::{self, Coordination, CoordinationSettings, Standings};
 use crate::error::GlobalError;
-use crate::record::sha256_hex;
 use crate::store::{Fate, GlobalHit, GlobalQuery, UsageReport};
 
 /// After so long everything is read anew: the database may have been brought back from a backup.
@@ -72,7 +71,7 @@ impl Voices {
     }
 
     fn waiting(&self) -> std::sync::MutexGuard<'_, BTreeMap<(Uuid, RecordId), i32>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.waiting)
     }
 
     /// Notes what an answer gave a reader, but for what is his own and what he tries out. Whether
@@ -130,7 +129,7 @@ impl Voices {
     }
 
     fn told(&self) -> std::sync::MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.told)
     }
 
     /// What is told of each thing, no older than the options say. One asker looks, the others go

@@ -58,7 +58,7 @@ async fn a_role_without_rights_and_one_above_the_policies() {
 async fn tables_that_are_newer_half_made_or_half_gone() {
     for (statements, said) in [
         (
-            "INSERT INTO reprise_global.schema_version VALUES (6)",
+            "INSERT INTO reprise_global.schema_version VALUES (7)",
             "newer Reprise",
         ),
         (

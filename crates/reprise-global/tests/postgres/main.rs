@@ -22,6 +22,8 @@ use reprise_conformance::{
 };
 use reprise_global::{GlobalQuery, GlobalStore, PostgresStore, UsageReport, Version};
 use reprise_types::RecordId;
+use serde_json::{Value, json};
+use uuid::Uuid;
 
 mod statements_and_policies {
     use super::*;
@@ -232,9 +234,23 @@ async fn what_is_taken_back_leaves_no_row_and_the_audit_names_authors_alone() {
     store.draft(&ann, "next", tried).await.unwrap();
     let mia = member("zacharias", "acme");
     store.rate(&mia, id, 0.5).await.unwrap();
+    let told = UsageReport {
+        id,
+        score: 0.75,
+        count: 3,
+    };
+    store.report(&mia, &[told]).await.unwrap();
+    let admin = House::admin(&url).await;
+    let voice = "SELECT (to_jsonb(v) - 'at' - 'id')::text FROM reprise_global.voice v";
+    let voice: String = admin.query_one(voice, &[]).await.unwrap().get(0);
+    let mut voice: Value = serde_json::from_str(&voice).unwrap();
+    // By a hash, which is nobody's name; score and count, and no more.
+    let by = voice["contributor"].take();
+    assert!(by.as_str().unwrap().parse::<Uuid>().is_ok(), "{by}");
+    let kept = json!({ "contributor": null, "score": 0.75, "uses": 3 });
+    assert_eq!(voice, kept);
     let gone = store.unpublish(&ann, id).await.unwrap();
     assert!(gone.verified && gone.versions == 2);
-    let admin = House::admin(&url).await;
     for table in [
         "thing", "search", "posting", "authored", "voice", "rating", "draft",
     ] {

@@ -12,7 +12,7 @@ use super::serve;
 use crate::args::GlobalImportArguments;
 use crate::cli::{Context, input, output, runtime};
 use crate::exit::Exit;
-use crate::lines::Lines;
+use crate::lines::jsonl;
 
 /// Publications handed over at a time.
 const GROUP: usize = 5_000;
@@ -28,7 +28,7 @@ pub(super) fn run(context: &Context, arguments: &GlobalImportArguments) -> anyho
             .map_err(|none| anyhow!("{none}; look at --store, or make it with --create"))?;
     }
     let (mut groups, mut refused) = (vec![Vec::new()], 0_u64);
-    for line in Lines::new(BufReader::new(input::open(&arguments.file)?)) {
+    for line in jsonl(BufReader::new(input::open(&arguments.file)?)) {
         let (number, line) = line?;
         match line.and_then(|line| read(&line, &caller)) {
             Ok(publication) => match groups.last_mut() {

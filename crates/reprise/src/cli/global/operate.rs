@@ -66,17 +66,21 @@ pub(super) fn run(context: &Context, command: &OperateCommand) -> anyhow::Result
                     done.taken.author
                 );
                 line.push_str(match (leaked, done.swept) {
-                    (false, _) => {
-                        "; its newest version is held until `reprise global putback`"
+                    (false, _) => "; its newest version is held until `reprise global putback`",
+                    (true, true) => {
+                        "; nothing of it is held, and no page of the store has its text"
                     }
-                    (true, true) => "; nothing of it is held, and the space where it stood is swept",
                     (true, false) => {
-                        "; nothing of it is held. Its space is not swept yet: run VACUUM FULL on the \
-                         tables thing, search and posting of reprise_global"
+                        "; nothing of it is held. Pages of the database still have its text: run \
+                         VACUUM FULL reprise_global.thing, reprise_global.taken_down"
                     }
                 });
                 output::line(context, &done, line)?;
-                Ok(if done.verified { Exit::Success } else { Exit::Refused })
+                Ok(if done.verified {
+                    Exit::Success
+                } else {
+                    Exit::Refused
+                })
             }
             OperateCommand::Putback { id, who } => {
                 let (store, caller) = opened(context, who).await?;
@@ -157,7 +161,7 @@ async fn person(context: &Context, command: &PersonCommand) -> anyhow::Result<Ex
     let tokens = TokenFile::new(token::place(context));
     let tokens = ServiceTokens::new(Arc::new(tokens), None);
     erased.tokens += tokens.revoke_user(user)? as u64;
-    let line = format!(
+    let mut line = format!(
         "{} in {}, {} on branches, {} and {}, {}: deleted; {} of it found afterwards",
         counted(erased.things, "thing"),
         counted(erased.versions, "version"),
@@ -170,6 +174,12 @@ async fn person(context: &Context, command: &PersonCommand) -> anyhow::Result<Ex
             left => counted(left, "row"),
         }
     );
+    if !erased.swept {
+        line.push_str(
+            ". Pages of the database still have its texts: run VACUUM FULL on the tables thing, \
+             taken_down, authored and draft of reprise_global",
+        );
+    }
     output::line(context, &erased, line)?;
     Ok(if erased.left == 0 {
         Exit::Success

@@ -1,6 +1,6 @@
 //! A service of published knowledge, asked over HTTP: a store like any other.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -11,7 +11,7 @@ use reprise_global::{
     TakeDownDone, TakenDown, Unpublished, UsageReport, Version, check_name, check_publication,
 };
 use reprise_redact::{HeldBack, Outbound, cleaned};
-use reprise_types::RecordId;
+use reprise_types::{RecordId, lock};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -21,6 +21,8 @@ use crate::outbound;
 
 /// How long a change may take, once the service has answered ...
 const CHANGE: Duration = Duration::from_secs(30);
+/// ... and one after which tables may be written anew ...
+const SWEEP: Duration = Duration::from_secs(130);
 /// ... whether it is there at all.
 const THERE: Duration = Duration::from_secs(3);
 /// So long one answer says that it is there.
@@ -61,7 +63,7 @@ impl RemoteStore {
     /// Asks a service of which nothing was heard lately for nothing but an answer: a change waits
     /// long, and not for nobody.
     fn is_there(&self) -> Result<(), GlobalError> {
-        let answered = || self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        let answered = || lock(&self.answered);
         if answered().is_some_and(|at| at.elapsed() < KNOWN) {
             return Ok(());
         }
@@ -364,7 +366,7 @@ impl GlobalStore for RemoteStore {
     ) -> Result<TakeDownDone, GlobalError> {
         let path = format!("/v1/publications/{id}/takedown");
         let body = json_of("the reason", order)?;
-        self.ask(operator, Method::POST, path, body, CHANGE).await
+        self.ask(operator, Method::POST, path, body, SWEEP).await
     }
 
     async fn put_back(&self, operator: &Caller, id: RecordId) -> Result<PutBack, GlobalError> {
@@ -389,7 +391,7 @@ impl GlobalStore for RemoteStore {
         // The one character of a name that means something else in a query.
         let name = caller.user.as_str().replace('+', "%2B");
         let path = format!("/v1/person?confirm={name}");
-        self.ask(caller, Method::DELETE, path, Outbound::nothing(), CHANGE)
+        self.ask(caller, Method::DELETE, path, Outbound::nothing(), SWEEP)
             .await
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -16,7 +16,7 @@ use reprise_global::{
 use reprise_operations::{Reach, Sharing};
 use reprise_sandbox::Before;
 use reprise_store::RealDisk;
-use reprise_types::{Clock, Embedder, Embedding, RecallScope, SystemClock, UserId};
+use reprise_types::{Clock, Embedder, Embedding, RecallScope, SystemClock, UserId, lock};
 
 use super::remote::RemoteStore;
 use crate::cli::store::DIMENSIONS;
@@ -40,7 +40,7 @@ pub(in crate::cli) fn before(context: &Context, clock: &Arc<dyn Clock>) -> Optio
     let tiers: Mutex<HashMap<UserId, GlobalTier>> = Mutex::default();
     let clock = Arc::clone(clock);
     Some(Arc::new(move |user, own| {
-        let mut tiers = tiers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tiers = lock(&tiers);
         let known = tiers.get(user).cloned();
         match known.map_or_else(|| reach(user, Arc::clone(&vectors)), Ok) {
             Ok(tier) => {
@@ -181,7 +181,7 @@ pub(super) fn vectors(context: &Context) -> TextVectors {
             Some(Mutex::new(found))
         };
         let embedder = opened.get_or_init(open).as_ref()?;
-        let mut embedder = embedder.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut embedder = lock(embedder);
         let vector = embedder.embed(text).ok()?;
         Some(Embedding::new(embedder.space().clone(), vector))
     })

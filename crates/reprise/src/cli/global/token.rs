@@ -12,7 +12,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use reprise_global::AuditLine;
 use reprise_redact::{Outbound, is_plain_to_another};
 use reprise_server::{Grant, KnownToken, NewToken, Right, Scope, ServiceTokens, TokenFile};
-use reprise_types::{Clock, SystemClock, UserId};
+use reprise_types::{Clock, SystemClock, UserId, to_the_minute};
 use serde_json::{Value, json};
 
 use super::{serve, store};
@@ -95,7 +95,7 @@ async fn done(
             output::line(context, &json!({ "link": link, "expires": expires }), &link)?;
             crate::cli::note(&format!(
                 "it gives a token to the first who runs `reprise global join LINK`, until {}",
-                expires.format("%Y-%m-%d %H:%M UTC")
+                to_the_minute(expires)
             ));
         }
         GlobalTokenCommand::Rotate { name, grace_hours } => {
@@ -105,7 +105,7 @@ async fn done(
             let until = now + grace;
             let row = json!({ "token": token, "old_until": until });
             output::line(context, &row, &token)?;
-            let until = until.format("%Y-%m-%d %H:%M UTC");
+            let until = to_the_minute(until);
             crate::cli::note(&format!("the old one opens until {until}"));
         }
         GlobalTokenCommand::Revoke { name } => {

@@ -13,7 +13,7 @@ use reprise_server::{
     GlobalService, GlobalServiceOptions, Grant, Right, Scope, ServiceTokens, TokenFile,
 };
 use reprise_store::RealDisk;
-use reprise_types::{Clock, SystemClock};
+use reprise_types::{Clock, SystemClock, lock};
 
 use super::*;
 
@@ -86,7 +86,7 @@ impl House {
         let house = Arc::clone(self);
         let token_of = move |caller: &Caller| {
             let key = format!("{caller:?}");
-            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = lock(&known);
             let all = [Right::Read, Right::Write, Right::Operate];
             // One who was erased has none any more.
             known.retain(|_, token| house.tokens.recognise(token).is_some());

@@ -1,0 +1,162 @@
+//! What was deleted leaves the pages of the tables, too. A plain VACUUM leaves the bytes of a row
+//! where they are until something else is stored there, so a table that holds texts is written anew;
+//! nobody reads or writes it meanwhile.
+
+use std::time::{Duration, Instant};
+
+use deadpool_postgres::Pool;
+use tokio_postgres::error::SqlState;
+
+use super::connect::{Failure, connection};
+use super::node::Node;
+use crate::error::GlobalError;
+
+/// What a thing is found by, and no text: vacuumed with its indexes, where pgvector overwrites a
+/// vector that is deleted.
+const NUMBERS: [&str; 2] = ["search", "posting"];
+/// How long the lock of a table is waited for at once. Who comes meanwhile stands behind; an
+/// autovacuum gives way after `deadlock_timeout`, which is a second by default.
+const LOCK_TIME: Duration = Duration::from_secs(3);
+/// How long a table may be written ...
+const REWRITE_TIME: Duration = Duration::from_mins(1);
+/// ... and how long after the first try another one may begin.
+const TRIES_TIME: Duration = Duration::from_secs(45);
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Which tables are written anew.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sweep {
+    tables: &'static [&'static str],
+    /// Largest table with its indexes: it stands still for as long as all of it takes.
+    table_bytes_max: i64,
+}
+
+/// After an operator's order.
+pub(super) const LEAKED: Sweep = Sweep {
+    tables: &["thing", "taken_down"],
+    table_bytes_max: 1 << 30,
+};
+
+/// After a person's, which anybody may give for himself: no pause that others notice.
+pub(super) const PERSON: Sweep = Sweep {
+    tables: &["thing", "taken_down", "authored", "draft"],
+    table_bytes_max: 64 << 20,
+};
+
+impl Sweep {
+    /// Whether no page of a table has a text of what was deleted any more. By the connection of who
+    /// owns the tables, and to its end also where nobody waits for the answer.
+    pub(super) async fn run(self, node: &Node) -> bool {
+        let Some(keeper) = node.keeper.clone() else {
+            return false;
+        };
+        let swept = tokio::spawn(async move { self.swept(&keeper).await });
+        swept.await.unwrap_or(false)
+    }
+
+    async fn swept(self, keeper: &Pool) -> bool {
+        let until = Instant::now() + TRIES_TIME;
+        let mut left = NUMBERS.to_vec();
+        for &table in self.tables {
+            if !self.is_rewritten(keeper, table, until).await {
+                left.push(table);
+            }
+        }
+        for table in &left {
+            if let Err(failure) = vacuum(keeper, table).await {
+                told(table, failure);
+                return false;
+            }
+        }
+        left.len() == NUMBERS.len()
+    }
+
+    async fn is_rewritten(self, keeper: &Pool, table: &str, until: Instant) -> bool {
+        loop {
+            match self.rewrite(keeper, table).await {
+                Ok(Rewrite::Clean) => return true,
+                Ok(Rewrite::TooLarge) => {
+                    tracing::warn!(
+                        table,
+                        "what was deleted is not swept: the table is too large"
+                    );
+                    return false;
+                }
+                Err(failure) if !is_held(&failure) => {
+                    told(table, failure);
+                    return false;
+                }
+                Ok(Rewrite::NotClean) | Err(_) if Instant::now() >= until => {
+                    tracing::warn!(
+                        table,
+                        "what was deleted is not swept: others are at work there"
+                    );
+                    return false;
+                }
+                Ok(Rewrite::NotClean) | Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+
+    /// CLUSTER and not an ALTER TABLE that rewrites: a dump that began before would find that empty.
+    async fn rewrite(self, keeper: &Pool, table: &str) -> Result<Rewrite, Failure> {
+        let name = format!("reprise_global.{table}");
+        let key = format!("{name}_pkey");
+        let mut client = connection(keeper).await?;
+        let size = "SELECT pg_total_relation_size($1::text::regclass)";
+        let size = client.query_one(size, &[&name]).await?;
+        if size.get::<_, i64>(0) > self.table_bytes_max {
+            return Ok(Rewrite::TooLarge);
+        }
+        let transaction = client.transaction().await?;
+        let statements = format!(
+            "SET LOCAL lock_timeout = {}; SET LOCAL statement_timeout = {}; \
+             LOCK TABLE {name} IN ACCESS EXCLUSIVE MODE; CLUSTER {name} USING {table}_pkey",
+            LOCK_TIME.as_millis(),
+            REWRITE_TIME.as_millis(),
+        );
+        transaction.batch_execute(&statements).await?;
+        // Where an older transaction may still see a deleted row, it came along: the index has it,
+        // and it does not count as one of the table's. -1 is said of an index that was always empty.
+        let clean = "SELECT greatest(t.reltuples, 0) = greatest(k.reltuples, 0) \
+             FROM pg_class t, pg_class k \
+             WHERE t.oid = $1::text::regclass AND k.oid = $2::text::regclass";
+        let row = transaction.query_one(clean, &[&name, &key]).await?;
+        let is_clean = row.get::<_, bool>(0);
+        transaction.commit().await.map_err(Failure::Commit)?;
+        Ok(if is_clean {
+            Rewrite::Clean
+        } else {
+            Rewrite::NotClean
+        })
+    }
+}
+
+/// What became of one try.
+enum Rewrite {
+    Clean,
+    /// It holds rows that are deleted, for somebody who began before.
+    NotClean,
+    TooLarge,
+}
+
+/// Whether another try may find the table, or the connection of its owner, free.
+fn is_held(failure: &Failure) -> bool {
+    match failure {
+        Failure::Database(error) => error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE),
+        Failure::Said(error) => matches!(error, GlobalError::Busy { .. }),
+        Failure::Commit(_) => false,
+    }
+}
+
+/// With all indexes: for few rows it would pass them by.
+async fn vacuum(keeper: &Pool, table: &str) -> Result<(), Failure> {
+    let client = connection(keeper).await?;
+    let statement = format!("VACUUM (INDEX_CLEANUP ON) reprise_global.{table}");
+    Ok(client.batch_execute(&statement).await?)
+}
+
+fn told(table: &str, failure: Failure) {
+    let error = GlobalError::from(failure);
+    tracing::warn!(table, %error, "what was deleted is not swept yet");
+}
