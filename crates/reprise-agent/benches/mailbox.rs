@@ -1,4 +1,4 @@
-//! The cost of the mailbox: a recall by messages compared with the same recall without, in one run.
+//! The cost of the mailbox: a message and its answer beside a whole recall, in one run.
 //!
 //! Query vectors are cached, so that the figures exclude the model. Run: `cargo bench -p
 //! reprise-agent --bench mailbox`.
@@ -81,33 +81,19 @@ async fn main() -> Result<(), Failed> {
         asker.by_message(number).await?;
     }
     let agent = asker.service.agent(&asker.user).await?;
-    let (mut hop, mut message, mut direct) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut hop, mut message) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         hop.push(timed(asker.hop(&agent)).await?);
-        // Alternates which goes first.
-        if round % 2 == 0 {
-            message.push(timed(asker.by_message(round)).await?);
-            direct.push(timed(asker.directly(round)).await?);
-        } else {
-            direct.push(timed(asker.directly(round)).await?);
-            message.push(timed(asker.by_message(round)).await?);
-        }
+        message.push(timed(asker.by_message(round)).await?);
     }
-    let mut rates = Vec::new();
-    for _ in 0..3 {
-        let direct = asker.rate(false).await?;
-        rates.push((asker.rate(true).await?, direct));
-    }
-    let [hop, message, direct] = [hop, message, direct].map(p50_us);
+    let [hop, message] = [hop, message].map(p50_us);
     let mut lines = vec![
         format!("a message and its answer, p50: {hop:.0} us"),
-        format!("a recall of {RECORDS} by messages, p50: {message:.0} us; without: {direct:.0} us"),
+        format!("a recall of {RECORDS} by messages, p50: {message:.0} us"),
     ];
-    for (by_message, directly) in rates {
-        let share = 100.0 * (1.0 - by_message / directly);
-        lines.push(format!(
-            "{ASKERS} askers: {by_message:.0}/s by messages, {directly:.0}/s without: {share:.1} % less"
-        ));
+    for _ in 0..3 {
+        let rate = asker.rate().await?;
+        lines.push(format!("{ASKERS} askers: {rate:.0}/s by messages"));
     }
     let text = lines.join("\n") + "\n";
     std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes())?;
@@ -142,17 +128,8 @@ impl Asker {
         Ok(())
     }
 
-    /// The same work on the asker's own task.
-    async fn directly(&self, number: usize) -> Result<(), Failed> {
-        let question = Self::question(number);
-        self.service
-            .recall_without_mailbox(&self.user, question)
-            .await?;
-        Ok(())
-    }
-
     /// Recalls per second of several concurrent clients.
-    async fn rate(&self, by_message: bool) -> Result<f64, Failed> {
+    async fn rate(&self) -> Result<f64, Failed> {
         let began = Instant::now();
         let mut askers = tokio::task::JoinSet::new();
         for asker in 0..ASKERS {
@@ -160,11 +137,7 @@ impl Asker {
             askers.spawn(async move {
                 for round in 0..ROUNDS / ASKERS {
                     let number = asker * ROUNDS + round;
-                    if by_message {
-                        own.by_message(number).await?;
-                    } else {
-                        own.directly(number).await?;
-                    }
+                    own.by_message(number).await?;
                 }
                 Ok::<(), Failed>(())
             });

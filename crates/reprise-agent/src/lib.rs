@@ -1,6 +1,37 @@
 //! The actors of memory, which turn a host's events into records and queries into answers.
 //!
 //! `examples/host.rs` is a host with memory in thirty lines.
+//!
+//! # Examples
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use reprise_agent::{MemoryConfig, MemoryService};
+//! use reprise_engine::Engine;
+//! use reprise_store::RealDisk;
+//! use reprise_types::{
+//!     EmbedError, MemoryKind, MemoryProvider, MemorySource, NewRecord, RecallRequest, UserId,
+//! };
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let data = folder.path().to_owned();
+//! let open = Arc::new(|path: &_, options: &_| Engine::open(Arc::new(RealDisk), path, options));
+//! // Without a model recall is by words.
+//! let model = Arc::new(|| Err(EmbedError::Unavailable { message: "none here".to_owned() }));
+//! let service = MemoryService::start(MemoryConfig::new(data, 384, open, model), None).await?;
+//! let user: UserId = "ada".parse()?;
+//! let note = NewRecord::new("tea at five", MemorySource::UserInput, MemoryKind::Finding);
+//! service.observe(&user, vec![note]).await?;
+//! let asked = RecallRequest::new("when is tea?");
+//! let recall = service.provider(&user).recall_request(asked).await?;
+//! assert_eq!(recall.results[0].record.text, "tea at five");
+//! service.shut_down().await;
+//! # Ok(())
+//! # }
+//! ```
 
 mod admission;
 mod agent;

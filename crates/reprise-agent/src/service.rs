@@ -7,14 +7,12 @@ use std::time::{Duration, Instant};
 
 use ractor::{Actor, ActorCell, ActorId, ActorRef, ActorStatus, call_t};
 use reprise_engine::{CompactionOutcome, Engine, Snapshot, WriteBatch, Written};
-use reprise_types::{
-    Embedding, MemoryError, NewRecord, Recall, RecallRequest, UserId, WriteOutcome,
-};
+use reprise_types::{Embedding, MemoryError, NewRecord, UserId, WriteOutcome};
 use serde::Serialize;
 use tokio::sync::broadcast;
 
 use crate::admission::Admission;
-use crate::agent::{Requests, embed_some};
+use crate::agent::embed_some;
 use crate::config::{MemoryConfig, TendDone};
 use crate::embedder::{EmbedPool, PoolStats};
 use crate::job::Job;
@@ -205,26 +203,6 @@ impl MemoryService {
 
     pub fn admission(&self) -> &Admission {
         &self.0.admission
-    }
-
-    /// A recall on the asker's own task, to measure what the mailbox costs.
-    #[doc(hidden)]
-    pub async fn recall_without_mailbox(
-        &self,
-        user: &UserId,
-        request: RecallRequest,
-    ) -> Result<Recall, MemoryError> {
-        let permit = self.0.admission.recall(user)?;
-        let handle = self.0.directory.agent(user).await?;
-        handle.touch();
-        let requests = Requests {
-            config: Arc::clone(&self.0.config),
-            pool: self.0.config.pool_for(&self.0.pool, user),
-            stages: Arc::clone(&self.0.stages),
-            handle,
-            directory: Arc::clone(&self.0.directory),
-        };
-        requests.recall(request, permit).await
     }
 
     /// Opens a user's memory now.

@@ -54,14 +54,7 @@ pub struct MemorySupervisorState {
     relay_budget: RestartBudget,
 }
 
-impl std::fmt::Debug for MemorySupervisorState {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MemorySupervisorState")
-            .field("agents", &self.agents.len())
-            .field("relays", &self.relays.len())
-            .finish_non_exhaustive()
-    }
-}
+reprise_types::show_fields!(MemorySupervisorState {});
 
 impl MemorySupervisorState {
     async fn get_or_create(

@@ -74,8 +74,8 @@ impl Engine {
         rebuilt.known_at = self.state.known_at;
         // Both in their canonical form: one lexical segment, nothing of the forgotten. A graph is
         // not a fold of the log: where it leads nowhere, answers are slower, never wrong.
-        self.state.index.purge();
-        rebuilt.index.purge();
+        self.state.index.canonicalise();
+        rebuilt.index.canonicalise();
         let (kept, fresh) = (&self.state.learning, &rebuilt.learning);
         if kept.digest() != fresh.digest() {
             findings.push(Finding::new(
@@ -117,6 +117,7 @@ impl Engine {
         let configured = self.state.configured.clone();
         let mut fresh = State::of_log(settings, configured, &self.log)?;
         fresh.index.set_graph_from(self.state.index.graph_from());
+        fresh.index.set_cells_from(self.state.index.cells_from());
         fresh.space = fresh.space.or(self.state.space.take());
         fresh.known_at = self.state.known_at;
         self.state = fresh;

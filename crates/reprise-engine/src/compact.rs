@@ -1,11 +1,13 @@
 //! Compaction beside the running store: begin and finish are short and on the writer, the copying
 //! runs wherever the caller likes.
 
+use reprise_index::{PurgeJob, Purged};
 use reprise_store::{Compacted, Compaction, CompactionReport, LogStats, StoreError};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::snapshot::Snapshot;
+use crate::state::{Made, StateCopy};
 
 /// What came of a compaction.
 pub type CompactionOutcome = Result<CompactionReport, EngineError>;
@@ -29,10 +31,14 @@ const TAIL_MIN: u64 = 16_384;
 /// and one for so many records.
 const TAIL_ONE_IN: u64 = 4;
 
+/// Forgotten records that leave memory together: each may cost copies of two hundred kilobytes.
+const HOLES_AT_ONCE: usize = 256;
+
 /// The copying, to be run off the writer.
 #[derive(Debug)]
 pub struct CompactionJob {
     copying: Compaction,
+    state: StateCopy,
     holds: Holds,
 }
 
@@ -46,8 +52,12 @@ struct Holds {
 impl CompactionJob {
     /// Writes the new file beside the old one. The store serves and writes meanwhile.
     pub fn run(self) -> Result<CompactionCopy, EngineError> {
-        let (copied, holds) = (self.copying.run()?, self.holds);
-        Ok(CompactionCopy { copied, holds })
+        let (parts, made) = self.state.into_parts();
+        Ok(CompactionCopy {
+            copied: self.copying.with_derived(parts)?.run()?,
+            made,
+            holds: self.holds,
+        })
     }
 }
 
@@ -55,6 +65,7 @@ impl CompactionJob {
 #[derive(Debug)]
 pub struct CompactionCopy {
     copied: Compacted,
+    made: Made,
     holds: Holds,
 }
 
@@ -101,8 +112,24 @@ impl Engine {
             && !self.log.is_compacting()
     }
 
+    /// Begins to take the words and codes of forgotten records out of memory, by a job for another
+    /// thread; `None` where there are none. A compaction that follows has less to do.
+    pub fn start_purge(&mut self) -> Result<Option<PurgeJob>, EngineError> {
+        self.load()?;
+        Ok(self.state.index.start_purge())
+    }
+
+    /// Takes over what the job made, some records at a time; `true` once that is all.
+    pub fn finish_purge(&mut self, purged: &mut Purged) -> bool {
+        let is_done = self.state.index.finish_purge(purged, HOLES_AT_ONCE);
+        if is_done {
+            self.publish();
+        }
+        is_done
+    }
+
     /// Begins a compaction of what is on disk now, with the derived parts as of now: the words and
-    /// codes of forgotten records leave them first.
+    /// codes of forgotten records leave them first, here, where no purge came before.
     pub fn start_compaction(&mut self) -> Result<CompactionJob, EngineError> {
         if self.log.is_compacting() {
             let path = self.log.path().to_path_buf();
@@ -111,9 +138,9 @@ impl Engine {
         self.load()?;
         self.state.index.purge();
         self.publish();
-        let parts = self.state.parts();
         Ok(CompactionJob {
-            copying: self.log.start_compaction(parts)?,
+            copying: self.log.start_compaction(Vec::new())?,
+            state: self.state.copy(),
             holds: Holds {
                 entries: self.state.applied,
                 graph: self.graph_unsaved,
@@ -123,12 +150,17 @@ impl Engine {
 
     /// Takes the new file into use. Readers of older snapshots go on with the old one.
     pub fn finish_compaction(&mut self, done: CompactionCopy) -> CompactionOutcome {
-        let CompactionCopy { copied, holds } = done;
+        let CompactionCopy {
+            copied,
+            made,
+            holds,
+        } = done;
         let covers = copied.covers();
         let report = self.log.finish_compaction(copied)?;
         self.checkpointed = covers;
         self.state.saved = holds.entries;
         self.graph_unsaved = self.graph_unsaved.saturating_sub(holds.graph);
+        self.state.take(made);
         self.publish();
         Ok(report)
     }

@@ -71,11 +71,12 @@ impl Engine {
 
     /// Grows the search graph by up to `budget` records, where the store is large enough for one:
     /// about half a millisecond each, to be called between commits while there is time. Answers
-    /// how many records are still to come. The first call reads what opening left in the file.
+    /// how many records are still to come. The first call reads what opening left in the file, where
+    /// nobody has run [`Self::loading`].
     pub fn advance_graph(&mut self, budget: usize) -> Result<usize, EngineError> {
         self.load()?;
-        if self.state.others.len() > WAITING_MAX {
-            // Vectors come by the thousand: the graph grows once they are there.
+        if self.state.others.len() > WAITING_MAX || self.state.index.is_purging() {
+            // Vectors come by the thousand, or go: the graph grows once they are there.
             return Ok(0);
         }
         let Ok((before, left)) = self.state.index.advance_graph(budget) else {
@@ -103,6 +104,20 @@ impl Engine {
         self.state.index.set_even_at(records);
         self.measured_at = self.log.records();
         self.publish();
+    }
+
+    /// Work for another thread: it reads beforehand what [`Self::load`] would read here. `None`
+    /// where nothing is left in the file.
+    pub fn loading(&self) -> Option<impl FnOnce() + Send + use<>> {
+        let (index, keys) = (self.state.index.loading(), self.state.keys.loading());
+        (index.is_some() || keys.is_some()).then_some(move || {
+            if let Some(keys) = keys {
+                keys();
+            }
+            if let Some(index) = index {
+                index();
+            }
+        })
     }
 
     /// Reads what opening left in the file, for this engine and every snapshot of it. Where it is

@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use chrono::{DateTime, Utc};
 use reprise_index::LeftPart;
@@ -20,6 +20,8 @@ const ROW_BYTES: usize = 20;
 const FIXED: usize = 1 + 4 + 8 + 8;
 /// No head is longer.
 const HEAD_MAX: usize = 1 << 18;
+/// So many keys in one map at most: a copy of all of them copies the last map alone.
+const RECENT_MAX: usize = 65_536;
 
 /// What a checkpoint says of the store as a whole, in front of its keys.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -66,35 +68,56 @@ impl Head {
     }
 }
 
+/// Keys that came after those of the last checkpoint.
+type Recent = HashMap<u128, u32>;
+
 /// Sorted rows of the last checkpoint, left in the file until a key is asked for, and what has come
-/// since.
-#[derive(Debug, Default)]
+/// since. Cheap to clone.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Keys {
-    base: Option<Base>,
-    recent: HashMap<u128, u32>,
+    base: Option<Arc<Base>>,
+    /// Maps that do not change any more,
+    sealed: Vec<Arc<Recent>>,
+    /// and the one that takes what comes.
+    recent: Recent,
+}
+
+/// The rows of a part that [`Keys::to_part`] wrote, and the keys that it was written from.
+#[derive(Debug)]
+pub(crate) struct SavedKeys {
+    base: Arc<Base>,
+    of: Keys,
 }
 
 #[derive(Debug)]
 struct Base {
     part: LeftPart,
     rows_from: u64,
+    len: usize,
     check: u64,
     /// `None` where they are damaged.
     rows: OnceLock<Option<Vec<u8>>>,
 }
 
 impl Base {
+    /// Rows in memory.
+    fn of(rows: Vec<u8>) -> Self {
+        Self {
+            part: LeftPart::from(Vec::new()),
+            rows_from: 0,
+            len: rows.len() / ROW_BYTES,
+            check: 0,
+            rows: OnceLock::from(Some(rows)),
+        }
+    }
+
     fn rows(&self) -> Option<&[[u8; ROW_BYTES]]> {
         let read = || {
-            let mut rows = vec![0; self.len() * ROW_BYTES];
+            let mut rows = vec![0; self.len * ROW_BYTES];
             let whole = (self.part.read)(self.rows_from, &mut rows);
             (whole && xxh3_64(&rows) == self.check).then_some(rows)
         };
         Some(self.rows.get_or_init(read).as_ref()?.as_chunks().0)
-    }
-
-    fn len(&self) -> usize {
-        ((self.part.size - self.rows_from) / ROW_BYTES as u64) as usize
     }
 }
 
@@ -115,7 +138,14 @@ impl Keys {
         let rows = self.rows();
         let at = rows.binary_search_by_key(&key, |row| row_of(row).0).ok();
         let saved = at.and_then(|at| rows.get(at)).map(|row| row_of(row).1);
-        saved.max(self.recent.get(&key).copied())
+        let later = self.later().filter_map(|recent| recent.get(&key).copied());
+        saved.max(later.max())
+    }
+
+    /// What came since the last checkpoint.
+    fn later(&self) -> impl Iterator<Item = &Recent> {
+        let sealed = self.sealed.iter().map(|sealed| &**sealed);
+        sealed.chain([&self.recent])
     }
 
     /// Whether the rows in the file are whole. Reads them the first time.
@@ -123,8 +153,17 @@ impl Keys {
         self.base.as_ref().is_none_or(|base| base.rows().is_some())
     }
 
+    /// Work for another thread that reads them beforehand; `None` where they were read.
+    pub(crate) fn loading(&self) -> Option<impl FnOnce() + Send + use<>> {
+        let base = self.base.as_ref();
+        let base = Arc::clone(base.filter(|base| base.rows.get().is_none())?);
+        Some(move || {
+            base.rows();
+        })
+    }
+
     fn rows(&self) -> &[[u8; ROW_BYTES]] {
-        let rows = self.base.as_ref().and_then(Base::rows);
+        let rows = self.base.as_ref().and_then(|base| base.rows());
         rows.unwrap_or_default()
     }
 
@@ -132,16 +171,38 @@ impl Keys {
     pub(crate) fn insert(&mut self, key: u128, ordinal: u32) {
         let newest = self.recent.entry(key).or_insert(ordinal);
         *newest = ordinal.max(*newest);
+        if self.recent.len() == RECENT_MAX {
+            self.seal();
+        }
+    }
+
+    fn seal(&mut self) {
+        if !self.recent.is_empty() {
+            self.sealed.push(Arc::new(std::mem::take(&mut self.recent)));
+        }
+    }
+
+    /// The keys as of now, for another thread: nothing is copied.
+    pub(crate) fn copy(&mut self) -> Self {
+        self.seal();
+        self.clone()
     }
 
     /// How many there are; reads those in the file only where others have come since.
     pub(crate) fn len(&self) -> usize {
-        let saved = self.base.as_ref().map_or(0, Base::len);
-        let is_new = |key: &&u128| {
-            let found = self.rows().binary_search_by_key(*key, |row| row_of(row).0);
-            found.is_err()
+        let saved = self.base.as_ref().map_or(0, |base| base.len);
+        let is_saved = |key: &u128| {
+            let found = self.rows().binary_search_by_key(key, |row| row_of(row).0);
+            found.is_ok()
         };
-        saved + self.recent.keys().filter(is_new).count()
+        let later = self.later().enumerate().map(|(at, recent)| {
+            let is_known = |key: &u128| {
+                let mut before = self.later().take(at);
+                before.any(|recent| recent.contains_key(key)) || is_saved(key)
+            };
+            recent.keys().filter(|key| !is_known(key)).count()
+        });
+        saved + later.sum::<usize>()
     }
 
     /// The keys of every record, in key order: one pass over all of them.
@@ -155,7 +216,8 @@ impl Keys {
 
     fn sorted(&self) -> Vec<(u128, u32)> {
         let mut rows: Vec<(u128, u32)> = self.rows().iter().map(row_of).collect();
-        rows.extend(self.recent.iter().map(|(key, ordinal)| (*key, *ordinal)));
+        let later = self.later().flatten();
+        rows.extend(later.map(|(key, ordinal)| (*key, *ordinal)));
         // Of two rows of one key the newer comes first, and stays.
         rows.sort_unstable_by_key(|(key, ordinal)| (*key, Reverse(*ordinal)));
         rows.dedup_by_key(|row| row.0);
@@ -174,6 +236,34 @@ impl Keys {
         out.raw(&of_head);
         out.raw(&rows.bytes);
         std::mem::take(&mut out.bytes)
+    }
+
+    /// The part, and what it says for [`Self::take_saved`].
+    pub(crate) fn saved(self, head: &Head) -> (Vec<u8>, SavedKeys) {
+        let part = self.to_part(head);
+        let rows = part.get(FIXED + head.bytes().len()..).unwrap_or_default();
+        let base = Arc::new(Base::of(rows.to_vec()));
+        (part, SavedKeys { base, of: self })
+    }
+
+    /// Looks keys up in the rows that were written of a copy, where these keys are still what they
+    /// were written from, and what came since.
+    pub(crate) fn take_saved(&mut self, saved: SavedKeys) {
+        let SavedKeys { base, of } = saved;
+        let same_base = match (&self.base, &of.base) {
+            (Some(own), Some(other)) => Arc::ptr_eq(own, other),
+            (None, None) => true,
+            _ => false,
+        };
+        let own = self.sealed.get(..of.sealed.len());
+        let same = own.is_some_and(|own| {
+            let mut pairs = own.iter().zip(&of.sealed);
+            pairs.all(|(own, other)| Arc::ptr_eq(own, other))
+        });
+        if same_base && same {
+            self.base = Some(base);
+            self.sealed.drain(..of.sealed.len());
+        }
     }
 
     /// Takes a part over, its rows where they lie; `None` for any other bytes, and the caller
@@ -195,14 +285,16 @@ impl Keys {
             return None;
         }
         let head = Head::take(&bytes)?;
+        let base = Base {
+            len: (rows / ROW_BYTES as u64) as usize,
+            part,
+            rows_from,
+            check,
+            rows: OnceLock::new(),
+        };
         let keys = Self {
-            base: Some(Base {
-                part,
-                rows_from,
-                check,
-                rows: OnceLock::new(),
-            }),
-            recent: HashMap::new(),
+            base: Some(Arc::new(base)),
+            ..Self::default()
         };
         Some((keys, head))
     }
@@ -251,6 +343,31 @@ mod tests {
         assert_eq!(held(&grown, "b"), Some(1), "an older record takes no key");
         let (read, _) = Keys::from_part(grown.to_part(&head).into()).unwrap();
         assert_eq!((held(&read, "a"), held(&read, "b")), (Some(9), Some(1)));
+    }
+
+    #[test]
+    fn what_comes_while_a_part_is_written_stays_and_the_rest_is_looked_up_in_its_rows() {
+        let mut keys = Keys::default();
+        keys.insert(7, 3);
+        let copy = keys.copy();
+        keys.insert(8, 4);
+        keys.insert(7, 5);
+        let (part, saved) = copy.saved(&Head::default());
+        let (read, _) = Keys::from_part(part.into()).unwrap();
+        assert_eq!((read.len(), read.get(7), read.get(8)), (1, Some(3), None));
+        keys.take_saved(saved);
+        assert!(keys.sealed.is_empty() && keys.base.is_some());
+        assert_eq!(
+            (keys.len(), keys.get(7), keys.get(8)),
+            (2, Some(5), Some(4))
+        );
+        let mut other = Keys::default();
+        other.insert(1, 1);
+        other.take_saved(keys.copy().saved(&Head::default()).1);
+        assert_eq!(
+            (other.len(), other.get(1), other.get(7)),
+            (1, Some(1), None)
+        );
     }
 
     #[test]

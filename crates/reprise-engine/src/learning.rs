@@ -1,10 +1,11 @@
 //! The engine's side of `reprise-learn`: what is said of runs goes through `write.rs`, fits and
 //! switches are logged here.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use reprise_learn::{Explained, Learning, SonaFile, SonaState};
+use reprise_learn::{Explained, Learning, RunWent, SonaFile, SonaState};
 use reprise_store::Entry;
 use reprise_types::{
     Consolidation, LearningEvent, Receipt, RecordId, Revision, RunBeginning, RunEnding, RunOutcome,
@@ -187,6 +188,18 @@ impl Engine {
 }
 
 impl Snapshot {
+    /// The runs that stand, newest first, each with the live records that it used: what was
+    /// corrected since as its present version.
+    pub fn standing_runs(&self) -> impl Iterator<Item = (RunWent<'_>, Vec<RecordId>)> {
+        let runs = self.learner.ended_runs();
+        let standing = runs.filter(|run| run.revised != Some(Revision::Withdrawn));
+        standing.map(|run| {
+            let used = run.used.iter().filter_map(|id| self.current(*id));
+            let used: BTreeSet<RecordId> = used.collect();
+            (run, used.into_iter().collect())
+        })
+    }
+
     /// Whether a record is here and not forgotten, whether it still answers or not.
     pub(crate) fn is_there(&self, record: RecordId) -> bool {
         let doc = self.index.find(record).and_then(|at| self.index.doc(at));

@@ -1,8 +1,35 @@
 //! The whole memory of one user as one synchronous value: observe, recall, forget, as-of, rebuild,
 //! check.
 //!
-//! What is kept, what is answered, and why. Its main calls, [`Engine::observe`] and
-//! [`Snapshot::recall`], are shown and tested in `examples/memory.rs`.
+//! What is kept, what is answered, and why. `examples/memory.rs` is a memory in ten lines.
+//!
+//! # Examples
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use reprise_engine::{Engine, EngineOptions};
+//! use reprise_store::RealDisk;
+//! use reprise_types::{
+//!     Clock, MemoryKind, MemorySource, NewRecord, RecallId, RecallRequest, SystemClock,
+//! };
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let (folder, now) = (tempfile::tempdir()?, SystemClock.now());
+//! let file = folder.path().join("memory.rvf");
+//! let options = EngineOptions::new(384, 1, now);
+//! let (mut engine, _) = Engine::open(Arc::new(RealDisk), &file, &options)?;
+//! let note = "The auth race is fixed with a mutex";
+//! let note = NewRecord::new(note, MemorySource::UserInput, MemoryKind::Finding);
+//! engine.observe(vec![note], None, now)?;
+//! let snapshot = engine.snapshot();
+//! let asked = RecallRequest::new("how was the auth race fixed");
+//! let learner = snapshot.learner().as_ref();
+//! let recall = snapshot.recall(&asked, None, RecallId::from_parts(0, 1), learner);
+//! assert!(recall.results[0].record.text.ends_with("with a mutex"));
+//! # Ok(())
+//! # }
+//! ```
 
 mod alike;
 mod annotate;

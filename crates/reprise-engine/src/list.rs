@@ -1,17 +1,23 @@
-//! Memory page by page, newest first: a way to look that is no question.
+//! Memory page by page: a way to look that is no question.
 
 use reprise_types::limits::PAGE_MAX;
-use reprise_types::{Cursor, ListRequest, MemoryFilter, MemoryRecord, Page, RecordId};
+use reprise_types::{Cursor, ListRequest, MemoryFilter, MemoryRecord, Order, Page, RecordId};
 
 use crate::names::BARE_RUN;
 use crate::snapshot::Snapshot;
 
 impl Snapshot {
-    /// A page of the live records that the filter admits, the latest first by when they happened,
+    /// [`Self::list_in`], the latest first.
+    #[must_use]
+    pub fn list(&self, request: &ListRequest) -> Page {
+        self.list_in(Order::NewestFirst, request)
+    }
+
+    /// A page of the live records that the filter admits, in this order of when they happened,
     /// without their vectors. What runs left that says nothing beside their question is there for
     /// who asks for what it is. Reads the page's own records from the disk and no others.
     #[must_use]
-    pub fn list(&self, request: &ListRequest) -> Page {
+    pub fn list_in(&self, order: Order, request: &ListRequest) -> Page {
         let filter = &request.filter;
         let mut view = self.view(filter, None);
         let admitted = view.considered();
@@ -21,7 +27,7 @@ impl Snapshot {
         let limit = request.limit.min(PAGE_MAX);
         let after = request.after.map(|c| (c.timestamp_micros, c.id));
         // One more than the page, to know whether there is another.
-        let mut places = self.index.latest(&view, after, limit + 1);
+        let mut places = self.index.in_order(&view, order, after, limit + 1);
         let more = places.len() > limit;
         places.truncate(limit);
         let next = places.last().filter(|_| more).map(|last| Cursor {

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use reprise_index::View;
-use reprise_types::{MemoryFilter, MemoryRecord, RecordBody, RecordId, normal_tag};
+use reprise_types::{MemoryFilter, MemoryRecord, RecordBody, RecordId, normal_tag, to_the_minute};
 
 use crate::identifiers::{HASHES_MAX, SHORT_HASH, is_hex, plain};
 use crate::names::{ID, id, of_type, pair};
@@ -139,7 +139,7 @@ impl Snapshot {
         let all = self.view(&MemoryFilter::default(), as_of);
         if all.considered() == 0 {
             return Some(match as_of {
-                Some(at) => format!("memory knew nothing yet at {}", at.to_rfc3339()),
+                Some(at) => format!("memory knew nothing yet at {}", to_the_minute(at)),
                 None => "memory is empty".to_owned(),
             });
         }
@@ -189,15 +189,15 @@ fn parts(filter: &MemoryFilter) -> Vec<(String, MemoryFilter)> {
         let name = match (filter.since, filter.until) {
             (Some(since), Some(until)) if since > until => format!(
                 "from {} or later and also from {} or earlier",
-                since.to_rfc3339(),
-                until.to_rfc3339()
+                to_the_minute(since),
+                to_the_minute(until)
             ),
             (Some(since), Some(until)) => {
-                format!("from {} to {}", since.to_rfc3339(), until.to_rfc3339())
+                format!("from {} to {}", to_the_minute(since), to_the_minute(until))
             }
-            (Some(since), None) => format!("from {} or later", since.to_rfc3339()),
+            (Some(since), None) => format!("from {} or later", to_the_minute(since)),
             (None, until) => {
-                let until = until.map(|until| until.to_rfc3339()).unwrap_or_default();
+                let until = until.map(to_the_minute).unwrap_or_default();
                 format!("from {until} or earlier")
             }
         };

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use reprise_index::{
-    GRAPH_DOCUMENTS, PART_CELLS, PART_CODES, PART_DOCUMENTS, PART_GRAPH, PART_HOT_GRAPH, PART_WORDS,
+    CELLS_DOCUMENTS, GRAPH_DOCUMENTS, PART_CELLS, PART_CODES, PART_DOCUMENTS, PART_GRAPH,
+    PART_HOT_GRAPH, PART_WORDS,
 };
 use reprise_learn::LearnSettings;
 use reprise_store::{CommitSeq, Disk, Log, LogReader, OpenOptions, Opened, RecoveryReport, Verify};
@@ -51,6 +52,9 @@ pub struct EngineOptions {
     pub verify: Verify,
     /// Records from which on [`Engine::advance_graph`] grows a graph.
     pub graph_from: usize,
+    /// Records with a vector from which on it makes the cells besides, by which the first answers
+    /// after an opening are found.
+    pub cells_from: usize,
     /// How much the weaker kinds of runs teach.
     pub learn: LearnSettings,
     /// Longest text that a record keeps, in bytes; a longer one is cut.
@@ -86,6 +90,7 @@ impl EngineOptions {
             read_only: false,
             verify: Verify::Tail,
             graph_from: GRAPH_DOCUMENTS,
+            cells_from: CELLS_DOCUMENTS,
             learn: LearnSettings::default(),
             text_bytes_max: TEXT_BYTES_MAX,
             first_told: false,
@@ -150,6 +155,7 @@ impl Engine {
             (state, CommitSeq(0), IndexOrigin::Rebuilt)
         };
         state.index.set_graph_from(options.graph_from);
+        state.index.set_cells_from(options.cells_from);
         let (first_told, parts) = (options.first_told, options.parts.clone());
         let snapshot = Arc::new(Snapshot::of(&mut state, log.reader(), first_told, &parts));
         let (low, high) = (options.entropy as u64, (options.entropy >> 64) as u64);

@@ -90,9 +90,15 @@ impl Others {
 }
 
 /// The space that most records of a log have their vector in; of two as many, the one met later.
+/// Where the log knows no other than the first one met, no more records are looked at.
 pub(crate) fn space_of_most(reader: &LogReader) -> Option<EmbeddingSpace> {
+    let spaces = || (0..reader.records()).filter_map(|ordinal| reader.space(ordinal));
+    let first = spaces().next()?;
+    if !reader.has_other_spaces(first) {
+        return Some(first.clone());
+    }
     let mut counts: Vec<(&EmbeddingSpace, u32)> = Vec::new();
-    for space in (0..reader.records()).filter_map(|ordinal| reader.space(ordinal)) {
+    for space in spaces() {
         match counts.iter_mut().find(|(known, _)| *known == space) {
             Some((_, count)) => *count += 1,
             None => counts.push((space, 1)),

@@ -94,13 +94,15 @@ fn told(asked: &str, steps: &[String], run: &RunWent<'_>) -> NewRecord {
 }
 
 /// Whether a run's output quotes a recalled record, in other lines and letters perhaps. Requests
-/// and plans do not count: a run repeats its own request, and with it similar ones.
+/// and plans do not count: a run repeats its own request, and with it similar ones. What a person
+/// noted is no request.
 pub(crate) fn is_quoted(snapshot: &Snapshot, record: RecordId, said: &str) -> bool {
     let Some(Ok(record)) = snapshot.get(record) else {
         return false;
     };
     let told = match record.source {
-        MemorySource::UserInput | MemorySource::ConductorPlan => false,
+        MemorySource::UserInput => record.kind != MemoryKind::Episode,
+        MemorySource::ConductorPlan => false,
         MemorySource::WorkerResult
         | MemorySource::WriterRevision
         | MemorySource::TrajectoryOutcome => true,

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use reprise_index::{IndexSnapshot, IndexWriter, LeftPart, NewDoc};
+use reprise_index::{IndexCopy, IndexSnapshot, IndexWriter, LeftPart, MergedWords, NewDoc};
 use reprise_learn::{LearnSettings, Learning};
 use reprise_store::{CommitSeq, DerivedPart, DerivedSet, Entry, Log, LogReader, Tombstone};
 use reprise_types::{
@@ -13,7 +13,7 @@ use reprise_types::{
 };
 
 use crate::error::EngineError;
-use crate::keys::{Head, KEYS_TAG, Keys, key_of};
+use crate::keys::{Head, KEYS_TAG, Keys, SavedKeys, key_of};
 use crate::marks::{MARKS_TAG, Marks, puts_away};
 use crate::names::names_of;
 use crate::others::{Others, space_of_most};
@@ -43,6 +43,35 @@ pub(crate) struct State {
     pub(crate) applied: u64,
     /// and how many of them the newest checkpoint holds.
     pub(crate) saved: u64,
+}
+
+/// What a checkpoint stores as of one moment, to be written as bytes by any thread.
+#[derive(Debug)]
+pub(crate) struct StateCopy {
+    index: IndexCopy,
+    head: Head,
+    keys: Keys,
+    learning: Learning,
+    marks: Marks,
+}
+
+/// What the writing of a copy made that is of use to the state.
+#[derive(Debug)]
+pub(crate) struct Made {
+    words: MergedWords,
+    keys: SavedKeys,
+}
+
+impl StateCopy {
+    /// The parts, by tag.
+    pub(crate) fn into_parts(self) -> (Vec<(u8, Vec<u8>)>, Made) {
+        let (mut parts, words) = self.index.into_parts();
+        let (part, keys) = self.keys.saved(&self.head);
+        parts.push((KEYS_TAG, part));
+        parts.push((LEARNING_TAG, self.learning.to_part()));
+        parts.push((MARKS_TAG, self.marks.to_part()));
+        (parts, Made { words, keys })
+    }
 }
 
 impl State {
@@ -142,16 +171,30 @@ impl State {
         })
     }
 
+    /// What a checkpoint stores as of now: cheap, and nothing that comes later changes it.
+    pub(crate) fn copy(&mut self) -> StateCopy {
+        StateCopy {
+            index: self.index.copy(),
+            head: Head {
+                known_at: (self.known_at > DateTime::<Utc>::MIN_UTC).then_some(self.known_at),
+                space: self.configured.clone(),
+            },
+            keys: self.keys.copy(),
+            learning: self.learning.clone(),
+            marks: self.marks.clone(),
+        }
+    }
+
+    /// Takes over what was made of a copy, as far as it still fits.
+    pub(crate) fn take(&mut self, made: Made) {
+        self.index.take_merged(made.words);
+        self.keys.take_saved(made.keys);
+    }
+
     /// The parts a checkpoint stores.
     pub(crate) fn parts(&mut self) -> Vec<(u8, Vec<u8>)> {
-        let mut parts = self.index.to_parts();
-        let head = Head {
-            known_at: (self.known_at > DateTime::<Utc>::MIN_UTC).then_some(self.known_at),
-            space: self.configured.clone(),
-        };
-        parts.push((KEYS_TAG, self.keys.to_part(&head)));
-        parts.push((LEARNING_TAG, self.learning.to_part()));
-        parts.push((MARKS_TAG, self.marks.to_part()));
+        let (parts, made) = self.copy().into_parts();
+        self.take(made);
         parts
     }
 

@@ -156,12 +156,12 @@ impl Engine {
     /// The same as work for another thread: it needs nothing of the writer.
     pub fn counting(&self) -> impl FnOnce() -> EngineStats + Send + use<> {
         let snapshot = self.snapshot();
-        let external_ids = self.state.keys.len();
+        let keys = self.state.keys.clone();
         let compacting = self.log.is_compacting();
         let compaction_due = self.is_compaction_due();
         let log = self.log.stats();
         move || EngineStats {
-            external_ids,
+            external_ids: keys.len(),
             compacting,
             compaction_due,
             ..snapshot.counted(&log)

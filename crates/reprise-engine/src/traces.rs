@@ -48,7 +48,7 @@ impl Snapshot {
         let most = RARE.max(self.index.len() / RARE_SHARE);
         let rare = shared.filter(|term| {
             let alone = self.index.analyse_query(&term.surface);
-            let held = self.index.holding_words(&alone);
+            let held = self.index.holding_words(&alone, most);
             held.is_some_and(|held| held.len() <= most)
         });
         rare.take(WORDS).count() == WORDS

@@ -3,7 +3,6 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::graph::M0;
 use crate::insert::choose;
 use crate::rank::level_of;
 use crate::*;
@@ -148,12 +147,47 @@ fn links_stay_within_bounds_and_lead_both_ways_at_first() {
     let graph = points.grow(7);
     for id in 0..1_500 {
         let links = graph.links(id, 0);
-        assert!(!links.is_empty() && links.len() <= M0 && links.is_sorted());
+        assert!(!links.is_empty() && links.len() <= 32 && links.is_sorted());
         assert!(!links.contains(&id));
         assert_eq!(graph.is_flat(id), graph.links(id, 1).is_empty());
     }
     let two = Points(points.0[..2].to_vec()).grow(1);
     assert_eq!((two.links(0, 0), two.links(1, 0)), (&[1][..], &[0][..]));
+}
+
+/// One in the middle is near to all, and no two of the others are as near: it is nobody's second
+/// choice, and of the others each is a direction of its own.
+struct Star {
+    middle: u32,
+}
+
+impl Metric for Star {
+    fn similarity(&self, a: u32, b: u32) -> f32 {
+        let is_near = a == self.middle || b == self.middle;
+        if is_near { 0.9 } else { 0.8 }
+    }
+}
+
+fn grown(metric: &impl Metric, len: u32, scratch: &mut GraphScratch) -> Graph {
+    let mut graph = Graph::default();
+    while graph.advance(metric, |_| true, len, 64, scratch) > 0 {}
+    graph
+}
+
+#[test]
+fn a_node_has_32_links_on_layer_0_and_16_above_and_chooses_16_of_200() {
+    let mut scratch = GraphScratch::default();
+    // The newest is inserted first, and all that come later lead to it.
+    let middle = (1_500..3_000).find(|id| level_of(*id) > 0).unwrap();
+    let graph = grown(&Star { middle }, middle + 1, &mut scratch);
+    let links = [0, 1].map(|layer| graph.links(middle, layer).len());
+    assert_eq!(links, [32, 16]);
+    // The oldest is inserted last, and all are its to choose from.
+    let graph = grown(&Star { middle: 0 }, 1_500, &mut scratch);
+    assert_eq!(graph.links(0, 0).len(), 16);
+    let points = Points::clustered(&mut Random(30), 1_500);
+    grown(&points, 1_500, &mut scratch);
+    assert_eq!(scratch.best.len(), 200, "what the last insert chose from");
 }
 
 #[test]
@@ -250,6 +284,35 @@ fn a_graph_comes_back_as_it_was() {
     assert!(Graph::read(&bytes, 999).is_err());
     let empty = saved(&Graph::default());
     assert!(Graph::read(&empty, 0).unwrap().is_empty());
+}
+
+#[test]
+fn saved_links_are_differences_in_leb128_with_a_restart_every_64_nodes() {
+    let mut graph = Graph {
+        entry: Some((11, 1)),
+        low: 10,
+        high: 311,
+        ..Graph::default()
+    };
+    graph.set_links(10, 0, &[300, 11, 15]);
+    graph.set_links(11, 0, &[10]);
+    graph.set_links(11, 1, &[12]);
+    graph.set_links(12, 0, &[10]);
+    graph.moved(12);
+    // Range, entry and its layer; what is loose; where each 64th node begins.
+    let numbers = [10_u32, 311, 11, 1, 1, 12, 5, 0, 136, 264, 392, 520];
+    let mut golden: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
+    // One layer, three links: 1 further, then 3 and 284 (0x9c 0x02) between them.
+    golden.extend([1, 3, 2, 3, 0x9c, 2]);
+    // Two layers of one link: 1 back, 1 further.
+    golden.extend([2, 1, 1, 1, 2]);
+    golden.extend([1, 1, 3]);
+    golden.extend([1_u8, 0].repeat(298));
+    assert_eq!(saved(&graph), golden);
+    assert_eq!(saved(&Graph::read(&golden, 311).unwrap()), golden);
+    // A restart that leads elsewhere is refused.
+    golden[32] += 1;
+    assert!(Graph::read(&golden, 311).is_err());
 }
 
 #[test]

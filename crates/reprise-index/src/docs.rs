@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use reprise_types::{CowVec, MemoryKind, MemorySource, RecordId};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::codec::SharedBytes;
+use crate::codec::{SharedBytes, put_u32};
 use crate::cues::Cues;
 
 /// Sentinel for an end that has not happened.
@@ -121,7 +121,7 @@ pub struct Doc {
     pub known_at: DateTime<Utc>,
     pub kind: MemoryKind,
     pub source: MemorySource,
-    /// Number of its session, for [`crate::IndexSnapshot::session_name`]; `None` where it has none.
+    /// Number of its session; `None` where it has none.
     pub session: Option<u32>,
     /// Number of analysed terms of its text.
     pub terms: u32,
@@ -161,11 +161,12 @@ pub(crate) fn micros(instant: DateTime<Utc>) -> i64 {
 }
 
 /// Session names, numbered in order of first appearance: those of a saved part, read in place, and
-/// newer ones.
+/// newer ones. One whose documents are all gone has its number, and no name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sessions {
     saved: Option<SavedNames>,
     recent: CowVec<Arc<str>>,
+    nameless: usize,
 }
 
 /// Names end to end, and where each ends (u32).
@@ -216,7 +217,11 @@ impl SavedNames {
 impl Sessions {
     /// The names of a saved part; `ends` are ascending.
     pub(crate) fn saved(ends: SharedBytes, names: SharedBytes) -> Self {
+        let (numbers, _) = ends.as_chunks::<4>();
+        let begins = std::iter::once(&[0; 4]).chain(numbers);
+        let nameless = begins.zip(numbers).filter(|(begin, end)| begin == end);
         Self {
+            nameless: nameless.count(),
             saved: Some(SavedNames {
                 ends,
                 names,
@@ -224,6 +229,39 @@ impl Sessions {
             }),
             recent: CowVec::default(),
         }
+    }
+
+    /// Sessions that have their name.
+    pub(crate) fn named(&self) -> usize {
+        self.len() - self.nameless
+    }
+
+    /// Takes the names of some sessions away; their numbers, ascending, stay.
+    pub(crate) fn take_names(&mut self, gone: &[u32]) {
+        let count = self.saved_len() as u32;
+        let (of_saved, of_recent) = gone.split_at(gone.partition_point(|number| *number < count));
+        if let Some(saved) = self.saved.as_ref().filter(|_| !of_saved.is_empty()) {
+            let mut ends = Vec::with_capacity(saved.ends.len());
+            let mut names = Vec::with_capacity(saved.names.len());
+            for number in 0..count {
+                if of_saved.binary_search(&number).is_err() {
+                    let name = saved.get(number as usize).unwrap_or_default();
+                    names.extend_from_slice(name.as_bytes());
+                }
+                put_u32(&mut ends, names.len() as u32);
+            }
+            self.saved = Some(SavedNames {
+                ends: ends.into(),
+                names: names.into(),
+                numbers: Arc::default(),
+            });
+        }
+        for number in of_recent {
+            if let Some(name) = self.recent.get_mut((number - count) as usize) {
+                *name = Arc::from("");
+            }
+        }
+        self.nameless += gone.len();
     }
 
     fn saved_len(&self) -> usize {
@@ -296,6 +334,13 @@ impl Interner {
         sessions.recent.push(Arc::clone(&name));
         numbers.insert(name, number);
         number
+    }
+
+    /// Gives the next document of this name a new number.
+    pub(crate) fn remove(&mut self, name: &str) {
+        if let Some(numbers) = &mut self.numbers {
+            numbers.remove(name);
+        }
     }
 }
 

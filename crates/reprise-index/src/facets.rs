@@ -131,6 +131,14 @@ impl Facets {
         }
     }
 
+    /// Makes the block of a document anew.
+    pub(crate) fn renew(&mut self, rows: &CowVec<Row>, ordinal: u32) {
+        let number = ordinal as usize / BLOCK;
+        if let Some(block) = self.blocks.get_mut(number) {
+            *block = Block::of(rows, number);
+        }
+    }
+
     pub(crate) fn blocks(&self) -> impl Iterator<Item = &Block> {
         self.blocks.iter()
     }

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::segment::{List, Posting, Segment, SegmentBuilder, merge};
+use crate::purge::Gone;
+use crate::segment::{List, Posting, Probe, Segment, SegmentBuilder, merge};
 use crate::words::spelling::Near;
 use crate::words::{HEAD_TERMS, Language, Reading, Role, terms};
 
@@ -29,6 +30,13 @@ const EXACT_BYTES_MAX: usize = 512;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lexicon {
     segments: Vec<Arc<Segment>>,
+}
+
+/// Neighbours, and the one segment that was made of them.
+#[derive(Debug)]
+pub(crate) struct Merged {
+    of: Vec<Arc<Segment>>,
+    into: Arc<Segment>,
 }
 
 impl Lexicon {
@@ -65,8 +73,9 @@ impl Lexicon {
         }
     }
 
-    /// Merges neighbours, those that give the smallest first, until few segments are left.
-    pub(crate) fn settle(&mut self) {
+    /// Merges neighbours, those that give the smallest first, until few segments are left. Answers
+    /// which, for [`Self::adopt`].
+    pub(crate) fn settle(&mut self) -> Vec<Merged> {
         let mut runs: Vec<Range<usize>> = (0..self.segments.len()).map(|at| at..at + 1).collect();
         while runs.len() > SAVED_MAX {
             let documents = |at: &usize| {
@@ -78,21 +87,50 @@ impl Lexicon {
             };
             runs[at - 1].end = runs.remove(at).end;
         }
+        let mut merged = Vec::new();
         let settled = runs.into_iter().map(|run| match &self.segments[run] {
             [one] => Arc::clone(one),
-            several => Arc::new(merge(several, |_| true)),
+            several => {
+                let into = Arc::new(merge(several, |_| true));
+                merged.push(Merged {
+                    of: several.to_vec(),
+                    into: Arc::clone(&into),
+                });
+                into
+            }
         });
         self.segments = settled.collect();
+        merged
+    }
+
+    /// Puts what a clone has merged in the place of what it was made of, where that is still here.
+    pub(crate) fn adopt(&mut self, merged: Vec<Merged>) {
+        for Merged { of, into } in merged {
+            let here = self.segments.windows(of.len()).position(|here| {
+                let mut pairs = here.iter().zip(&of);
+                pairs.all(|(own, other)| Arc::ptr_eq(own, other))
+            });
+            if let Some(at) = here {
+                drop(self.segments.splice(at..at + of.len(), [into]));
+            }
+        }
+    }
+
+    /// Puts the second of a pair in the place of the first, and makes others that hold a document
+    /// that `gone` names anew without it: they were merged since the pairs were made.
+    pub(crate) fn replace(&mut self, pairs: &[(Arc<Segment>, Arc<Segment>)], gone: &Gone) {
+        for segment in &mut self.segments {
+            if let Some((_, new)) = pairs.iter().find(|(old, _)| Arc::ptr_eq(old, segment)) {
+                *segment = Arc::clone(new);
+            } else if gone.any_in(segment.first..segment.end) {
+                *segment = Arc::new(purged(segment, gone));
+            }
+        }
     }
 
     /// Rewrites everything into one segment without the documents that `keep` refuses.
     pub(crate) fn rewrite(&mut self, keep: impl Fn(u32) -> bool) {
         self.segments = vec![Arc::new(merge(&self.segments, keep))];
-    }
-
-    /// Adds every document that holds `term` and that `keep` admits to `out`, ordinals ascending.
-    pub(crate) fn gather(&self, term: &[u8], keep: impl Fn(u32) -> bool, out: &mut Vec<Posting>) {
-        self.lists(term).gather(keep, out);
     }
 
     /// The posting lists of `term`, one per segment.
@@ -121,28 +159,7 @@ impl Lexicon {
         self.segments
             .iter()
             .find(|segment| (segment.first..segment.end).contains(&ordinal))
-            .is_some_and(|segment| {
-                segment
-                    .find(term)
-                    .iter()
-                    .find(|posting| posting.ordinal >= ordinal)
-                    .is_some_and(|posting| posting.ordinal == ordinal)
-            })
-    }
-
-    /// The documents that hold a term, ascending.
-    pub(crate) fn documents(&self, term: &[u8]) -> Vec<u32> {
-        let mut postings = Vec::new();
-        self.gather(term, |_| true, &mut postings);
-        postings.iter().map(|posting| posting.ordinal).collect()
-    }
-
-    /// The documents that hold any of some terms, ascending.
-    pub(crate) fn with_any<'t>(&self, terms: impl Iterator<Item = &'t [u8]>) -> Vec<u32> {
-        let mut found: Vec<u32> = terms.flat_map(|term| self.documents(term)).collect();
-        found.sort_unstable();
-        found.dedup();
-        found
+            .is_some_and(|segment| segment.find(term).probe().holds(ordinal))
     }
 
     /// Shows a word all keys that may be near it.
@@ -208,7 +225,7 @@ impl Lexicon {
 
     /// The documents with this exact term, ascending.
     pub(crate) fn exact(&self, term: &str) -> Vec<u32> {
-        self.documents(exact_key(term).as_bytes())
+        self.lists(exact_key(term).as_bytes()).ordinals()
     }
 
     /// The exact terms that begin with `prefix`, at most `most` of each segment, with their
@@ -261,6 +278,19 @@ impl Lists<'_> {
         self.lists.iter().map(|list| list.counts().0).sum()
     }
 
+    /// The documents listed, ascending.
+    pub(crate) fn ordinals(&self) -> Vec<u32> {
+        let mut postings = Vec::new();
+        self.gather(|_| true, &mut postings);
+        postings.iter().map(|posting| posting.ordinal).collect()
+    }
+
+    /// Keeps of these documents, ascending, those that are listed. Reads no further than the last.
+    pub(crate) fn retain(&self, documents: &mut Vec<u32>) {
+        let mut probes: Vec<Probe<'_>> = self.lists.iter().map(List::probe).collect();
+        documents.retain(|ordinal| probes.iter_mut().any(|probe| probe.holds(*ordinal)));
+    }
+
     /// Adds every document that `keep` admits to `out`, ordinals ascending; with several forms of a
     /// term it has the term as often as the most frequent of them.
     pub(crate) fn gather(&self, keep: impl Fn(u32) -> bool, out: &mut Vec<Posting>) {
@@ -300,6 +330,11 @@ fn languages(segment: &Segment) -> Vec<(Language, List<'_>)> {
             Some((language, list))
         })
         .collect()
+}
+
+/// A segment without what is gone.
+pub(crate) fn purged(segment: &Arc<Segment>, gone: &Gone) -> Segment {
+    merge(std::slice::from_ref(segment), |ordinal| !gone.has(ordinal))
 }
 
 fn exact_key(term: &str) -> String {

@@ -301,8 +301,15 @@ impl Pages {
 }
 
 /// The paged parts of an opened index, beside the codes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct LeftPages {
     pub(crate) words: Arc<Pages>,
     pub(crate) rows: Arc<Pages>,
+}
+
+impl LeftPages {
+    /// Reads the words and verifies the rows; `false` where a page is damaged.
+    pub(crate) fn load(&self) -> bool {
+        self.words.load() && self.rows.prove()
+    }
 }

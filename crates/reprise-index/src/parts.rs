@@ -8,13 +8,17 @@ mod documents;
 
 use std::sync::Arc;
 
+use reprise_types::CowVec;
+
 use crate::codec::put_u32;
+use crate::docs::{Row, Sessions};
 use crate::error::{IndexError, Result};
 use crate::growth::{GraphState, PART_CELLS, PART_GRAPH, PART_HOT_GRAPH};
-use crate::lexicon::Lexicon;
+use crate::lexicon::{Lexicon, Merged};
 use crate::pages::{self, Damage, LeftPages, LeftPart, Pages};
 use crate::segment::{Bytes, Segment};
-use crate::vectors::{self, SavedCells};
+use crate::vectors::{self, SavedCells, Vectors};
+use crate::world::World;
 use crate::writer::IndexWriter;
 
 /// Segment type of the quantised vectors.
@@ -33,12 +37,25 @@ const WORDS_PAGE: usize = 4096;
 /// Alignment of segments, so that no number within one crosses a page boundary.
 const ALIGNED: usize = 4;
 
-impl IndexWriter {
-    /// The whole index as bytes, by segment type. Forgotten documents are in it unless
-    /// [`Self::purge`] came first.
-    pub fn to_parts(&mut self) -> Vec<(u8, Vec<u8>)> {
-        self.seal();
-        self.lexicon.settle();
+/// The index as of one moment, to be written as bytes by any thread.
+#[derive(Debug)]
+pub struct IndexCopy {
+    rows: CowVec<Row>,
+    sessions: Sessions,
+    vectors: Vectors,
+    graph: GraphState,
+    lexicon: Lexicon,
+    world: World,
+}
+
+/// Words' segments that [`IndexCopy::into_parts`] merged, for [`IndexWriter::take_merged`].
+#[derive(Debug)]
+pub struct MergedWords(Vec<Merged>);
+
+impl IndexCopy {
+    /// The whole index as bytes, by segment type.
+    pub fn into_parts(mut self) -> (Vec<(u8, Vec<u8>)>, MergedWords) {
+        let merged = self.lexicon.settle();
         let mut parts = vec![
             (PART_CODES, vectors::write(&self.vectors, VERSION)),
             (PART_WORDS, write_words(&self.lexicon)),
@@ -48,6 +65,35 @@ impl IndexWriter {
             ),
         ];
         parts.extend(self.graph.parts(&self.vectors));
+        (parts, MergedWords(merged))
+    }
+}
+
+impl IndexWriter {
+    /// The index as of now, for another thread: cheap, and nothing that comes later changes it.
+    pub fn copy(&mut self) -> IndexCopy {
+        self.seal();
+        IndexCopy {
+            rows: self.rows.clone(),
+            sessions: self.sessions.clone(),
+            vectors: self.vectors.clone(),
+            graph: self.graph.copy(),
+            lexicon: self.lexicon.clone(),
+            world: self.world.clone(),
+        }
+    }
+
+    /// Takes over the segments that were merged of a copy, in the place of those that they were
+    /// made of, as far as these are still here: readers look each term up in fewer.
+    pub fn take_merged(&mut self, words: MergedWords) {
+        self.lexicon.adopt(words.0);
+    }
+
+    /// The whole index as bytes, by segment type. Forgotten documents are in it unless
+    /// [`Self::purge`] came first.
+    pub fn to_parts(&mut self) -> Vec<(u8, Vec<u8>)> {
+        let (parts, words) = self.copy().into_parts();
+        self.take_merged(words);
         parts
     }
 
@@ -83,6 +129,7 @@ impl IndexWriter {
         let (lexicon, words) = read_words(find(PART_WORDS, WORDS)?, documents, &damage)?;
         let mut index =
             Self::from_columns(saved.rows, saved.sessions, vectors, lexicon, saved.world);
+        index.forgotten = saved.forgotten;
         index.damage = damage;
         index.left = Some(LeftPages {
             words,
@@ -95,6 +142,22 @@ impl IndexWriter {
         index.graph =
             GraphState::saved(part.map(|part| part.1.clone()), cells.and_then(Result::ok));
         Ok(index)
+    }
+
+    /// Work for another thread: it reads beforehand what [`Self::load`] and the graph's growth
+    /// would read. `None` where nothing is left in the file.
+    pub fn loading(&self) -> Option<impl FnOnce() + Send + use<>> {
+        let graph = self.graph.loading(self.rows.len() as u32);
+        let pages = self.left.clone().filter(|left| !left.words.is_loaded());
+        let is_left = self.vectors.is_left() || pages.is_some() || graph.is_some();
+        let vectors = is_left.then(|| self.vectors.clone())?;
+        Some(move || {
+            // What is damaged is found again, and reported, by whoever loads.
+            let whole = vectors.load().is_ok() && pages.is_none_or(|left| left.load());
+            if let Some(graph) = graph.filter(|_| whole) {
+                graph();
+            }
+        })
     }
 
     /// Reads and verifies what [`Self::from_left_parts`] left in the file, for this writer and

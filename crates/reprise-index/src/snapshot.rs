@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use reprise_graph::Metric as _;
-use reprise_types::{CowVec, MemoryFilter, MemorySource, RecordId};
+use reprise_types::{CowVec, MemoryFilter, MemorySource, Order, RecordId};
 
 use crate::docs::{Doc, DocTraits, NEVER, NO_SESSION, Row, Sessions, are_turns, instant, micros};
 use crate::facets::Facets;
 use crate::growth::Layers;
 use crate::lexical::{LexicalScratch, LexicalSignals, lexical};
-use crate::lexicon::Lexicon;
+use crate::lexicon::{Lexicon, Lists};
 use crate::pages::Damage;
 use crate::vectors::{QueryCodes, VectorScratch, Vectors};
 use crate::view::View;
@@ -91,7 +91,7 @@ impl IndexSnapshot {
     }
 
     pub fn sessions(&self) -> u32 {
-        self.sessions.len() as u32
+        self.sessions.named() as u32
     }
 
     /// The document's properties for the ranking; `view` must be of this snapshot.
@@ -117,10 +117,6 @@ impl IndexSnapshot {
             neighbours,
             turns: (turn(neighbours.0), turn(neighbours.1)),
         })
-    }
-
-    pub fn session_name(&self, session: u32) -> Option<&str> {
-        self.sessions.name(session)
     }
 
     /// The documents that may answer: live now (or at `as_of`, by `known_at`) and admitted by the
@@ -198,21 +194,32 @@ impl IndexSnapshot {
         }
     }
 
-    /// The documents of `view` that happened last, the latest first, at most `limit` of those
-    /// before `after`: each with its timestamp in microseconds and its id, which breaks ties.
-    /// Blocks that can hold none of them are not read.
-    pub fn latest(
+    /// The documents of `view` that come first in this order of when they happened, at most `limit`
+    /// of those that come after `after`: each with its timestamp in microseconds and its id, which
+    /// breaks ties. Blocks that can hold none of them are not read.
+    pub fn in_order(
         &self,
         view: &View,
+        order: Order,
         after: Option<(i64, RecordId)>,
         limit: usize,
     ) -> Vec<(i64, RecordId, u32)> {
+        // Of times turned around the oldest is the latest.
+        let turned = |(timestamp, id): (i64, RecordId)| match order {
+            Order::NewestFirst => (timestamp, id),
+            Order::OldestFirst => (!timestamp, RecordId::from_u128(!id.to_u128())),
+        };
+        let bounds = |(first, last): (i64, i64)| match order {
+            Order::NewestFirst => (first, last),
+            Order::OldestFirst => (!last, !first),
+        };
+        let after = after.map(turned);
         let asked = view.bits().iter().zip(self.facets.blocks()).zip(0_u32..);
         let asked = asked.filter(|((word, block), _)| {
-            **word != 0 && after.is_none_or(|after| block.happened.0 <= after.0)
+            **word != 0 && after.is_none_or(|after| bounds(block.happened).0 <= after.0)
         });
         let mut blocks: BinaryHeap<(i64, u32)> = asked
-            .map(|((_, block), number)| (block.happened.1, number))
+            .map(|((_, block), number)| (bounds(block.happened).1, number))
             .collect();
         // The lowest is on top, and goes when there is one too many.
         let mut latest: BinaryHeap<Reverse<(i64, RecordId, u32)>> = BinaryHeap::new();
@@ -223,7 +230,7 @@ impl IndexSnapshot {
             }
             let word = view.bits().get(number as usize).copied().unwrap_or(0);
             for ordinal in ones(word).map(|bit| number * 64 + bit) {
-                let Some((timestamp, id)) = self.place_in_time(ordinal) else {
+                let Some((timestamp, id)) = self.place_in_time(ordinal).map(turned) else {
                     continue;
                 };
                 if after.is_none_or(|after| (timestamp, id) < after) {
@@ -236,6 +243,9 @@ impl IndexSnapshot {
         }
         let mut latest: Vec<_> = latest.into_iter().map(|place| place.0).collect();
         latest.sort_unstable_by(|a, b| b.cmp(a));
+        for (timestamp, id, _) in &mut latest {
+            (*timestamp, *id) = turned((*timestamp, *id));
+        }
         latest
     }
 
@@ -397,15 +407,25 @@ impl IndexSnapshot {
     }
 
     /// The documents, dead ones included, that hold every word of a query, ascending; `None` where
-    /// it has no words.
-    pub fn holding_words(&self, query: &Query) -> Option<Vec<u32>> {
+    /// it has no words. Once `enough` or fewer are left the commoner words are not asked for, and
+    /// some of these may lack them.
+    pub fn holding_words(&self, query: &Query, enough: usize) -> Option<Vec<u32>> {
         let some_are_needed = query.terms.iter().any(|term| !term.is_optional);
         let terms = query.terms.iter();
-        let mut terms = terms.filter(|term| !(term.is_optional && some_are_needed));
-        let mut found = self.lexicon.with_any(terms.next()?.keys());
-        for term in terms {
-            let with = self.lexicon.with_any(term.keys());
-            found.retain(|ordinal| with.binary_search(ordinal).is_ok());
+        let terms = terms.filter(|term| !(term.is_optional && some_are_needed));
+        let lists = |term: &QueryTerm| {
+            let keys = term.keys();
+            Lists::any_of(keys.map(|key| self.lexicon.lists(key)))
+        };
+        let mut terms: Vec<Lists<'_>> = terms.map(lists).collect();
+        terms.sort_by_cached_key(Lists::documents);
+        let (rarest, others) = terms.split_first()?;
+        let mut found = rarest.ordinals();
+        for lists in others {
+            if found.len() <= enough {
+                break;
+            }
+            lists.retain(&mut found);
         }
         Some(found)
     }

@@ -231,6 +231,28 @@ impl World {
         self.count(back, terms, true);
     }
 
+    /// Takes over that the row of a dead document is that of a hole now.
+    pub(crate) fn bury(&mut self, ordinal: u32, hole: &Row) {
+        if let Some(hot) = self.hot.get_mut(ordinal as usize) {
+            *hot = Hot::new(hole, false);
+        }
+    }
+
+    /// Those of some sessions, ascending, that no document is in any more, dead or alive.
+    pub(crate) fn deserted(&self, mut sessions: Vec<u32>) -> Vec<u32> {
+        sessions.retain(|session| self.of_session(*session).next().is_none());
+        if !sessions.is_empty() {
+            let mut has = vec![false; self.tallies.len()];
+            for hot in self.hot.iter() {
+                if let Some(has) = has.get_mut(hot.session as usize) {
+                    *has = true;
+                }
+            }
+            sessions.retain(|session| has.get(*session as usize) != Some(&true));
+        }
+        sessions
+    }
+
     /// The world as it was at `instant`, from that of the present: it costs what has changed since,
     /// unless that is most of it.
     pub(crate) fn past(&self, rows: &CowVec<Row>, facets: &Facets, instant: i64) -> Self {

@@ -52,10 +52,12 @@ pub struct IndexWriter {
     pub(crate) graph: GraphState,
     pub(crate) lexicon: Lexicon,
     pub(crate) world: World,
-    facets: Facets,
+    pub(crate) facets: Facets,
+    /// Forgotten documents that may be no holes yet.
+    pub(crate) forgotten: Vec<u32>,
     pub(crate) damage: Damage,
     pub(crate) left: Option<LeftPages>,
-    interner: Interner,
+    pub(crate) interner: Interner,
     pending: Pending,
 }
 
@@ -83,6 +85,7 @@ impl IndexWriter {
             interner: Interner::default(),
             world,
             facets: Facets::of(&rows),
+            forgotten: Vec::new(),
             damage: Damage::default(),
             left: None,
             pending: Pending::new(rows.len() as u32),
@@ -182,6 +185,7 @@ impl IndexWriter {
             && row.forgotten_at == NEVER
         {
             row.forgotten_at = micros(at);
+            self.forgotten.push(ordinal);
             self.facets.end(ordinal);
             self.world.kill(ordinal, row.terms);
         }
@@ -226,9 +230,9 @@ impl IndexWriter {
         })
     }
 
-    /// Turns forgotten documents into holes: none of their words, codes or session names is left in
-    /// later snapshots or in [`Self::to_parts`].
-    pub fn purge(&mut self) {
+    /// Brings what the log gives into one form, however it was written: one lexical segment, the
+    /// sessions in the order of their first documents, nothing of the forgotten.
+    pub fn canonicalise(&mut self) {
         self.seal();
         let rows: Vec<Row> = self.rows.iter().copied().collect();
         let forgotten = |row: &Row| row.hole || row.forgotten_at != NEVER;
@@ -253,6 +257,7 @@ impl IndexWriter {
         }
         self.world = World::now(self.rows.iter());
         self.facets = Facets::of(&self.rows);
+        self.forgotten.clear();
     }
 
     /// Moves the pending words into a segment.

@@ -73,7 +73,8 @@ impl Log {
     }
 
     /// Prepares a compaction of everything up to the last commit, with the caller's blobs as of
-    /// that commit. Cheap: no data is copied yet.
+    /// that commit, which [`Compaction::with_derived`] may bring later. Cheap: no data is copied
+    /// yet.
     pub fn start_compaction(&mut self, derived: Vec<(u8, Vec<u8>)>) -> Result<Compaction> {
         self.make_ready()?;
         self.check_place()?;
@@ -292,6 +293,12 @@ fn lock_new(disk: &dyn Disk, temporary: &Path) -> io::Result<Box<dyn DiskLock>> 
 }
 
 impl Compaction {
+    /// The same with these blobs, as of the commit at which it was prepared.
+    pub fn with_derived(self, derived: Vec<(u8, Vec<u8>)>) -> Result<Self> {
+        check_tags(&derived)?;
+        Ok(Self { derived, ..self })
+    }
+
     /// Writes the new file beside the old one, with a checkpoint, and syncs it. Takes as long as
     /// reading the log does; the log can be read and appended to meanwhile.
     pub fn run(self) -> Result<Compacted> {

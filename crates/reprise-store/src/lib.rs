@@ -1,4 +1,33 @@
 //! The log of one memory: a single append-only `.rvf` file, checksummed, recoverable, compactable.
+//!
+//! # Examples
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use chrono::DateTime;
+//! use reprise_store::{CommitSeq, Entry, Log, OpenOptions, RealDisk, Verify};
+//! use reprise_types::LearningEvent;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let folder = tempfile::tempdir()?;
+//! let options = OpenOptions {
+//!     dimensions: 384,
+//!     file_id: 7,
+//!     created_at: DateTime::UNIX_EPOCH,
+//!     create: true,
+//!     read_only: false,
+//!     verify: Verify::Tail,
+//!     leave: &[],
+//! };
+//! let mut log = Log::open(Arc::new(RealDisk), &folder.path().join("memory.rvf"), &options)?.log;
+//! let at = DateTime::UNIX_EPOCH;
+//! // Once it returns, the entry is on the disk.
+//! log.append(&[Entry::Learning(Box::new(LearningEvent::Reset { at }))])?;
+//! assert_eq!(log.replay(CommitSeq(0), &mut |_, _| {})?.entries, 1);
+//! # Ok(())
+//! # }
+//! ```
 
 mod apart;
 mod block;

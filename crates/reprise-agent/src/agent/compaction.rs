@@ -9,13 +9,15 @@ use reprise_engine::{CompactionCopy, CompactionOutcome, Engine, EngineError};
 use reprise_types::{MemoryError, lock};
 use tokio::sync::Semaphore;
 
-use super::upkeep::SingleFlight;
+use super::upkeep::{SingleFlight, load};
 use crate::handle::AgentHandle;
 
 /// One automatic compaction per process at a time.
 static BY_RULE: Semaphore = Semaphore::const_new(1);
 /// Pause after a failed compaction, which is mostly for lack of disk space.
 const AFTER_FAILURE: Duration = Duration::from_mins(10);
+/// Most rounds of purging: what is forgotten during one waits for the next.
+const PURGES_MAX: usize = 3;
 /// Most rounds of copying what was written meanwhile,
 const CATCH_UPS_MAX: usize = 8;
 /// until at most this much is left for the writer's thread.
@@ -65,6 +67,10 @@ impl CompactionByRule {
 pub(crate) async fn compact(handle: &AgentHandle) -> Result<CompactionOutcome, MemoryError> {
     let turns = handle.compactions();
     let _turn = turns.lock().await;
+    load(handle).await;
+    if let Err(error) = purge(handle).await? {
+        return Ok(Err(error));
+    }
     let started = handle.run(Engine::start_compaction).await?;
     let job = match started {
         Ok(job) => job,
@@ -83,6 +89,32 @@ pub(crate) async fn compact(handle: &AgentHandle) -> Result<CompactionOutcome, M
             Err(handle.unavailable())
         }
     }
+}
+
+/// Takes what is forgotten out of memory, beside the writer and in steps between which commits go:
+/// the compaction then finds nothing to take out.
+async fn purge(handle: &AgentHandle) -> Result<Result<(), EngineError>, MemoryError> {
+    for _ in 0..PURGES_MAX {
+        let job = match handle.run(Engine::start_purge).await? {
+            Ok(Some(job)) => job,
+            Ok(None) => break,
+            Err(error) => return Ok(Err(error)),
+        };
+        let made = tokio::task::spawn_blocking(move || job.run()).await;
+        let mut left = made.map_err(|panicked| {
+            tracing::error!(error = %panicked, "a purge failed");
+            handle.unavailable()
+        })?;
+        loop {
+            let step = move |engine: &mut Engine| (engine.finish_purge(&mut left), left);
+            let (is_done, rest) = handle.run(step).await?;
+            if is_done {
+                break;
+            }
+            left = rest;
+        }
+    }
+    Ok(Ok(()))
 }
 
 /// Copies what was committed meanwhile, while there is much of it.

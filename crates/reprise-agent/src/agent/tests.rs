@@ -161,6 +161,37 @@ fn a_writer_takes_writes_while_its_file_is_copied() {
     });
 }
 
+/// The only blocking thread is occupied, so that what is read on another thread has to wait.
+#[test]
+fn a_writer_takes_writes_while_what_opening_left_is_read() {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.worker_threads(2).max_blocking_threads(1);
+    runtime.enable_time().build().unwrap().block_on(async {
+        let bench = Bench::new();
+        let service = bench.start().await;
+        let many: Vec<_> = (0..50).map(|n| note(&format!("note {n}"))).collect();
+        service.observe(&ada(), many).await.unwrap();
+        let user = ada();
+        let saved = service.with_engine(&user, Engine::checkpoint);
+        saved.await.unwrap().unwrap();
+        assert!(service.shut_down().await.is_clean());
+        let (go, gone) = std::sync::mpsc::channel::<()>();
+        let standing = tokio::task::spawn_blocking(move || gone.recv().is_err());
+        let service = bench.start().await;
+        let is_left = async || {
+            let asked = service.with_engine(&user, |engine| engine.loading().is_some());
+            asked.await.unwrap()
+        };
+        // What is tried again is tried by the maintenance that has the rest read.
+        rounds(&bench, &service, "NAN").await;
+        assert!(is_left().await, "the writer itself read it");
+        drop(go);
+        assert!(standing.await.unwrap());
+        until(async || !is_left().await).await;
+        assert!(service.shut_down().await.is_clean());
+    });
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn compactions_asked_for_at_once_take_turns_beside_a_writer() {
     let bench = Bench::new();

@@ -1,6 +1,6 @@
 //! The background work of one memory, one task of a kind at a time: runs that were never ended are
-//! abandoned and the adapter is refitted (M56), and the search graph grows, in steps between which
-//! commits go first.
+//! abandoned and the adapter is refitted (M56), what opening left in the file is read beside the
+//! writer, and the search graph grows, in steps between which commits go first.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,6 +66,16 @@ pub(super) async fn consolidate(handle: AgentHandle) {
     }
 }
 
+/// Reads what opening left in the file, off the writer's thread, which then finds it in memory.
+pub(super) async fn load(handle: &AgentHandle) {
+    let loading = handle.run(|engine: &mut Engine| engine.loading());
+    if let Ok(Some(loading)) = loading.await
+        && let Err(panicked) = tokio::task::spawn_blocking(loading).await
+    {
+        tracing::error!(user = %handle.user(), error = %panicked, "a memory could not be read");
+    }
+}
+
 /// Ends when the graph is complete or the memory closes, and sleeps for as long as it works, so
 /// that it uses at most half a core.
 pub(super) async fn grow(handle: AgentHandle) {
@@ -73,6 +83,7 @@ pub(super) async fn grow(handle: AgentHandle) {
         let begin = Instant::now();
         (engine.advance_graph(STEP), begin.elapsed())
     };
+    load(&handle).await;
     loop {
         match handle.run(step).await {
             Ok((Ok(left), took)) if left > 0 => tokio::time::sleep(took).await,

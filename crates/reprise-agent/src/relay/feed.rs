@@ -1,6 +1,5 @@
 //! The first stage: reads events from the host, in order, each once.
 
-use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -47,11 +46,7 @@ pub trait EventFeed: Send + Sync {
 #[derive(Clone)]
 pub struct FeedSource(pub Arc<dyn Fn() -> Box<dyn EventFeed> + Send + Sync>);
 
-impl fmt::Debug for FeedSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("FeedSource")
-    }
-}
+reprise_types::show_fields!(FeedSource {});
 
 /// A feed with the position up to which it was read.
 pub(super) struct Reader {

@@ -24,7 +24,7 @@ pub struct TopicTable {
     pub(super) run: RunRules,
     pub(super) session: SessionRules,
     pub(super) report: ReportRules,
-    documented: BTreeMap<String, Documented>,
+    pub(super) documented: BTreeMap<String, Documented>,
     rule: Vec<Rule>,
     #[serde(default)]
     approved: Approved,
@@ -154,11 +154,6 @@ impl TopicTable {
             });
         }
         Ok(table)
-    }
-
-    /// The documented topics, in alphabetical order.
-    pub fn documented_topics(&self) -> impl Iterator<Item = &str> {
-        self.documented.keys().map(String::as_str)
     }
 
     /// The run that an event approves; `None` for any other event.

@@ -1,9 +1,10 @@
 //! The block: never over budget, in order, cut where a reader would.
 
 use proptest::prelude::*;
+use reprise_tests::{hostile_text, quoted_lines};
 use reprise_types::{
     MemoryKind, MemorySource, Recall, RecallId, RecordBody, RecordId, RetrievedMemory, SearchTier,
-    Verdict, Why, hostile_text, parse_timestamp, quoted_lines,
+    Verdict, Why, parse_timestamp,
 };
 
 use super::*;

@@ -255,7 +255,8 @@ pub(super) fn part(name: &str, value: f32, weight: f32) -> RankSignal {
         name: name.to_owned(),
         value,
         weight,
-        contribution: value * weight,
+        // Nothing is not less than nothing, which `-0.0` looks like.
+        contribution: value * weight + 0.0,
     }
 }
 

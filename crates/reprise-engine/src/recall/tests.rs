@@ -13,6 +13,12 @@ fn a_signal_that_separates_nothing_weighs_nothing() {
 }
 
 #[test]
+fn nothing_has_no_sign() {
+    let sum = super::explain::part("doubt", 0.0, -1.0).contribution;
+    assert!(sum.is_sign_positive(), "{sum}");
+}
+
+#[test]
 fn a_small_store_is_read_with_care() {
     let one = Scale::new(COSINES, 0.5, 0.0, 1);
     let many = Scale::new(COSINES, 0.108, 0.056, 51);

@@ -3,7 +3,7 @@
 
 use chrono::DateTime;
 use reprise_index::View;
-use reprise_types::{Event, RecallRequest, Span, Spoken};
+use reprise_types::{Event, RecallRequest, Span, Spoken, to_the_minute};
 
 use crate::snapshot::Snapshot;
 
@@ -88,7 +88,7 @@ impl When {
     /// is on that side, the words are words.
     fn remember(&mut self, snapshot: &Snapshot, view: &View, spoken: &Spoken, event: &Event) {
         let index = &snapshot.index;
-        let Some(tellings) = index.holding_words(&index.analyse_query(&event.name)) else {
+        let Some(tellings) = index.holding_words(&index.analyse_query(&event.name), 0) else {
             return;
         };
         let length = |ordinal: u32| Some(index.traits(ordinal, view)?.terms);
@@ -116,9 +116,9 @@ impl When {
             return;
         }
         let (phrase, side) = (&spoken.phrase, event.side.word());
-        let when = when.format("%Y-%m-%d %H:%M");
+        let when = to_the_minute(when);
         self.notes.push(format!(
-            "`{phrase}` was read as {side} {when} UTC, the time of record {id}"
+            "`{phrase}` was read as {side} {when}, the time of record {id}"
         ));
         self.holders = holders;
         self.phrases.push(phrase.clone());
@@ -177,7 +177,7 @@ fn tellings(snapshot: &Snapshot, view: &View, phrase: &str) -> Vec<u32> {
         return Vec::new();
     }
     let index = &snapshot.index;
-    let held = index.holding_words(&index.analyse_query(phrase));
+    let held = index.holding_words(&index.analyse_query(phrase), 0);
     let held = held.into_iter().flatten().rev();
     let has_it = |ordinal: &u32| {
         let record = snapshot.record(*ordinal, None);

@@ -116,7 +116,7 @@ pub(super) fn every_part_of_a_filter_narrows_and_says_when_it_leaves_nothing() {
         (
             &|f| f.since = time("2027-01-01"),
             &[],
-            "from 2027-01-01T00:00:00+00:00 or later",
+            "from 2027-01-01 00:00 UTC or later",
         ),
         (
             &|f| {

@@ -83,6 +83,7 @@ const SUITE: &[fn()] = &[
     branches::only_an_empty_memory_becomes_a_branch,
     branches::a_clone_is_a_branch_without_a_byte_copied_unless_something_forgotten_is_in_the_file,
     restarts::every_way_to_start_gives_the_same_answers,
+    restarts::nothing_is_made_anew_for_what_is_written_and_all_for_damage_and_another_version,
     restarts::a_graph_grows_is_kept_and_changes_no_answer,
     restarts::cursors_move_with_the_records_and_only_forwards,
     restarts::a_clock_that_goes_backwards_changes_no_order,

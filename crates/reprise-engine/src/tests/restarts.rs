@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::IndexOrigin;
+use crate::keys::KEYS_TAG;
+use crate::marks::MARKS_TAG;
 use reprise_store::{SegmentInfo, Verify};
 use reprise_types::Degraded;
 
@@ -34,6 +36,52 @@ pub(super) fn every_way_to_start_gives_the_same_answers() {
     bench.engine().rebuild().unwrap();
     assert_eq!(bench.ask("fix the bug in the auth module", 0), expected);
     assert!(bench.engine().check().unwrap().is_sound());
+}
+
+#[test]
+pub(super) fn nothing_is_made_anew_for_what_is_written_and_all_for_damage_and_another_version() {
+    let mut bench = Bench::new();
+    bench.keep(week());
+    bench.engine().checkpoint().unwrap();
+    let same = |bench: &mut Bench, origin: IndexOrigin| {
+        let expected = bench.ask("which port has the auth service", 3);
+        assert_eq!(origin_of(bench), origin);
+        assert_eq!(bench.ask("which port has the auth service", 3), expected);
+    };
+    // An addition, a correction, a tag, a deletion.
+    let old = inserted(&bench.keep(vec![record("port", "the port is 8080", 3, "s")]))[0];
+    same(&mut bench, IndexOrigin::Checkpoint);
+    let mut new = record("port-2", "the port is 9090", 3, "s");
+    new.supersedes = Some(old);
+    let new = inserted(&bench.keep(vec![new]))[0];
+    same(&mut bench, IndexOrigin::Checkpoint);
+    let now = bench.now;
+    assert!(bench.engine().tag(new, &["auth".to_owned()], now).unwrap());
+    same(&mut bench, IndexOrigin::Checkpoint);
+    let selector = crate::ForgetSelector::Session("tue".into());
+    bench.engine().forget(&selector, "asked", now).unwrap();
+    same(&mut bench, IndexOrigin::Checkpoint);
+
+    bench.engine().load().unwrap();
+    bench.engine().checkpoint().unwrap();
+    same(&mut bench, IndexOrigin::Checkpoint);
+    let segments = reprise_store::inspect(&RealDisk, &bench.path()).unwrap();
+    let of_marks = |segment: &&SegmentInfo| segment.segment_type == MARKS_TAG;
+    let newest = segments.iter().rfind(of_marks).unwrap().offset;
+    let mut bytes = std::fs::read(bench.path()).unwrap();
+    bytes[usize::try_from(newest).unwrap() + 64] ^= 1;
+    std::fs::write(bench.path(), bytes).unwrap();
+    same(&mut bench, IndexOrigin::Rebuilt);
+
+    // A checkpoint of a version that this one does not know, otherwise whole.
+    bench.engine().checkpoint().unwrap();
+    same(&mut bench, IndexOrigin::Checkpoint);
+    bench.engine().rebuild().unwrap();
+    let mut parts = bench.engine().state.parts();
+    let (_, keys) = parts.iter_mut().find(|(tag, _)| *tag == KEYS_TAG).unwrap();
+    keys[0] += 1;
+    bench.engine().log.checkpoint(&parts).unwrap();
+    same(&mut bench, IndexOrigin::Rebuilt);
 }
 
 #[test]

@@ -38,6 +38,8 @@ pub(super) struct Saved {
     pub(super) rows: CowVec<Row>,
     pub(super) sessions: Sessions,
     pub(super) world: World,
+    /// The forgotten, holes or not.
+    pub(super) forgotten: Vec<u32>,
     pub(super) pages: Arc<Pages>,
 }
 
@@ -170,6 +172,8 @@ pub(super) fn read(part: &LeftPart, version: u8, damage: &Damage) -> Result<Save
     let pages = Pages::new(part, (start, bytes), PAGE * ROW_BYTES, checks, damage);
     let no_fit = || damaged("its length does not fit its counts");
     let pages = Arc::new(pages.filter(|_| fits).ok_or_else(no_fit)?);
+    let forgotten = ends.iter().filter(|end| end.1 == 0);
+    let forgotten = forgotten.map(|end| end.0).collect();
     let columns = Arc::new(Columns {
         count,
         of_sessions,
@@ -186,6 +190,7 @@ pub(super) fn read(part: &LeftPart, version: u8, damage: &Damage) -> Result<Save
         rows: CowVec::left(count, &fetch_rows),
         sessions,
         world,
+        forgotten,
         pages,
     })
 }

@@ -72,7 +72,7 @@ fn answers(snapshot: &IndexSnapshot) -> String {
     let docs: Vec<_> = (0..=snapshot.len() as u32)
         .map(|o| snapshot.doc(o))
         .collect();
-    let names: Vec<_> = (0..4).map(|s| snapshot.session_name(s)).collect();
+    let names: Vec<_> = (0..4).map(|s| snapshot.sessions.name(s)).collect();
     let open = snapshot.unembedded(0, 100);
     all + &format!("{scores:?} {docs:?} {names:?} {open:?}")
 }
@@ -111,6 +111,21 @@ fn few_segments_of_words_are_saved_and_large_ones_stay() {
     writer.to_parts();
     assert!(writer.lexicon.segments().len() <= 3);
     assert!(Arc::ptr_eq(&large, &writer.lexicon.segments()[0]));
+    // A copy is written as it was, by any thread, and what that merged is taken over.
+    told(&mut writer, 1_540..1_580);
+    let (copy, before) = (writer.copy(), answers(&writer.publish()));
+    told(&mut writer, 1_580..1_582);
+    let (after, segments) = (answers(&writer.publish()), writer.lexicon.segments().len());
+    let (parts, merged) = std::thread::spawn(|| copy.into_parts()).join().unwrap();
+    assert_eq!(answers(&load(&parts).unwrap()), before);
+    writer.take_merged(merged);
+    assert!(writer.lexicon.segments().len() < segments);
+    assert_eq!(answers(&writer.publish()), after);
+    // Of segments that are gone it is not.
+    let (_, merged) = writer.copy().into_parts();
+    writer.canonicalise();
+    writer.take_merged(merged);
+    assert_eq!(writer.lexicon.segments().len(), 1);
 }
 
 fn load(parts: &[(u8, Vec<u8>)]) -> Result<Arc<IndexSnapshot>> {
@@ -228,7 +243,7 @@ fn a_damaged_page_of_words_lists_no_document() {
     let mut parts = writer.to_parts();
     let listed = |snapshot: &IndexSnapshot| {
         let query = snapshot.analyse_query("zebra");
-        snapshot.holding_words(&query).unwrap().len()
+        snapshot.holding_words(&query, 0).unwrap().len()
     };
     let snapshot = left(&parts).publish();
     assert_eq!((listed(&snapshot), snapshot.is_damaged()), (300, false));
@@ -338,7 +353,7 @@ fn a_purged_document_leaves_no_trace_in_the_parts() {
     let view = snapshot.view(&MemoryFilter::default(), Some(DateTime::UNIX_EPOCH));
     assert_eq!(view.ordinals().collect::<Vec<_>>(), [1]);
     let session = snapshot.doc(1).and_then(|doc| doc.session).unwrap();
-    assert_eq!(snapshot.session_name(session), Some("open"));
+    assert_eq!(snapshot.sessions.name(session), Some("open"));
 }
 
 /// What was saved in another layout must not be read in this one: both change together.

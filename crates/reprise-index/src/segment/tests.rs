@@ -66,6 +66,21 @@ proptest! {
         let reopened = Segment::open(SharedBytes::from(whole.bytes().to_vec()).into()).unwrap();
         prop_assert_eq!(&read(&reopened, &plain), &plain);
         prop_assert_eq!(whole.find(b"never a term").iter().count(), 0);
+        // Asked about single documents it tells the same, near ones or far ones.
+        let part = build(cut / 2, cut, &plain);
+        for (term, documents) in &plain {
+            for (segment, held) in [(&whole, 0..1_000), (&part, cut / 2..cut)] {
+                let list = segment.find(term);
+                for step in [1, 7, 190] {
+                    let mut probe = list.probe();
+                    for ordinal in (0..1_100).step_by(step) {
+                        let expected = held.contains(&ordinal) && documents.contains_key(&ordinal);
+                        prop_assert_eq!(probe.holds(ordinal), expected, "{}", ordinal);
+                        prop_assert_eq!(probe.holds(ordinal), expected, "again {}", ordinal);
+                    }
+                }
+            }
+        }
         // Two halves merged are byte for byte what one build gives.
         let halves = [Arc::new(build(0, cut, &plain)), Arc::new(build(cut, 1_000, &plain))];
         let merged = merge(&halves, |_| true);
@@ -86,6 +101,12 @@ proptest! {
             for term in plain.keys() {
                 let sound = |p: Posting| p.ordinal < segment.end && p.head <= 64 && p.length <= 64;
                 prop_assert!(segment.find(term).iter().all(sound));
+                let list = segment.find(term);
+                for step in [1, 300] {
+                    let mut probe = list.probe();
+                    let held = (0..2_000).step_by(step).filter(|at| probe.holds(*at));
+                    prop_assert!(held.count() <= list.counts().0);
+                }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Snapshots stand still, views admit exactly what they should, and nothing strange panics.
 
 use proptest::prelude::*;
-use reprise_types::{MemoryKind, MemorySource, RecordId};
+use reprise_types::{MemoryKind, MemorySource, Order, RecordId, splitmix};
 
 use super::*;
 use crate::writer::{IndexWriter, NewDoc};
@@ -30,8 +30,50 @@ fn doc(number: u32) -> NewDoc<'static> {
     }
 }
 
+/// Words of a text, each in one of so many documents.
+const HELD: [(&str, u64); 6] = [
+    ("common", 1),
+    ("often", 2),
+    ("sometimes", 5),
+    ("seldom", 40),
+    ("rare", 300),
+    ("never", u64::MAX),
+];
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn those_that_hold_every_word_are_found_whatever_is_read_first(
+        seed in any::<u64>(), count in 0_u32..900,
+        cuts in prop::collection::vec(0_u32..900, 0..6),
+        words in prop::sample::subsequence(HELD.map(|held| held.0).to_vec(), 0..=6),
+        enough in 0_usize..40,
+    ) {
+        let mut writer = IndexWriter::new(4);
+        let mut random = seed;
+        let mut holding: Vec<Vec<&str>> = Vec::new();
+        for number in 0..count {
+            let mut turn = |one_in: u64| splitmix(&mut random).is_multiple_of(one_in);
+            let held = HELD.iter().filter(|(_, one_in)| turn(*one_in));
+            let held: Vec<&str> = held.map(|(word, _)| *word).collect();
+            writer.push(&NewDoc { text: &held.join(" "), ..doc(number) });
+            holding.push(held);
+            if cuts.contains(&number) {
+                writer.publish();
+            }
+        }
+        let snapshot = writer.publish();
+        let query = snapshot.analyse_query(&words.join(" "));
+        let all = |number: &u32| words.iter().all(|word| holding[*number as usize].contains(word));
+        let expected: Vec<u32> = (0..count).filter(all).collect();
+        let exact = snapshot.holding_words(&query, 0);
+        prop_assert_eq!(exact.is_none(), words.is_empty());
+        prop_assert_eq!(exact.unwrap_or_else(|| expected.clone()), expected.clone());
+        let found = snapshot.holding_words(&query, enough).unwrap_or_else(|| expected.clone());
+        prop_assert!(expected.iter().all(|ordinal| found.contains(ordinal)));
+        prop_assert!(found.is_sorted() && (found == expected || found.len() <= enough));
+    }
 
     #[test]
     fn a_view_admits_what_the_filter_and_the_instant_do(
@@ -86,24 +128,27 @@ proptest! {
         prop_assert_eq!(view.considered() as usize, expected.len());
         prop_assert_eq!(view.ordinals().collect::<Vec<_>>(), expected.clone());
         prop_assert!(!view.admits(count) && !view.is_live(count));
-        // Page by page the latest come first, whatever block they stand in.
+        // Page by page the latest come first, or the oldest, whatever block they stand in.
         let place = |ordinal: &u32| {
             let (timestamp, id) = snapshot.place_in_time(*ordinal).unwrap();
             (timestamp, id, *ordinal)
         };
         let mut by_time: Vec<_> = expected.iter().map(place).collect();
         by_time.sort_unstable_by(|a, b| b.cmp(a));
-        let (mut paged, mut after) = (Vec::new(), None);
-        loop {
-            let page = snapshot.latest(&view, after, 7);
-            prop_assert_eq!(page.len(), 7.min(by_time.len() - paged.len()));
-            after = page.last().map(|last| (last.0, last.1));
-            paged.extend(page);
-            if after.is_none() {
-                break;
+        for order in [Order::NewestFirst, Order::OldestFirst] {
+            let (mut paged, mut after) = (Vec::new(), None);
+            loop {
+                let page = snapshot.in_order(&view, order, after, 7);
+                prop_assert_eq!(page.len(), 7.min(by_time.len() - paged.len()));
+                after = page.last().map(|last| (last.0, last.1));
+                paged.extend(page);
+                if after.is_none() {
+                    break;
+                }
             }
+            prop_assert_eq!(paged, by_time.clone());
+            by_time.reverse();
         }
-        prop_assert_eq!(paged, by_time);
         let learned: Vec<u32> = snapshot.learned_at(at(77)).collect();
         prop_assert_eq!(learned, (77..count.min(78)).collect::<Vec<_>>());
     }

@@ -11,7 +11,7 @@
 //! ```
 //! The last list is of the documents that have no cell yet; it is always read.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use reprise_graph::key;
 use xxhash_rust::xxh3::xxh3_64;
@@ -21,6 +21,7 @@ use super::query::QueryCodes;
 use super::{CHUNK_DOCUMENTS, Vectors, quantise, signs};
 use crate::codec::put_u32;
 use crate::error::Result;
+use crate::growth::CELLS_DOCUMENTS;
 use crate::pages::{self, LeftPart};
 
 const CELLS: &str = "cells";
@@ -29,8 +30,6 @@ const VERSION: u8 = 1;
 const DOCUMENTS_MIN: usize = 128;
 /// which are ranked one by one for each question.
 const COUNT_MAX: usize = 1_024;
-/// Fewer documents are scanned in less than a millisecond.
-pub(crate) const CELLS_FROM: usize = 4_096;
 /// Sampled documents for one cell, and how often they are grouped anew.
 const SAMPLE: usize = 12;
 const ROUNDS: usize = 4;
@@ -164,9 +163,11 @@ impl Training {
 }
 
 /// The writer's side.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct CellState {
-    centroids: Option<Centroids>,
+    /// Documents with a vector from which on there are cells.
+    pub(crate) from: usize,
+    centroids: Option<Arc<Centroids>>,
     training: Option<Training>,
     /// The cell of each document.
     of: Vec<u16>,
@@ -179,12 +180,41 @@ pub(crate) struct CellState {
     moved: Vec<u32>,
 }
 
+impl Default for CellState {
+    fn default() -> Self {
+        Self {
+            from: CELLS_DOCUMENTS,
+            centroids: None,
+            training: None,
+            of: Vec::new(),
+            next: 0,
+            is_whole: false,
+            saved: None,
+            moved: Vec::new(),
+        }
+    }
+}
+
 impl CellState {
     pub(crate) fn saved(cells: SavedCells) -> Self {
         Self {
             saved: Some(cells),
             is_whole: true,
             ..Self::default()
+        }
+    }
+
+    /// The same as of now, to be saved by another thread.
+    pub(crate) fn copy(&self) -> Self {
+        Self {
+            from: self.from,
+            centroids: self.centroids.clone(),
+            training: None,
+            of: self.of.clone(),
+            next: self.next,
+            is_whole: self.is_whole,
+            saved: self.saved.clone(),
+            moved: self.moved.clone(),
         }
     }
 
@@ -206,28 +236,16 @@ impl CellState {
 
     /// Whether a first pass over `vectors`, or its saving, is still to come.
     pub(crate) fn is_new(&self, vectors: &Vectors) -> bool {
-        !self.is_whole && vectors.held() as usize >= CELLS_FROM
+        !self.is_whole && vectors.held() as usize >= self.from
     }
 
-    /// Reads the saved lists: who is in which cell. Those of a damaged one find theirs anew.
+    /// Takes the saved lists into use: who is in which cell.
     fn settle(&mut self) {
         let Some(saved) = self.saved.take() else {
             return;
         };
-        let mut of = vec![NONE; saved.documents];
-        let mut buffer = Vec::new();
-        for number in 0..saved.centroids.len() {
-            let Some(list) = saved.list(number, &mut buffer) else {
-                continue;
-            };
-            for ordinal in list.ordinals() {
-                if let Some(cell) = of.get_mut(ordinal as usize) {
-                    *cell = number as u16;
-                }
-            }
-        }
-        self.centroids = Some(Arc::unwrap_or_clone(saved.centroids));
-        (self.of, self.next) = (of, 0);
+        (self.of, self.next) = (saved.placed().to_vec(), 0);
+        self.centroids = Some(saved.centroids);
         for ordinal in std::mem::take(&mut self.moved) {
             self.moved(ordinal);
         }
@@ -238,14 +256,15 @@ impl CellState {
     pub(crate) fn advance(&mut self, vectors: &Vectors, budget: usize) -> bool {
         self.settle();
         let Some(centroids) = &self.centroids else {
-            if (vectors.held() as usize) < CELLS_FROM {
+            if (vectors.held() as usize) < self.from {
                 return true;
             }
             let training = self
                 .training
                 .get_or_insert_with(|| Training::begin(vectors));
             if training.advance(vectors, budget.saturating_mul(SAMPLED_A_STEP)) {
-                self.centroids = self.training.take().map(|trained| trained.centroids);
+                let trained = self.training.take();
+                self.centroids = trained.map(|trained| Arc::new(trained.centroids));
             }
             return false;
         };
@@ -346,6 +365,8 @@ pub(crate) struct SavedCells {
     pub(crate) even_at: u32,
     lists: Arc<[Place]>,
     part: LeftPart,
+    /// The cell of each document, once somebody has read all lists.
+    placed: Arc<OnceLock<Box<[u16]>>>,
 }
 
 /// Where a list stands in the part.
@@ -420,6 +441,30 @@ impl SavedCells {
             even_at,
             lists: lists.into(),
             part: part.clone(),
+            placed: Arc::default(),
+        })
+    }
+
+    pub(crate) fn is_placed(&self) -> bool {
+        self.placed.get().is_some()
+    }
+
+    /// The cell of each document, from the lists. Those of a damaged one find theirs anew.
+    pub(crate) fn placed(&self) -> &[u16] {
+        self.placed.get_or_init(|| {
+            let mut of = vec![NONE; self.documents];
+            let mut buffer = Vec::new();
+            for number in 0..self.centroids.len() {
+                let Some(list) = self.list(number, &mut buffer) else {
+                    continue;
+                };
+                for ordinal in list.ordinals() {
+                    if let Some(cell) = of.get_mut(ordinal as usize) {
+                        *cell = number as u16;
+                    }
+                }
+            }
+            of.into()
         })
     }
 

@@ -49,14 +49,7 @@ pub struct Premises<'a> {
     pub vector: &'a dyn Fn(RecordId, &mut [f32]) -> bool,
 }
 
-impl std::fmt::Debug for Premises<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Premises")
-            .field("now", &self.now)
-            .field("space", &self.space)
-            .finish_non_exhaustive()
-    }
-}
+reprise_types::show_fields!(Premises<'_> { now, space });
 
 impl Learning {
     pub fn begin(

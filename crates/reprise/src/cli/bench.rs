@@ -20,6 +20,7 @@ mod recall;
 mod reembed;
 mod sessions;
 mod supersession;
+mod write;
 mod year;
 
 use super::Context;
@@ -41,6 +42,7 @@ pub(super) fn run(context: &Context, command: &BenchCommand) -> anyhow::Result<E
         BenchCommand::Global(arguments) => global::run(context, arguments),
         BenchCommand::Reembed { records } => reembed::run(context, *records),
         BenchCommand::Supersession { pairs } => supersession::run(context, *pairs),
+        BenchCommand::Write { records } => write::run(context, *records),
         BenchCommand::Year { days, events } => year::run(context, *days, *events),
         BenchCommand::Sessions => sessions::run(context),
         BenchCommand::Memory { records, file } => memory::run(context, *records, file.as_deref()),

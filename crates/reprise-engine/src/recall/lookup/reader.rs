@@ -314,7 +314,7 @@ impl Reader<'_> {
         let [_] = query.terms.as_slice() else {
             return None;
         };
-        let mut holders = self.snapshot.index.holding_words(&query)?;
+        let mut holders = self.snapshot.index.holding_words(&query, 0)?;
         holders.retain(|ordinal| self.view.admits(*ordinal));
         if holders.len() > WORD_RECORDS_MAX && !shouted {
             return None;
@@ -344,7 +344,7 @@ impl Reader<'_> {
         if query.terms.len() < TITLE_WORDS_MIN {
             return None;
         }
-        let mut holders = self.snapshot.index.holding_words(&query)?;
+        let mut holders = self.snapshot.index.holding_words(&query, TITLE_READS)?;
         holders.retain(|ordinal| self.view.admits(*ordinal));
         let bare = |line: &str| {
             let line = line.trim_start_matches(['#', '*', '-', '>', ' ']);
@@ -352,11 +352,15 @@ impl Reader<'_> {
         };
         let wanted = bare(question);
         let traits = |ordinal: &u32| self.snapshot.index.traits(*ordinal, self.view);
-        // A title is most of the shorter ones.
-        let terms = |ordinal: &u32| traits(ordinal).map_or(u32::MAX, |traits| traits.terms);
-        holders.sort_by_key(terms);
-        holders.truncate(TITLE_READS);
-        holders.sort_unstable();
+        if holders.len() > TITLE_READS {
+            // A title is most of the shorter ones.
+            let terms = |ordinal: &u32| traits(ordinal).map_or(u32::MAX, |traits| traits.terms);
+            let mut short: Vec<(u32, u32)> = holders.iter().map(|at| (terms(at), *at)).collect();
+            short.select_nth_unstable(TITLE_READS);
+            short.truncate(TITLE_READS);
+            holders = short.into_iter().map(|(_, ordinal)| ordinal).collect();
+            holders.sort_unstable();
+        }
         holders.retain(|ordinal| {
             let asks = traits(ordinal).is_some_and(|one| one.asks || one.prompt || one.lead);
             let record = self.snapshot.record(*ordinal, None);
@@ -372,7 +376,8 @@ impl Reader<'_> {
     /// A phrase: the records that have all its words are read for it.
     fn phrase(&self, phrase: &str) -> Option<Sought> {
         let query = self.snapshot.index.analyse_query(phrase);
-        let mut holders = self.snapshot.index.holding_words(&query)?;
+        // All of them are asked for: the words of `race auth` begin in `race authority`, too.
+        let mut holders = self.snapshot.index.holding_words(&query, 0)?;
         holders.retain(|ordinal| self.view.admits(*ordinal));
         let wanted = folded(phrase);
         let newest = holders.into_iter().rev().take(PHRASE_READS);

@@ -123,6 +123,18 @@ fn the_first_answer_reads_little_and_finds_most() {
     assert_ne!(one_best(&snapshot, &point(&mut Random(43))), gone);
 }
 
+#[test]
+fn what_another_thread_has_read_is_not_read_again() {
+    let (mut writer, read) = left(&SAVED);
+    std::thread::spawn(writer.loading().unwrap())
+        .join()
+        .unwrap();
+    let before = read.load(Ordering::Relaxed);
+    assert_eq!(writer.advance_graph(0).unwrap().1, 0);
+    assert_eq!(read.load(Ordering::Relaxed), before);
+    assert!(writer.loading().is_none());
+}
+
 fn one_best(snapshot: &IndexSnapshot, vector: &[f32]) -> u32 {
     let view = snapshot.view(&MemoryFilter::default(), None);
     let mut scratch = VectorScratch::default();

@@ -100,8 +100,9 @@ async fn a_run_that_quotes_what_was_recalled_gives_it_half_a_credit_and_an_appro
                 "guard the session token against the weather",
             ]
             .map(|text| {
+                // What a person noted; only requests and plans are no answers to quote.
                 let mut note = crate::testing::note(text);
-                note.source = reprise_types::MemorySource::WorkerResult;
+                note.kind = reprise_types::MemoryKind::Finding;
                 note
             })
             .into(),

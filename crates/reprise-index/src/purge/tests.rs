@@ -1,0 +1,188 @@
+//! A purge beside the writer gives what one in its place would, whatever comes meanwhile.
+
+use chrono::{DateTime, Utc};
+use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId};
+
+use super::*;
+use crate::parts::{PART_CODES, PART_DOCUMENTS, PART_WORDS};
+use crate::vectors::VectorScratch;
+use crate::writer::NewDoc;
+
+const DIMENSIONS: usize = 16;
+const DOCUMENTS: u32 = 400;
+
+fn at(second: u32) -> DateTime<Utc> {
+    DateTime::from_timestamp(second.into(), 0).unwrap()
+}
+
+/// A unit vector of its own for every number.
+fn vector(number: u32) -> Vec<f32> {
+    let mut state = u64::from(number);
+    let uniform = |state: &mut u64| (reprise_types::splitmix(state) >> 40) as f32 - 8_388_608.0;
+    let mut vector: Vec<f32> = (0..DIMENSIONS).map(|_| uniform(&mut state)).collect();
+    reprise_types::normalize(&mut vector);
+    vector
+}
+
+fn word(number: u32) -> String {
+    format!("word{number:03}x")
+}
+
+fn session(number: u32) -> String {
+    format!("session{number:03}x")
+}
+
+fn push(writer: &mut IndexWriter, number: u32, session_id: &str) {
+    writer.push(&NewDoc {
+        id: RecordId::from_parts(u64::from(number), 0),
+        timestamp: at(number),
+        known_at: at(number),
+        kind: MemoryKind::Episode,
+        source: MemorySource::WorkerResult,
+        speaker: "",
+        session_id,
+        text: &format!("shared {}", word(number)),
+        is_prompt: false,
+        exact: &[],
+        vector: Some(&vector(number)),
+    });
+}
+
+/// Documents four to a session, in several segments, all in the graph; some are forgotten.
+fn writer() -> IndexWriter {
+    let mut writer = IndexWriter::new(DIMENSIONS);
+    writer.set_graph_from(100);
+    for number in 0..DOCUMENTS {
+        push(&mut writer, number, &session(number / 4));
+        if number % 60 == 59 {
+            writer.publish();
+        }
+    }
+    assert_eq!(writer.advance_graph(999).unwrap().1, 0);
+    for ordinal in [0, 1, 2, 3, 4, 5, 6, 7, 101] {
+        writer.forget(ordinal, at(1_000));
+    }
+    writer.publish();
+    writer
+}
+
+/// What comes while a purge is under way: into a session that it would leave without documents, a
+/// vector, a checkpoint, another that is forgotten.
+fn go_on(writer: &mut IndexWriter) {
+    push(writer, DOCUMENTS, &session(0));
+    writer.set_vector(300, &vector(7_000));
+    writer.to_parts();
+    writer.forget(200, at(1_001));
+    writer.publish();
+}
+
+fn holds(parts: &[(u8, Vec<u8>)], word: &str) -> bool {
+    let mut parts = parts.iter();
+    parts.any(|(_, bytes)| bytes.windows(word.len()).any(|run| run == word.as_bytes()))
+}
+
+#[test]
+fn what_comes_meanwhile_stays_and_what_was_forgotten_leaves_no_trace() {
+    let mut writer = writer();
+    let before = writer.publish();
+    let job = writer.start_purge().unwrap();
+    let beside = std::thread::spawn(move || job.run());
+    go_on(&mut writer);
+    assert!(writer.is_purging());
+    assert_eq!(writer.advance_graph(99).unwrap(), (0, 0));
+    let mut purged = beside.join().unwrap();
+    let mut steps = 1;
+    while !writer.finish_purge(&mut purged, 4) {
+        steps += 1;
+    }
+    assert_eq!((steps, writer.is_purging()), (3, false));
+
+    let parts = writer.to_parts();
+    for number in (0..8).chain([101]) {
+        assert!(!holds(&parts, &word(number)), "{number}");
+    }
+    for number in [8, 100, 200, 300, DOCUMENTS] {
+        assert!(holds(&parts, &word(number)), "{number}");
+    }
+    let named = [0, 1, 2, 25].map(|number| holds(&parts, &session(number)));
+    assert_eq!(named, [true, false, true, true]);
+    let snapshot = writer.publish();
+    assert_eq!(snapshot.sessions(), DOCUMENTS / 4 - 1);
+    assert!(snapshot.doc(101).unwrap().hole && !snapshot.has_vector(101));
+    let past = snapshot.view(&MemoryFilter::default(), Some(at(999)));
+    assert_eq!(past.considered(), DOCUMENTS - 9);
+    assert!(before.has_vector(101) && before.session(&session(1)).is_some());
+
+    // The graph leads to the rest, and to the vector that moved once it has grown on.
+    assert!(writer.advance_graph(99).unwrap().0 >= 2);
+    let snapshot = writer.publish();
+    assert_eq!(snapshot.layers.graph.covered(), 0..DOCUMENTS + 1);
+    let all = snapshot.view(&MemoryFilter::default(), None);
+    let mut scratch = VectorScratch::default();
+    for (number, found) in [(7_000, 300), (DOCUMENTS, DOCUMENTS), (12, 12)] {
+        let query = snapshot.encode(&vector(number)).unwrap();
+        let best = snapshot.candidates(&query, 1, &all, &mut scratch);
+        assert_eq!(best[0].0, found, "{number}");
+    }
+
+    // The one that was forgotten meanwhile is the next one's, and it is as if all had been at once.
+    writer.purge();
+    assert!(writer.start_purge().is_none());
+    assert!(!holds(&writer.to_parts(), &word(200)));
+    let mut at_once = self::writer();
+    go_on(&mut at_once);
+    for index in [&mut writer, &mut at_once] {
+        index.canonicalise();
+    }
+    let of_log = |(tag, _): &(u8, _)| [PART_CODES, PART_WORDS, PART_DOCUMENTS].contains(tag);
+    let [purged, at_once] = [writer, at_once].map(|mut index| {
+        let mut parts = index.to_parts();
+        parts.retain(of_log);
+        parts
+    });
+    assert!(purged == at_once);
+}
+
+#[test]
+fn what_holds_nothing_forgotten_is_not_made_anew() {
+    let mut writer = writer();
+    let before = writer.lexicon.segments().to_vec();
+    writer.purge();
+    let pairs = before.iter().zip(writer.lexicon.segments());
+    let kept: Vec<bool> = pairs.map(|(old, new)| Arc::ptr_eq(old, new)).collect();
+    assert_eq!(kept, [false, false, true, true, true, true, true]);
+    let settled = writer.lexicon.segments().to_vec();
+    writer.purge();
+    let mut pairs = settled.iter().zip(writer.lexicon.segments());
+    assert!(pairs.all(|(old, new)| Arc::ptr_eq(old, new)));
+    // A hole of the file is no work, and what is forgotten in the file is.
+    let mut back = IndexWriter::from_parts(DIMENSIONS, &writer.to_parts()).unwrap();
+    assert!(back.start_purge().is_none());
+    assert_eq!(back.publish().sessions(), DOCUMENTS / 4 - 2);
+    back.forget(50, at(1_002));
+    let mut back = IndexWriter::from_parts(DIMENSIONS, &back.to_parts()).unwrap();
+    back.purge();
+    assert!(!holds(&back.to_parts(), &word(50)));
+}
+
+#[test]
+fn a_purge_that_nobody_finishes_holds_nothing_up() {
+    let mut writer = writer();
+    drop(writer.start_purge().unwrap().run());
+    assert!(!writer.is_purging());
+    writer.set_vector(300, &vector(7_000));
+    assert_eq!(writer.advance_graph(9).unwrap(), (1, 0));
+    // Nor one that another has overtaken.
+    let late = writer.start_purge().unwrap();
+    writer.purge();
+    writer.set_vector(301, &vector(7_001));
+    assert!(writer.finish_purge(&mut late.run(), usize::MAX));
+    assert_eq!(writer.advance_graph(99).unwrap().1, 0);
+    let snapshot = writer.publish();
+    let all = snapshot.view(&MemoryFilter::default(), None);
+    let mut scratch = VectorScratch::default();
+    let query = snapshot.encode(&vector(7_001)).unwrap();
+    let best = snapshot.candidates(&query, 1, &all, &mut scratch);
+    assert_eq!(best[0].0, 301);
+    assert!(!holds(&writer.to_parts(), &word(3)));
+}

@@ -1,0 +1,206 @@
+//! What one small write costs, alone and beside what works on the whole memory: no write should wait
+//! for a count, a checkpoint or a compaction. As a daemon does it, but for the embedding.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use reprise_agent::{MemoryConfig, MemoryService};
+use reprise_embed::Variant;
+use reprise_engine::Engine;
+use reprise_store::RealDisk;
+use reprise_types::{EmbedError, UserId};
+use serde::Serialize;
+use serde_json::json;
+
+use super::corpus::{self, Dice};
+use super::figures::{Times, say, say_all};
+use crate::cli::store::DIMENSIONS;
+use crate::cli::{Context, runtime};
+use crate::exit::Exit;
+
+/// Writes alone.
+const ALONE: usize = 500;
+/// How often each of the others is done, and writes before each, so that there is something to do.
+const ROUNDS: usize = 5;
+const BETWEEN: usize = 20;
+/// Records that enter the graph in one call.
+const GROWN_AT_ONCE: usize = 1_000;
+/// The first record that is written here.
+const FIRST: usize = 10_000_000;
+
+/// Writes of one record each, in milliseconds.
+#[derive(Debug, Serialize)]
+struct Writes {
+    count: usize,
+    p50: f64,
+    p99: f64,
+    max: f64,
+}
+
+impl Writes {
+    fn of(times: Vec<f64>) -> Self {
+        let (count, max) = (times.len(), times.iter().copied().fold(0.0, f64::max));
+        let Times { p50, p99, .. } = Times::of(times);
+        Self {
+            count,
+            p50,
+            p99,
+            max,
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Figures {
+    records: usize,
+    alone_ms: Writes,
+    beside_stats_ms: Writes,
+    beside_checkpoint_ms: Writes,
+    beside_compaction_ms: Writes,
+    /// What the file grew by for one write, mostly and at most.
+    bytes_p50: u64,
+    bytes_max: u64,
+}
+
+pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
+    let folder = tempfile::tempdir()?;
+    let open = Arc::new(|path: &Path, options: &_| Engine::open(Arc::new(RealDisk), path, options));
+    let no_model = Arc::new(|| {
+        let message = "this bench has the vectors".to_owned();
+        Err(EmbedError::Unavailable { message })
+    });
+    let mut config = MemoryConfig::new(folder.path().to_owned(), DIMENSIONS, open, no_model);
+    // What an agent does by itself is done by hand, so that it can be timed.
+    config.limits.tick = Duration::from_hours(1);
+    let user: UserId = "bench".parse()?;
+    let file = config.file_of(&user);
+    fs_err::create_dir_all(file.parent().unwrap_or(folder.path()))?;
+    let mut engine = corpus::filled(&file, records)?;
+    while engine.advance_graph(GROWN_AT_ONCE)? > 0 {}
+    engine.checkpoint()?;
+    engine.close()?;
+    let figures = runtime::threaded()?.block_on(async {
+        let service = MemoryService::start(config, None).await?;
+        let mut bench = Bench {
+            service: service.clone(),
+            user,
+            dice: Dice(17),
+            next: FIRST,
+        };
+        let figures = bench.measured(&file, records).await?;
+        service.shut_down().await;
+        anyhow::Ok(figures)
+    })?;
+    if context.json {
+        say_all(context, &figures)?;
+    } else {
+        tell(context, &figures)?;
+    }
+    Ok(Exit::Success)
+}
+
+struct Bench {
+    service: MemoryService,
+    user: UserId,
+    dice: Dice,
+    next: usize,
+}
+
+impl Bench {
+    async fn measured(&mut self, file: &Path, records: usize) -> anyhow::Result<Figures> {
+        // As an agent does within its first second.
+        let read = |engine: &mut Engine| engine.advance_graph(0);
+        self.service.with_engine(&self.user, read).await??;
+        let (mut alone, mut grown) = (Vec::new(), Vec::new());
+        for _ in 0..ALONE {
+            let before = fs_err::metadata(file)?.len();
+            alone.push(self.write().await?);
+            grown.push(fs_err::metadata(file)?.len().saturating_sub(before));
+        }
+        grown.sort_unstable();
+        let at = |place: usize| grown.get(place).copied().unwrap_or_default();
+        let (bytes_p50, bytes_max) = (at(ALONE / 2), at(ALONE - 1));
+        let beside_stats_ms = self
+            .beside(|service, user| async move {
+                service.provider(&user).stats().await?;
+                anyhow::Ok(())
+            })
+            .await?;
+        let beside_checkpoint_ms = self
+            .beside(|service, user| async move {
+                service.with_engine(&user, Engine::checkpoint).await??;
+                anyhow::Ok(())
+            })
+            .await?;
+        let beside_compaction_ms = self
+            .beside(|service, user| async move {
+                service.compact(&user).await??;
+                anyhow::Ok(())
+            })
+            .await?;
+        Ok(Figures {
+            records,
+            alone_ms: Writes::of(alone),
+            beside_stats_ms,
+            beside_checkpoint_ms,
+            beside_compaction_ms,
+            bytes_p50,
+            bytes_max,
+        })
+    }
+
+    /// Writes one record; milliseconds until it is on disk and found.
+    async fn write(&mut self) -> anyhow::Result<f64> {
+        let record = corpus::record(&mut self.dice, self.next, &Variant::Int8.space());
+        self.next += 1;
+        let began = Instant::now();
+        let kept = self.service.observe(&self.user, vec![record]).await?;
+        let took = began.elapsed().as_secs_f64() * 1e3;
+        anyhow::ensure!(kept.len() == 1, "a write was not kept");
+        Ok(took)
+    }
+
+    /// Writes without a pause while `work` is done.
+    async fn beside<F>(
+        &mut self,
+        work: impl Fn(MemoryService, UserId) -> F,
+    ) -> anyhow::Result<Writes>
+    where
+        F: Future<Output = anyhow::Result<()>> + Send + 'static,
+    {
+        let mut times = Vec::new();
+        for _ in 0..ROUNDS {
+            for _ in 0..BETWEEN {
+                self.write().await?;
+            }
+            let working = tokio::spawn(work(self.service.clone(), self.user.clone()));
+            while !working.is_finished() {
+                times.push(self.write().await?);
+            }
+            working.await??;
+        }
+        Ok(Writes::of(times))
+    }
+}
+
+fn tell(context: &Context, figures: &Figures) -> anyhow::Result<()> {
+    for (name, times) in [
+        ("alone", &figures.alone_ms),
+        ("beside stats", &figures.beside_stats_ms),
+        ("beside a checkpoint", &figures.beside_checkpoint_ms),
+        ("beside a compaction", &figures.beside_compaction_ms),
+    ] {
+        say(
+            context,
+            [
+                ("what", json!(name)),
+                ("writes", json!(times.count)),
+                ("ms_p50", json!(times.p50)),
+                ("ms_p99", json!(times.p99)),
+                ("ms_max", json!(times.max)),
+            ],
+        )?;
+    }
+    say_all(context, figures)
+}
