@@ -1,14 +1,18 @@
 //! What the tests that cross crates share: the workspace as text, and the binary as a process.
 //!
 //! The tree of sources and manifests; `reprise` built and run; a PostgreSQL server; numbers by
-//! seed.
+//! seed; texts that try to leave their frame, and a reader of frames.
 
+mod hostile;
 mod postgres;
 mod process;
+mod quoted;
 mod seeded;
 mod tree;
 
+pub use hostile::hostile_text;
 pub use postgres::Postgres;
 pub use process::{Finished, finish, reprise, reprise_binary};
+pub use quoted::quoted_lines;
 pub use seeded::Seeded;
 pub use tree::{Manifest, Source, Tree, workspace_root};

@@ -3,6 +3,15 @@
 
 use std::path::PathBuf;
 
+/// What ONNX Runtime, from 1.29 on, asks as it starts: where it is not `1` it keeps and sends
+/// telemetry, and its own switch comes too late.
+pub const NO_TELEMETRY: &str = "ORT_DISABLE_TELEMETRY";
+
+/// Whether this process began with [`NO_TELEMETRY`].
+pub fn is_without_telemetry() -> bool {
+    std::env::var_os(NO_TELEMETRY).is_some_and(|value| value == "1")
+}
+
 /// The ONNX Runtime library that the user's environment names, if any.
 pub(crate) fn ort_dylib_path() -> Option<PathBuf> {
     non_empty("ORT_DYLIB_PATH")

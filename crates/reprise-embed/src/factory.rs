@@ -242,12 +242,6 @@ impl EmbedderFactory {
         })
     }
 
-    /// Tokens of the whole text by the model's own tokeniser, special ones not counted; unlike an
-    /// embedding it sees beyond the token limit.
-    pub fn count_tokens(&self, text: &str) -> Result<usize, EmbedError> {
-        self.shared.opened.tokenizer.count(text)
-    }
-
     /// Embeds known sentences on the chosen engine and compares with the reference; for `doctor`.
     pub fn self_test(&self) -> Result<(), EmbedError> {
         let mut embedder = self.open()?;

@@ -17,13 +17,7 @@ pub struct CrossEncoder {
     tokenizer: TextTokenizer,
 }
 
-impl std::fmt::Debug for CrossEncoder {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("CrossEncoder")
-            .finish_non_exhaustive()
-    }
-}
+reprise_types::show_fields!(CrossEncoder {});
 
 impl CrossEncoder {
     /// Opens a folder with `model.onnx`, `tokenizer.json` and `config.json`, on the best engine of

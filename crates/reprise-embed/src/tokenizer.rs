@@ -4,8 +4,6 @@
 //! overridden. A literal `[SEP]` in a text becomes the control token, as it does in the reference:
 //! the golden token ids hold us to that. It can only move the vector of the text that says it.
 
-use std::sync::OnceLock;
-
 use reprise_types::EmbedError;
 use tokenizers::{Tokenizer, TruncationParams};
 
@@ -17,8 +15,6 @@ const TEXT_BYTES_SEEN_MAX: usize = 16 * 1024;
 #[derive(Debug)]
 pub(crate) struct TextTokenizer {
     tokenizer: Tokenizer,
-    /// The same without an end, made when something is first counted.
-    endless: OnceLock<Tokenizer>,
     token_limit: usize,
 }
 
@@ -40,7 +36,6 @@ impl TextTokenizer {
             .with_padding(None);
         Ok(Self {
             tokenizer,
-            endless: OnceLock::new(),
             token_limit,
         })
     }
@@ -80,24 +75,6 @@ impl TextTokenizer {
             encoding.get_ids().to_vec(),
             encoding.get_type_ids().to_vec(),
         ))
-    }
-
-    /// Tokens of the whole text, however long, without the two special ones.
-    pub(crate) fn count(&self, text: &str) -> Result<usize, EmbedError> {
-        let refused = |message: String| EmbedError::Engine {
-            message: format!("the tokeniser refused a text ({message})"),
-        };
-        let endless = if let Some(endless) = self.endless.get() {
-            endless
-        } else {
-            let mut endless = self.tokenizer.clone();
-            endless
-                .with_truncation(None)
-                .map_err(|error| refused(error.to_string()))?;
-            self.endless.get_or_init(|| endless)
-        };
-        let encoding = endless.encode_fast(text, false);
-        Ok(encoding.map_err(|error| refused(error.to_string()))?.len())
     }
 }
 

@@ -2,6 +2,27 @@
 //! ways in and out of them.
 //!
 //! Typed views over `MemoryRecord.details`, importers.
+//!
+//! # Examples
+//!
+//! ```
+//! use reprise_knowledge::{Found, Item, Reading, read, recognise};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let folder = tempfile::tempdir()?;
+//! std::fs::write(folder.path().join("CLAUDE.md"), "# Build\n\nPin protoc to 25.\n")?;
+//! let (kind, mut texts) = (recognise(folder.path())?, Vec::new());
+//! let mut take = |item: Item| {
+//!     if let Found::Record(record) = item.found {
+//!         texts.push(record.body.text);
+//!     }
+//!     true
+//! };
+//! read(folder.path(), kind, &Reading::default(), &mut take)?;
+//! assert!(texts[0].contains("Pin protoc to 25."));
+//! # Ok(())
+//! # }
+//! ```
 
 mod archive;
 mod backup;
@@ -50,7 +71,6 @@ pub use import::{
 };
 pub use joint::Joint;
 pub use lesson::{Fit, Lesson, normal_contexts};
-pub use lines::Lines;
 pub use naming::hex_id;
 pub use notes::{Gone, Place, Renewal, Replacement, Scope, deleted, is_written, renew};
 pub use observation::{

@@ -3,11 +3,6 @@
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
-/// The SHA-256 of bytes, in hexadecimal.
-pub(crate) fn hash_of(bytes: &[u8]) -> String {
-    HEXLOWER.encode(&Sha256::digest(bytes))
-}
-
 /// The first sixteen hex digits of the SHA-256 of the parts, joined by colons: how RFC-065 names
 /// learnings, decisions and failures (S9, S15, S18).
 pub fn hex_id(parts: &[&str]) -> String {

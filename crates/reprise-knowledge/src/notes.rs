@@ -7,13 +7,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 
 use reprise_engine::Snapshot;
-use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordId};
+use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordId, sha256_hex};
 use serde_json::{Map, Value, json};
 
 use crate::error::ExportError;
 use crate::export::notes::{file_name, first_of};
 use crate::import::{Found, Item};
-use crate::naming::hash_of;
 use crate::projection::Register;
 
 /// What of a piece's details says whether it is as it was.
@@ -164,13 +163,13 @@ impl Known {
 
 /// Whether a person gave this version its text in a note.
 fn is_from_note(version: &MemoryRecord) -> bool {
-    version.metadata.get(IN_NOTE) == Some(&json!(hash_of(version.text.as_bytes())))
+    version.metadata.get(IN_NOTE) == Some(&json!(sha256_hex(version.text.as_bytes())))
 }
 
 /// The metadata of a version that says so.
 fn from_note(before: &MemoryRecord, text: &str) -> Value {
     let mut metadata = before.metadata.clone();
-    metadata.insert(IN_NOTE.to_owned(), json!(hash_of(text.as_bytes())));
+    metadata.insert(IN_NOTE.to_owned(), json!(sha256_hex(text.as_bytes())));
     json!(metadata)
 }
 

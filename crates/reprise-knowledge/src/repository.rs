@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use reprise_files::{FileError, Folder, Found as Looked, Kind, Placed, Stamp, read_named};
 use reprise_types::{
     ExternalId, MemoryKind, MemoryRecord, MemorySource, NewRecord, UserId, WayOut, normal_tag,
+    sha256_hex,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -15,7 +16,6 @@ use serde_json::{Value, json};
 use crate::error::ExportError;
 use crate::export::notes::{front_matter, headline};
 use crate::import::parts_of;
-use crate::naming::hash_of;
 
 /// Where they stand below the root of a checkout.
 pub const SHARED: &str = ".reprise/shared";
@@ -47,7 +47,7 @@ pub struct Trusted {
 impl Trusted {
     /// The memory of its lessons.
     pub fn memory(&self) -> Option<UserId> {
-        let digits = hash_of(self.root.as_os_str().as_encoded_bytes());
+        let digits = sha256_hex(self.root.as_os_str().as_encoded_bytes());
         format!("{}{}{}", self.user, UserId::REPOSITORY, digits.get(..8)?)
             .parse()
             .ok()
@@ -191,9 +191,9 @@ fn lesson(path: &str, text: &str, project: &str) -> Option<NewRecord> {
     let mut record = NewRecord::new(says, MemorySource::WorkerResult, MemoryKind::Finding);
     record.tags = tags.filter(is_plain).take(TAGS_MAX).collect();
     record.tags.push(format!("project:{project}"));
-    let mut hash = hash_of(text.as_bytes());
+    let mut hash = sha256_hex(text.as_bytes());
     hash.truncate(DIGITS);
-    let name = hash_of(path.as_bytes());
+    let name = sha256_hex(path.as_bytes());
     record.external_ids = vec![ExternalId::new(
         ExternalId::NOTES,
         format!("{}@{hash}", &name[..DIGITS]),

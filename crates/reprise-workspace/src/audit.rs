@@ -11,6 +11,7 @@ use std::path::Path;
 
 use chrono::{DateTime, Utc};
 use git2::Oid;
+use reprise_types::sha256_hex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -321,7 +322,7 @@ pub(crate) fn packed(git: &Git, tree: Option<Oid>, before: &str) -> Result<Packe
     for (_, blob) in &loose {
         bytes.extend(git.bytes(blob.id)?);
     }
-    let hash = files::sha256(&bytes);
+    let hash = sha256_hex(&bytes);
     let name = format!("{TRAIL_PARTS}/{}{PACK}{:.8}.jsonl", first.0.stem(), hash);
     let mut changes: Packed = loose.into_iter().map(|(path, _)| (path, None)).collect();
     changes.insert(RepoPath::known(name), Some(bytes));

@@ -16,6 +16,12 @@ const THREADS_MAX: usize = 16;
 #[cfg(target_os = "linux")]
 const FOREIGN_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
+#[cfg(test)]
+thread_local! {
+    /// What this thread has waited for the disk to hold, in order.
+    pub(crate) static SYNCED: std::cell::RefCell<Vec<PathBuf>> = std::cell::RefCell::default();
+}
+
 /// Files and folders that the disk has to hold, contents and names, before the next step.
 #[derive(Debug, Default)]
 pub(crate) struct Unsynced(BTreeMap<PathBuf, Option<File>>);
@@ -48,6 +54,8 @@ impl Unsynced {
     pub(crate) fn sync(&mut self) -> Result<()> {
         let mut disks: BTreeMap<u64, Vec<(PathBuf, File)>> = BTreeMap::new();
         for (path, file) in std::mem::take(&mut self.0) {
+            #[cfg(test)]
+            SYNCED.with_borrow_mut(|synced| synced.push(path.clone()));
             let opened = file.map_or_else(|| files::open_itself(&path), Ok);
             let opened = opened.and_then(|file| Ok((file.metadata()?.dev(), file)));
             let (disk, file) = opened.map_err(WorkspaceError::io("cannot sync", &path))?;

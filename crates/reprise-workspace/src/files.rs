@@ -5,10 +5,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use data_encoding::HEXLOWER;
 use reprise_files::{Access, Folder, Placed, Stamp};
 use rustix::fs::{Mode, OFlags};
-use sha2::{Digest, Sha256};
 
 use crate::error::{Result, WorkspaceError};
 use crate::path::RepoPath;
@@ -39,6 +37,8 @@ impl Opened {
     /// Waits until the disk holds it.
     pub(crate) fn sync(self) -> Result<()> {
         let synced = self.file.sync_data();
+        #[cfg(test)]
+        crate::durable::SYNCED.with_borrow_mut(|synced| synced.push(self.path.clone()));
         synced.map_err(WorkspaceError::io("cannot sync", &self.path))
     }
 }
@@ -163,11 +163,6 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
         Err(error) if is_absent(&error) => Ok(None),
         Err(error) => Err(WorkspaceError::io("cannot read", path)(error)),
     }
-}
-
-/// The SHA-256 of bytes, in hexadecimal.
-pub(crate) fn sha256(bytes: &[u8]) -> String {
-    HEXLOWER.encode(&Sha256::digest(bytes))
 }
 
 /// A file's metadata without following a link, or `None` where there is none.

@@ -4,13 +4,14 @@
 //! Rules are evaluated in this process, within a time box.
 
 use std::num::NonZeroU32;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use git2::Oid;
 
 use regorus::utils::limits::ExecutionTimerConfig;
 use regorus::{Engine, Value};
+use reprise_types::lock;
 use serde::Serialize;
 use serde_json::json;
 
@@ -120,7 +121,7 @@ impl Governor {
 
     /// The rules of these policies, read once in this process.
     pub(crate) fn ready(policies: Policies, read: impl Fn(Oid) -> Result<Vec<u8>>) -> Result<Self> {
-        let ready = || READY.lock().unwrap_or_else(PoisonError::into_inner);
+        let ready = || lock(&READY);
         if let Some((_, governor)) = ready().iter().find(|(of, _)| *of == policies) {
             return Ok(governor.clone());
         }

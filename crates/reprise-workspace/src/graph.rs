@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use git2::Oid;
+use reprise_types::sha256_hex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Result, WorkspaceError};
-use crate::files;
 use crate::git::Git;
 use crate::path::{Class, RepoPath};
 
@@ -224,7 +224,7 @@ impl Artifacts<'_> {
 /// Whether `hash` is git's or the SHA-256 of these bytes, whole or a beginning of eight and more.
 pub(crate) fn is_hash_of(hash: &str, bytes: &[u8]) -> Result<bool> {
     let hash = hash.strip_prefix("sha256:").unwrap_or(hash);
-    let sha256 = files::sha256(bytes);
+    let sha256 = sha256_hex(bytes);
     let id = crate::git::blob_id(bytes)?.to_string();
     Ok(hash.len() >= 8 && (sha256.starts_with(hash) || id.starts_with(hash)))
 }

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use chrono::{DateTime, Utc};
 use git2::Oid;
+use reprise_types::sha256_hex;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -36,7 +37,7 @@ fn reference_of(branch: &str) -> String {
     let name = branch.strip_prefix("refs/heads/").unwrap_or(branch);
     let flat = name.replace('%', "%25").replace('/', "%2F");
     if flat.len() > NAME_BYTES_MAX {
-        return format!("{KEPT}{}", files::sha256(name.as_bytes()));
+        return format!("{KEPT}{}", sha256_hex(name.as_bytes()));
     }
     format!("{KEPT}{flat}")
 }

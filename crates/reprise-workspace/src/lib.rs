@@ -3,6 +3,30 @@
 //!
 //! The tree and its classes, locks, WAL, transactions, recovery, rules, merges, audit. All but
 //! `actors` is synchronous.
+//!
+//! # Examples
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use reprise_types::SystemClock;
+//! use reprise_workspace::{Actor, RepoPath, Workspace, WriteRequest};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let folder = tempfile::tempdir()?;
+//! let (workspace, _) = Workspace::init(folder.path(), Arc::new(SystemClock))?;
+//! let path = RepoPath::new("core/prd/PRD-001.json")?;
+//! let write = |actor: &str| {
+//!     let changes = vec![(path.clone(), Some(b"{\"v\":1}".to_vec()))];
+//!     workspace.write(&WriteRequest { actor: Actor::new(actor)?, changes, message: None })
+//! };
+//! // Whose work it is may write; the rules refuse everybody else.
+//! write("prm")?;
+//! assert_eq!(workspace.read(&path, None)?, b"{\"v\":1}");
+//! assert!(write("researcher").is_err());
+//! # Ok(())
+//! # }
+//! ```
 
 mod actor;
 mod actors;

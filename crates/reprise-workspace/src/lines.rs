@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use reprise_types::sha256_hex;
 use serde_json::Value;
 
-use crate::{files, schema};
+use crate::schema;
 
 /// The lines of a log, each with its identity.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -20,7 +21,7 @@ fn identity(line: &Value) -> String {
             _ => {}
         }
     }
-    files::sha256(canonical(line).as_bytes())
+    sha256_hex(canonical(line).as_bytes())
 }
 
 /// JSON with the keys of every object in order.

@@ -8,6 +8,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use reprise_types::sha256_hex;
+
 use crate::error::{Result, WorkspaceError};
 use crate::files;
 use crate::path::RepoPath;
@@ -91,7 +93,7 @@ pub(crate) fn artifacts<'a>(
 }
 
 fn artifact(folder: &Path, path: &RepoPath) -> Result<Held> {
-    let own = folder.join(files::sha256(path.as_str().as_bytes()));
+    let own = folder.join(sha256_hex(path.as_str().as_bytes()));
     let io = || WorkspaceError::io("cannot lock", &own);
     // Whoever held it before may have removed the file that we waited on: then it is no lock.
     for _ in 0..TRIES_MAX {

@@ -5,9 +5,10 @@
 //! `extensions/schemas/NAME.schema.json` of the project replaces the one of its name.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use jsonschema::Validator;
+use reprise_types::lock;
 use serde_json::Value;
 
 use crate::error::{Result, WorkspaceError};
@@ -195,7 +196,7 @@ const READY_MAX: usize = 32;
 static READY: Mutex<BTreeMap<Vec<u8>, Arc<Validator>>> = Mutex::new(BTreeMap::new());
 
 fn compile(path: &RepoPath, bytes: &[u8]) -> Result<Arc<Validator>> {
-    let ready = || READY.lock().unwrap_or_else(PoisonError::into_inner);
+    let ready = || lock(&READY);
     if let Some(validator) = ready().get(bytes) {
         return Ok(Arc::clone(validator));
     }

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, Utc};
 use git2::Oid;
 use pack::{CONTENT_BYTES_MAX, FOLDER, Packed, listing, pack, unpack};
+use reprise_types::sha256_hex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -170,7 +171,7 @@ impl Workspace {
             actor: actor.to_string(),
             branch: head.branch().to_owned(),
             commit: commit.to_string(),
-            archive_sha256: files::sha256(&archive),
+            archive_sha256: sha256_hex(&archive),
             files: hashes,
             point: point.map(str::to_owned),
             tag: tag.clone(),
@@ -330,7 +331,7 @@ impl Workspace {
         let manifest: SnapshotManifest = serde_json::from_slice(&bytes)
             .map_err(|error| damaged(&format!("its manifest is damaged: {error}")))?;
         let archive = read(archive_of(id), CONTENT_BYTES_MAX)?.ok_or_else(unknown)?;
-        if files::sha256(&archive) != manifest.archive_sha256 {
+        if sha256_hex(&archive) != manifest.archive_sha256 {
             return Err(damaged(
                 "its archive is not the one of its manifest; take another snapshot",
             ));
@@ -338,7 +339,7 @@ impl Workspace {
         let (content, links) = unpack(&archive).map_err(|why| damaged(&why))?;
         let hashes: BTreeMap<String, String> = content
             .iter()
-            .map(|(path, packed)| (path.to_string(), files::sha256(&packed.bytes)))
+            .map(|(path, packed)| (path.to_string(), sha256_hex(&packed.bytes)))
             .collect();
         if hashes != manifest.files || links != manifest.links {
             return Err(damaged(

@@ -14,7 +14,7 @@ use crate::error::{Result, WorkspaceError};
 use crate::event::{self, EventCursor, WorkspaceEvent};
 use crate::files;
 use crate::folders::{self, SDLC};
-use crate::git::{Git, main_of};
+use crate::git::Git;
 use crate::governor::Act;
 use crate::lock::{self, Held};
 use crate::path::RepoPath;
@@ -146,11 +146,6 @@ impl Workspace {
     pub(crate) fn lock(&self) -> Result<Held> {
         folders::refuse_detours(&self.root)?;
         lock::folder(&self.root.join(SDLC), "the workspace")
-    }
-
-    /// The branch that people and agents share.
-    pub fn main_branch(&self) -> Result<String> {
-        Ok(main_of(&Git::open(&self.root)?))
     }
 
     /// Writes artifacts, all or none.

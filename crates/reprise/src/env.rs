@@ -1,7 +1,9 @@
 //! Where things lie: the one file of the binary that asks the environment, for directories and for
 //! what a command may see.
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::Context;
 use etcetera::BaseStrategy;
@@ -28,6 +30,25 @@ const TOKEN: &str = "REPRISE_TOKEN";
 pub(crate) const USER: &str = "REPRISE_USER";
 /// Where the session's sockets live.
 const RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
+
+/// Begins this program again where ONNX Runtime would send telemetry (M72): what keeps it from that
+/// stands in the environment, which a process cannot safely change for itself.
+pub(crate) fn begin_without_telemetry() {
+    if reprise_embed::is_without_telemetry() {
+        return;
+    }
+    let Ok(program) = std::env::current_exe() else {
+        return;
+    };
+    let mut again = Command::new(program);
+    let mut words = std::env::args_os();
+    if let Some(name) = words.next() {
+        again.arg0(name);
+    }
+    // It comes back only where that fails: then the built-in engine embeds, and `doctor` says why.
+    let again = again.args(words).env(reprise_embed::NO_TELEMETRY, "1");
+    drop(again.exec());
+}
 
 /// Whether the environment has this variable.
 pub(crate) fn is_set(name: &str) -> bool {

@@ -23,6 +23,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use exit::Exit;
 
 fn main() -> ExitCode {
+    env::begin_without_telemetry();
     let mut command = match config::user_of(std::env::args_os()) {
         Some(user) => args::for_user(args::command(), user.leak()),
         None => args::command(),
@@ -42,7 +43,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         // To an agent's program a hook's 2 is a veto: an entry of another version in its
         // configuration must not hold up every prompt.
-        Err(error) if error.use_stderr() && is_hook(command.clone()) => {
+        Err(error) if error.use_stderr() && typed(command.clone(), &["hook"]) => {
             drop(error.print());
             return Exit::Refused.into();
         }
@@ -55,7 +56,7 @@ fn main() -> ExitCode {
             return Exit::Failed.into();
         }
         Err(error) => {
-            if let Some(hint) = hint(&error) {
+            if let Some(hint) = hint(&error, command) {
                 drop(writeln!(printer::stderr(), "{}", terminal::failure(&hint)));
                 return Exit::Failed.into();
             }
@@ -75,11 +76,14 @@ fn main() -> ExitCode {
     exit.into()
 }
 
-/// Whether the command that was typed is `hook`, whatever is wrong with the rest.
-fn is_hook(command: clap::Command) -> bool {
+/// Whether the command that was typed is one of these, whatever is wrong with the rest.
+fn typed(command: clap::Command, names: &[&str]) -> bool {
     let matches = command.ignore_errors(true);
     let matches = matches.try_get_matches_from(std::env::args_os());
-    matches.is_ok_and(|matches| matches.subcommand_name() == Some("hook"))
+    matches.is_ok_and(|matches| {
+        let name = matches.subcommand_name();
+        name.is_some_and(|name| names.contains(&name))
+    })
 }
 
 /// Nothing but options was typed, be it in the environment.
@@ -89,10 +93,24 @@ fn names_no_command(error: &clap::Error) -> bool {
         && matches!(of, Some(ContextValue::String(of)) if !of.contains(' '))
 }
 
-/// What was meant by a word that is no command, where that is known.
-fn hint(error: &clap::Error) -> Option<anyhow::Error> {
-    match error.get(ContextKind::InvalidSubcommand)? {
-        ContextValue::String(word) => args::meant(word).map(anyhow::Error::msg),
-        _ => None,
+/// What was meant by a word that is no command, or by a text that looks like an option, where that
+/// is known.
+fn hint(error: &clap::Error, command: clap::Command) -> Option<anyhow::Error> {
+    if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) {
+        return args::meant(word).map(anyhow::Error::msg);
     }
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let is_unknown = error.kind() == ErrorKind::UnknownArgument;
+    if !is_unknown || !typed(command, &["recall", "learn"]) {
+        return None;
+    }
+    let alike = match error.get(ContextKind::SuggestedArg) {
+        Some(ContextValue::String(alike)) => format!(" (`{alike}` is one)"),
+        _ => String::new(),
+    };
+    Some(anyhow::anyhow!(
+        "there is no option `{word}`{alike}; where it belongs to the text, put `--` before the words"
+    ))
 }

@@ -17,6 +17,7 @@ use reprise_files::{Access, open_path};
 use reprise_types::lock;
 
 use super::guarded;
+use crate::env::{NO_TELEMETRY, is_without_telemetry};
 
 /// Oldest minor version that works: ONNX Runtime 1.23, as the `api-23` feature of `ort` says.
 const MINOR_VERSION_MIN: u32 = ort::MINOR_VERSION;
@@ -62,6 +63,10 @@ pub enum LibraryError {
         /// The library's words.
         message: String,
     },
+    /// It would send telemetry (M72).
+    #[error("{} sends telemetry where a process does not begin with {NO_TELEMETRY}=1; set \
+        it", path.display())]
+    Telemetry { path: PathBuf },
 }
 
 #[derive(Debug, Clone)]
@@ -88,6 +93,9 @@ static STATE: Mutex<State> = Mutex::new(State::Empty);
 /// is looked up by the system's loader.
 pub(crate) fn load(path: &Path) -> Result<LoadedLibrary, LibraryError> {
     let path = inspect(path)?;
+    if !is_without_telemetry() {
+        return Err(LibraryError::Telemetry { path });
+    }
     // A panic while the lock is held leaves the state as it was before: it is set last.
     let mut state = lock(&STATE);
     match &*state {

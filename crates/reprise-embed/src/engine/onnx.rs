@@ -83,13 +83,18 @@ impl OnnxModel {
         if may_saturate() || self.reading.is_foreign {
             return Ok(None);
         }
+        self.read_once().map(Some)
+    }
+
+    /// The tensors of the file: read for the first who holds them, and given to all others.
+    pub(crate) fn read_once(&self) -> Result<Arc<SharedWeights>, String> {
         let mut held = lock(&self.weights);
         if let Some(weights) = held.upgrade() {
-            return Ok(Some(weights));
+            return Ok(weights);
         }
         let weights = Arc::new(SharedWeights::read(&self.path)?);
         *held = Arc::downgrade(&weights);
-        Ok(Some(weights))
+        Ok(weights)
     }
 }
 

@@ -8,11 +8,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use reprise_files::read_named;
-use reprise_types::{EmbedError, EmbeddingSpace, Unrelated};
+use reprise_types::{EmbedError, EmbeddingSpace, Unrelated, sha256_hex};
 use serde::{Deserialize, Serialize};
 
 use super::carrier::{Carrier, find};
-use super::disk::{lock, rename, sha256, sha256_file, write_atomic};
+use super::disk::{lock, rename, sha256_file, write_atomic};
 use super::error::ProvisionError;
 use super::fetch::Fetcher;
 use super::inspection::Stamp;
@@ -242,7 +242,7 @@ impl ModelStore {
         let pinned = |name: &str, bytes: &[u8]| PinnedFile {
             name: name.to_owned(),
             size_bytes: bytes.len() as u64,
-            sha256: sha256(bytes),
+            sha256: sha256_hex(bytes),
         };
         let files = vec![
             pinned(MODEL_FILE, &model),
@@ -255,7 +255,7 @@ impl ModelStore {
             let _written = write!(told, "{reading:?}{}", original.width);
         }
         let whole = [&*files[0].sha256, &files[1].sha256, &told].concat();
-        let digits = &sha256(whole.as_bytes())[..VERSION_DIGITS];
+        let digits = &sha256_hex(whole.as_bytes())[..VERSION_DIGITS];
         let made = if reading.is_foreign {
             "onnx"
         } else {

@@ -6,10 +6,10 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use reprise_files::{Access, open_named, open_path};
+use reprise_types::sha256_hex;
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-use super::disk::sha256;
 use super::error::ProvisionError;
 use crate::manifest::{FilePin, Notice};
 
@@ -52,7 +52,7 @@ impl Carrier {
         let Some(bytes) = self.read_bounded(&pin.member, &pin.file, pin.size_bytes)? else {
             return Ok(None);
         };
-        let got = sha256(&bytes);
+        let got = sha256_hex(&bytes);
         if got == pin.sha256 {
             return Ok(Some(bytes));
         }

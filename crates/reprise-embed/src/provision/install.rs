@@ -8,10 +8,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use reprise_types::EmbedError;
+use reprise_types::{EmbedError, sha256_hex};
 
 use super::carrier::{Carrier, find};
-use super::disk::{lock, rename, sha256, write_atomic};
+use super::disk::{lock, rename, write_atomic};
 use super::error::ProvisionError;
 use super::fetch::Fetcher;
 use super::inspection::{Hashing, Inspection, Installed, Stamp, inspect};
@@ -184,7 +184,7 @@ fn place_model(
                 .variant(*variant)
                 .ok_or_else(|| originals.lacks(version))?;
             let model = crate::onnx::convert(&weights, *variant)?;
-            let got = sha256(&model);
+            let got = sha256_hex(&model);
             if got != pin.sha256 {
                 return Err(ProvisionError::Hash {
                     file: pin.file.clone(),

@@ -50,11 +50,3 @@ fn a_file_that_is_no_tokeniser_is_an_error_that_says_what_to_run() {
         assert!(error.to_string().contains("reprise models pull"), "{error}");
     }
 }
-
-#[test]
-fn a_whole_text_is_counted_however_long() {
-    let tokenizer = tokenizer();
-    assert_eq!(tokenizer.count("hello world").unwrap(), 2);
-    assert_eq!(tokenizer.count("").unwrap(), 0);
-    assert_eq!(tokenizer.count(&"word ".repeat(10_000)).unwrap(), 10_000);
-}

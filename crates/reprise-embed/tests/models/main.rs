@@ -457,7 +457,6 @@ fn an_added_model_is_listed_pinned_and_removed() {
 struct Item {
     text: String,
     is_query: bool,
-    tokens: usize,
     embedding: Vec<f32>,
 }
 
@@ -484,15 +483,11 @@ fn multilingual_e5_out_of_its_package_equals_the_packages_own_program() {
     let mut embedder = factory.open().unwrap();
     let mut least = 1.0_f32;
     for item in &golden {
-        let (prompt, vector) = if item.is_query {
-            (&model.prompts.query, embedder.embed_query(&item.text))
+        let vector = if item.is_query {
+            embedder.embed_query(&item.text)
         } else {
-            (&model.prompts.passage, embedder.embed(&item.text))
+            embedder.embed(&item.text)
         };
-        let tokens = factory
-            .count_tokens(&[prompt, item.text.as_str()].concat())
-            .unwrap();
-        assert_eq!(tokens + 2, item.tokens, "{}", item.text);
         let near = cosine(&vector.unwrap(), &item.embedding);
         println!("{near:.5} {} {}", item.is_query, item.text);
         least = least.min(near);

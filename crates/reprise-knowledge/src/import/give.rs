@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use reprise_files::Lines;
 use reprise_types::{ExternalId, NewRecord, Zone};
 
 use super::item::{Found, Item, Reading};
@@ -10,7 +11,7 @@ use crate::archive::named;
 use crate::carried::Carried;
 use crate::error::ImportError;
 use crate::joint::Joint;
-use crate::lines::Lines;
+use crate::lines::LINE_BYTES_MAX;
 
 pub(super) struct Giver<'a> {
     root: PathBuf,
@@ -132,7 +133,7 @@ impl<'a> Giver<'a> {
         mut each: impl FnMut(&mut Self, &str, &str) -> Result<(), ImportError>,
     ) -> Result<(), ImportError> {
         let name = self.name(file);
-        for line in Lines::open(file)? {
+        for line in Lines::open(file, LINE_BYTES_MAX)? {
             let (number, line) = line?;
             let place = format!("{name}:{number}");
             match line {

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use reprise_files::{FileError, read_named};
+use reprise_files::{FileError, Lines, read_named, unmarked};
 use serde_json::{Map, Value};
 
 use super::give::Giver;
 use crate::error::ImportError;
-use crate::lines::{Lines, object, unmarked};
+use crate::lines::{LINE_BYTES_MAX, object};
 
 /// Largest JSON document that is read whole.
 pub(super) const DOCUMENT_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -76,7 +76,7 @@ pub(super) fn document(file: &Path) -> Result<Document, ImportError> {
         Ok(whole) => return Ok(Document::Whole(whole)),
         Err(error) => error,
     };
-    let first = Lines::open(file)?
+    let first = Lines::open(file, LINE_BYTES_MAX)?
         .next()
         .transpose()?
         .and_then(|(_, line)| line.ok());

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use reprise_files::FileError;
+use reprise_files::{FileError, Lines};
 use serde_json::Value;
 
 use super::give::Giver;
@@ -10,11 +10,11 @@ use super::json::{DOCUMENT_BYTES_MAX, Document, document, whole};
 use super::rvf;
 use crate::archive::{Archive, moved};
 use crate::error::ImportError;
-use crate::lines::Lines;
+use crate::lines::LINE_BYTES_MAX;
 use crate::yaml::read_yaml;
 
 pub(super) fn is_yaml(path: &Path) -> Result<bool, ImportError> {
-    let first = Lines::open(path)?
+    let first = Lines::open(path, LINE_BYTES_MAX)?
         .next()
         .transpose()?
         .and_then(|(_, line)| line.ok());
@@ -52,7 +52,7 @@ fn values(path: &Path) -> Result<Result<Vec<Value>, String>, ImportError> {
         Document::Broken(why) => Err(why),
         Document::Lines => {
             let mut values = Vec::new();
-            for line in Lines::open(path)? {
+            for line in Lines::open(path, LINE_BYTES_MAX)? {
                 let (number, line) = line?;
                 let value = line.and_then(|line| {
                     serde_json::from_str(&line).map_err(|error| error.to_string())

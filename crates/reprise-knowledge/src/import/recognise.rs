@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use reprise_files::Lines;
 use serde_json::{Map, Value};
 
 use super::item::ImportKind;
@@ -10,7 +11,7 @@ use super::sqlite::{self, Database};
 use super::{ai_lessons, claude_mem, markdown, mem0, own, rvf, sessions, sunwell};
 use crate::archive;
 use crate::error::ImportError;
-use crate::lines::{Lines, object};
+use crate::lines::{LINE_BYTES_MAX, object};
 
 /// Lines of a file that are looked at.
 const LINES_LOOKED_AT: usize = 20;
@@ -100,7 +101,7 @@ fn file(path: &Path) -> Result<Option<ImportKind>, ImportError> {
 }
 
 fn json(path: &Path) -> Result<Option<ImportKind>, ImportError> {
-    for line in Lines::open(path)?.take(LINES_LOOKED_AT) {
+    for line in Lines::open(path, LINE_BYTES_MAX)?.take(LINES_LOOKED_AT) {
         let (_, line) = line?;
         let object = line.ok().and_then(|line| object(&line).ok());
         let kind = object.and_then(|object| of_object(&object));

@@ -12,14 +12,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use reprise_files::{Access, open_path};
+use reprise_files::{Access, Lines, open_path};
 use serde_json::{Map, Value};
 
 use super::give::Giver;
 use super::item::ImportKind;
 use super::json::whole;
 use crate::error::ImportError;
-use crate::lines::{Lines, object, text};
+use crate::lines::{LINE_BYTES_MAX, object, text};
 use forms::{Form, Speaker};
 use tell::{Projects, Teller};
 
@@ -105,7 +105,7 @@ pub(super) fn of_folder(path: &Path) -> Result<Option<ImportKind>, ImportError> 
 
 /// Whether a file of lines is Claude Code's: any folder may be called `projects`.
 fn is_transcript(file: &Path) -> bool {
-    let lines = Lines::open(file).into_iter().flatten();
+    let lines = Lines::open(file, LINE_BYTES_MAX).into_iter().flatten();
     let objects = lines
         .take(LINES_LOOKED_AT)
         .filter_map(|line| object(&line.ok()?.1.ok()?).ok());
@@ -237,7 +237,7 @@ fn open(file: &Path) -> Result<Lines<Box<dyn BufRead>>, ImportError> {
     } else {
         Box::new(BufReader::new(opened))
     };
-    Ok(Lines::new(reader))
+    Ok(Lines::new(reader, LINE_BYTES_MAX))
 }
 
 /// Claude Code's and Codex' files: an object a line, in the order of what happened.

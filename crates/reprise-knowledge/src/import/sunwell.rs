@@ -6,7 +6,7 @@ mod shape;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use reprise_files::read_named;
+use reprise_files::{Lines, read_named, unmarked};
 use reprise_types::ExternalId;
 use serde_json::{Map, Value};
 
@@ -15,7 +15,7 @@ use super::item::ImportKind;
 use super::json::whole;
 use crate::backup::keep;
 use crate::error::ImportError;
-use crate::lines::{Lines, object, text, unmarked};
+use crate::lines::{LINE_BYTES_MAX, object, text};
 use shape::{Lines as How, Made, Place};
 
 /// Longest file that is copied before it moves in.
@@ -301,7 +301,7 @@ impl Reader {
 /// The line on which each id stands last: in a journal that one counts.
 fn last_lines(file: &Path) -> Result<HashMap<String, u64>, ImportError> {
     let mut last = HashMap::new();
-    for line in Lines::open(file)? {
+    for line in Lines::open(file, LINE_BYTES_MAX)? {
         let (number, line) = line?;
         let object = line.ok().and_then(|line| object(&line).ok());
         let id = object

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use reprise_files::{FileError, Folder, Kind, Placed, Stamp};
+use reprise_types::sha256_hex;
 
 use super::kind::{ProjectionKind, SUNWELL};
 use super::register::Written;
 use crate::error::ExportError;
 use crate::export::notes::says_the_same;
-use crate::naming::hash_of;
 
 /// Longest file that is read to see whether it is our own.
 const FILE_BYTES_MAX: u64 = 1 << 30;
@@ -119,7 +119,7 @@ impl Place {
         Ok(match read {
             None => State::Free,
             Some((there, _)) if there == content => State::Same,
-            Some((there, stamp)) if known.holds(name, &hash_of(&there)) => State::Own(stamp),
+            Some((there, stamp)) if known.holds(name, &sha256_hex(&there)) => State::Own(stamp),
             // What a person edited, and memory has taken in.
             Some((there, stamp))
                 if self.kind == ProjectionKind::Markdown

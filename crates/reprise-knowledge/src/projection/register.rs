@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reprise_files::Folder;
+use reprise_types::sha256_hex;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ExportError;
-use crate::naming::hash_of;
 
 /// The folder beside the memory.
 const FOLDER: &str = ".projections";
@@ -31,7 +31,8 @@ pub(crate) struct Written(BTreeMap<String, BTreeSet<String>>);
 impl Written {
     pub(crate) fn of(files: &BTreeMap<PathBuf, Vec<u8>>) -> Self {
         let files = files.iter();
-        let hashed = files.map(|(name, content)| (key(name), BTreeSet::from([hash_of(content)])));
+        let hashed =
+            files.map(|(name, content)| (key(name), BTreeSet::from([sha256_hex(content)])));
         Self(hashed.collect())
     }
 
@@ -77,11 +78,11 @@ fn way_of(chosen: &Path) -> String {
         Some(fs_err::canonicalize(above).ok()?.join(missing))
     });
     let way: PathBuf = resolved.unwrap_or(whole).components().collect();
-    hash_of(way.as_os_str().as_encoded_bytes())
+    sha256_hex(way.as_os_str().as_encoded_bytes())
 }
 
 fn key(name: &Path) -> String {
-    hash_of(name.as_os_str().as_encoded_bytes())
+    sha256_hex(name.as_os_str().as_encoded_bytes())
 }
 
 /// The register of one place, held by one rebuild.
@@ -145,7 +146,7 @@ fn parse(stored: Option<&[u8]>, folder: &Folder, name: &str) -> Result<Written, 
 
 fn name_of(root: &Path) -> String {
     let root = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
-    let mut hash = hash_of(root.as_os_str().as_encoded_bytes());
+    let mut hash = sha256_hex(root.as_os_str().as_encoded_bytes());
     hash.truncate(DIGITS);
     hash
 }

@@ -1,7 +1,7 @@
 //! A checkout whose files, commits and code change.
 
 use git2::{IndexAddOption, Signature, Time};
-use reprise_types::quoted_lines;
+use reprise_tests::quoted_lines;
 
 use super::*;
 

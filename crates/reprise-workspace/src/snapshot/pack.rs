@@ -8,9 +8,9 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use git2::{ObjectType, Oid, TreeWalkMode, TreeWalkResult};
+use reprise_types::sha256_hex;
 
 use crate::error::{Result, WorkspaceError};
-use crate::files;
 use crate::git::{Blob, EXECUTABLE, FILE, Git, LINK};
 use crate::path::RepoPath;
 
@@ -107,7 +107,7 @@ pub(super) fn pack(
         archive
             .append_data(&mut header, path.as_str(), bytes.as_slice())
             .map_err(io)?;
-        hashes.insert(path.to_string(), files::sha256(&bytes));
+        hashes.insert(path.to_string(), sha256_hex(&bytes));
     }
     for (path, target) in &listing.links {
         let mut header = header(0o777);

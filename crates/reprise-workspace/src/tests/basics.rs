@@ -74,9 +74,8 @@ fn init_in_a_repository_keeps_what_is_there() {
     assert!(error.contains(".gitignore"), "{error}");
     git(root, &["add", ".gitignore"]);
     git(root, &["commit", "-qm", "mine"]);
-    let (workspace, made) = Workspace::init(root, Arc::new(SystemClock)).unwrap();
+    let (_, made) = Workspace::init(root, Arc::new(SystemClock)).unwrap();
     assert_eq!(made.branch, "trunk");
-    assert_eq!(workspace.main_branch().unwrap(), "trunk");
     let ignore = fs::read_to_string(root.join(".gitignore")).unwrap();
     assert!(
         ignore.starts_with("target/\n") && ignore.contains("/cache/"),

@@ -7,12 +7,14 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reprise_types::SystemClock;
 
 use super::{assert_at_rest, git, workspace, write, write_all};
+use crate::durable::SYNCED;
+use crate::wal::WAL;
 use crate::{Action, AuditQuery, Step, Workspace};
 
 const PRD: &str = "core/prd/PRD-001.json";
@@ -63,6 +65,30 @@ fn die_at(step: &str, workspace: Workspace) {
         ("core/kb/old.md", None),
     ];
     write_all(&workspace, "human:ada", &new).unwrap();
+}
+
+/// What `kill -9` cannot show, for the kernel still has what was written.
+#[test]
+fn the_disk_is_waited_for_before_what_rests_on_an_entry_of_the_log() {
+    let (_folder, workspace) = workspace();
+    let steps: Arc<Mutex<Vec<Step>>> = Arc::default();
+    let told = Arc::clone(&steps);
+    let workspace = workspace.watched(Arc::new(move |step| {
+        if SYNCED.take().iter().any(|path| path.ends_with(WAL)) {
+            told.lock().unwrap().push(step);
+        }
+    }));
+    SYNCED.take();
+    write(&workspace, "prm", PRD, "{\"n\":1}").unwrap();
+    assert_eq!(*steps.lock().unwrap(), [Step::Begun, Step::Ended]);
+    // An `abort`, too: of what nobody ended.
+    let log = workspace.root().join(WAL);
+    let mut text = fs::read_to_string(&log).unwrap();
+    text += "{\"action\":\"begin\",\"tx_id\":\"t2\",\"files\":[]}\n";
+    fs::write(&log, text).unwrap();
+    SYNCED.take();
+    assert_eq!(workspace.recover().unwrap().undone, ["t2"]);
+    assert!(SYNCED.take().iter().any(|path| path.ends_with(WAL)));
 }
 
 /// Transactions until it is killed.

@@ -137,6 +137,23 @@ fn a_reader_of_events_hears_each_once_and_begins_anew_with_the_file() {
 }
 
 #[test]
+fn a_manifest_may_name_a_store_elsewhere_and_no_blob_gets_into_git() {
+    let (_folder, workspace) = workspace();
+    let root = workspace.root();
+    let path = "embeddings/index/artifact_vectors.manifest.json";
+    let named = r#"{"store":{"kind":"qdrant","url":"https://vectors.example","collection":"sdlc"},
+"artifacts":[{"artifact_id":"PRD-42","vec_id":"vec-abc123","model_version":"1"}]}
+"#;
+    let blob = ("embeddings/vectors/PRD-42.bin", Some("a blob"));
+    write_all(&workspace, "vectorizer", &[(path, Some(named)), blob]).unwrap();
+    assert_eq!(git(root, &["show", &format!("HEAD:{path}")]), named);
+    assert_eq!(fs::read_to_string(root.join(blob.0)).unwrap(), "a blob");
+    let held = git(root, &["ls-tree", "-r", "--name-only", "HEAD"]);
+    assert!(held.contains(path) && !held.contains(blob.0), "{held}");
+    assert_at_rest(root);
+}
+
+#[test]
 fn a_manifest_says_what_each_space_of_a_store_holds() {
     let (_folder, workspace) = workspace();
     let user = "ada".parse::<UserId>().unwrap();
@@ -169,8 +186,11 @@ fn a_manifest_says_what_each_space_of_a_store_holds() {
     let path = "embeddings/index/memory-ada.json";
     let manifest = git(workspace.root(), &["show", &format!("HEAD:{path}")]);
     let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    // The vectors are in the memory of this user, which is no part of the tree.
+    assert_eq!(manifest["owner"], "ada");
     let entry = &manifest["artifacts"][0];
     assert_eq!(entry["artifact_id"], "memory/ada");
+    assert_eq!(entry["vec_id"], "mini/1/3");
     assert_eq!(entry["re_embed"], serde_json::Value::Null);
     assert_eq!(
         (&entry["count"], &entry["dimensions"]),

@@ -69,6 +69,43 @@ fn only_what_is_visible_in_the_workspace_is_projected_and_each_record_once() {
 }
 
 #[test]
+fn each_subject_has_a_log_of_its_own_that_a_clone_has_too() {
+    let (_folder, workspace) = workspace();
+    let root = workspace.root();
+    let logs = [
+        ("contradiction", "memory/contradiction_history.jsonl"),
+        ("drift", "memory/long_term/drift_history.jsonl"),
+        ("risk", "memory/long_term/risk_profiles.jsonl"),
+        ("lineage", "memory/long_term/lineage_history.jsonl"),
+        ("port", "memory/long_term/records.jsonl"),
+    ];
+    let kept = (1..).zip(logs).map(|(number, (tag, _))| {
+        let text = format!("what is told of the {tag}");
+        record(number, &text, &[tag], Visibility::Workspace)
+    });
+    let kept: Vec<MemoryRecord> = kept.collect();
+    assert_eq!(workspace.project(kept.iter()).unwrap().written, 5);
+    // They only grow.
+    let more = record(
+        9,
+        "what is told later of the risk",
+        &["risk"],
+        Visibility::Workspace,
+    );
+    workspace.project([more].iter()).unwrap();
+    let clone = tempfile::tempdir().unwrap();
+    let to = clone.path().to_string_lossy();
+    git(root, &["clone", "-q", ".", &to]);
+    for (tag, path) in logs {
+        let told = fs::read_to_string(clone.path().join(path)).unwrap();
+        let told: Vec<&str> = told.lines().collect();
+        assert_eq!(told.len(), 1 + usize::from(tag == "risk"), "{path}");
+        assert!(told[0].contains(&format!("told of the {tag}")), "{told:?}");
+    }
+    assert_at_rest(root);
+}
+
+#[test]
 fn a_contradiction_is_projected_in_its_form() {
     let (_folder, workspace) = workspace();
     let mut told = record(

@@ -9,7 +9,8 @@ use chrono::{DateTime, Utc};
 use reprise_redact::without_elements;
 use reprise_types::limits::LIST_ITEMS_MAX;
 use reprise_types::{
-    ExternalId, MemoryKind, MemorySource, NewRecord, RecordType, normal_tag, without_quoted,
+    ExternalId, MemoryKind, MemorySource, NewRecord, RecordType, normal_tag, sha256_hex,
+    without_quoted,
 };
 use serde_json::{Value, json};
 
@@ -18,7 +19,6 @@ use super::super::item::ImportKind;
 use super::forms::{Ending, Form, Line, Speaker, Told, told};
 use crate::ended::{Ended, Ran, committed, failing, ran};
 use crate::error::ImportError;
-use crate::naming::hash_of;
 use crate::project::Project;
 use crate::stamp;
 
@@ -306,7 +306,7 @@ impl<'a> Teller<'a> {
         let end = record.text.floor_char_boundary(HOOK_BYTES_MAX);
         let said = record.text.get(..end).unwrap_or_default().trim();
         let words = format!("{}\n{said}", self.session);
-        let name = format!("hook {}/0", hash_of(words.as_bytes()));
+        let name = format!("hook {}/0", sha256_hex(words.as_bytes()));
         record
             .external_ids
             .push(ExternalId::new(ExternalId::REQUEST, name));
@@ -322,7 +322,7 @@ fn what_ended(command: &str, ending: Ending) -> Option<(String, RecordType)> {
     let verdict = ended.verdict(command);
     let command = clean(command);
     let failed = || {
-        let said = failing(&ended.output);
+        let said = clean(&failing(&ended.output));
         if said.is_empty() {
             format!("`{command}` failed")
         } else {
@@ -334,7 +334,7 @@ fn what_ended(command: &str, ending: Ending) -> Option<(String, RecordType)> {
         (Ran::Tests, Some(false)) => Some((failed(), RecordType::Test)),
         (Ran::Build, Some(false)) => Some((failed(), RecordType::Command)),
         (Ran::Commit, went) if went != Some(false) => {
-            let said = committed(&ended.output);
+            let said = clean(&committed(&ended.output));
             (!said.is_empty()).then(|| (format!("Committed {said}"), RecordType::Commit))
         }
         _ => None,

@@ -1,5 +1,7 @@
 //! Sessions as the programs themselves wrote them (`tests/fixtures/sessions`), and what spoils one.
 
+mod newer;
+
 use std::io::Write;
 use std::path::Path;
 
