@@ -38,8 +38,7 @@ pub use null_memory::NullMemory;
 pub use replay::{BadLine, ReplayCounts, ReplayError, follow_jsonl, replay_jsonl};
 pub use supervisor::{
     ApplicationArguments, ApplicationState, ApplicationSupervisor, ApplicationSupervisorMsg,
-    ArgumentsOf, DesktopSupervisor, PerUserMsg, PerUserState, PerUserSupervisor, SessionArguments,
-    SessionState, SessionSupervisor, SessionSupervisorMsg, WorkerSupervisor, Workers,
-    WorkersConfig,
+    ArgumentsOf, PerUserMsg, PerUserState, PerUserSupervisor, SessionArguments, SessionState,
+    SessionSupervisor, SessionSupervisorMsg, Workers, WorkersConfig,
 };
 pub use workspace_bridge::WorkspaceBridge;

@@ -11,7 +11,7 @@ use reprise_agent::{
     RelayProgress, ServiceStats,
 };
 #[cfg(test)]
-use reprise_agent::{Event, MapOutcome, MemoryAgentMsg, MemorySupervisorMsg, TopicTable};
+use reprise_agent::{Event, MapOutcome, MemoryAgentMsg, MemorySupervisorMsg};
 pub use reprise_agent::{Mapper, MemoryConfig, SourceBinding};
 use reprise_types::{
     ContextBlock, MemoryError, MemoryProvider, Recall, RecallRequest, RecordId, Revision,

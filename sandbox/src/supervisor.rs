@@ -12,6 +12,6 @@ pub use application::{
 pub use dispatch::Workers;
 pub use per_user::{ArgumentsOf, PerUserMsg, PerUserState, PerUserSupervisor};
 pub use session::{SessionArguments, SessionState, SessionSupervisor, SessionSupervisorMsg};
-pub use workers::{DesktopSupervisor, WorkerSupervisor, WorkersConfig};
+pub use workers::WorkersConfig;
 #[cfg(test)]
 pub(crate) use workers::{Shared, WorkerTree};

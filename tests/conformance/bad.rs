@@ -1,7 +1,8 @@
 //! Input that is bad, odd, forged or said twice.
 
+use reprise_tests::hostile_text;
 use reprise_types::limits::TEXT_BYTES_MAX;
-use reprise_types::{Degraded, RecordId, hostile_text};
+use reprise_types::{Degraded, RecordId};
 
 use crate::suite::{document, ids, is_not_found, user};
 use reprise_global::{

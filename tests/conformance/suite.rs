@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use reprise_types::{Embedding, EmbeddingSpace, RecordId, normalize};
+use reprise_types::{Embedding, EmbeddingSpace, RecordId, normalize, sha256_hex};
 
 use reprise_global::{
     AccessPolicy, Caller, GlobalContentType, GlobalError, GlobalQuery, GlobalStore,
-    PATTERN_AUTHORS_MIN, Publication, Result, TextVectors, UsageReport, Version, sha256_hex,
+    PATTERN_AUTHORS_MIN, Publication, Result, TextVectors, UsageReport, Version,
 };
 
 /// Length of the vectors of [`word_vectors`].
@@ -293,6 +293,8 @@ pub async fn a_change_is_a_new_version(store: &dyn GlobalStore) {
     assert_eq!(newest.publication, second);
     let old = store.get(&bob, one.id, Some(Version(1))).await.unwrap();
     assert_eq!(old.publication, first);
+    assert_eq!(old.checksum, sha256_hex(&first.bytes()));
+    assert_eq!(newest.checksum, sha256_hex(&second.bytes()));
     assert!(is_not_found(
         &store.get(&bob, one.id, Some(Version(3))).await
     ));

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
 use reprise_tests::{Finished, reprise_binary};
@@ -21,7 +22,7 @@ struct Machines {
 }
 
 /// A daemon that listens for tokens, and its address.
-fn serve(there: &Home, address: &str) -> (Child, String) {
+pub(crate) fn serve(there: &Home, address: &str) -> (Child, String) {
     let mut serve = there.command(&["serve", "--http", address]);
     let mut daemon = serve.stderr(Stdio::piped()).spawn().expect("it starts");
     let mut said = BufReader::new(daemon.stderr.take().expect("piped"));
@@ -197,6 +198,70 @@ fn what_hooks_could_not_tell_waits_without_secrets_and_is_told_once_and_in_order
     }
     assert_eq!(listed.len(), 14, "{listed:?}");
     assert!(!machines.here.path().join(".local/share").exists());
+}
+
+#[test]
+fn a_daemon_that_hangs_holds_up_no_hook_and_what_happened_waits_for_it() {
+    let mut machines = Machines::new();
+    // It takes connections and answers nobody.
+    let hangs = TcpListener::bind("127.0.0.1:0").expect("a port");
+    machines.url = format!("http://{}", hangs.local_addr().expect("an address"));
+    let mut hook = machines.command(&["hook", "user-prompt", "--deadline-ms", "2000"]);
+    let said = prompt("the ledger is closed in March").to_string();
+    assert_eq!(crate::together::run(&mut hook, &said), "");
+    let folder = machines.here.path().join(".local/state/reprise/unsent");
+    let files = fs::read_dir(&folder).expect("it waits there");
+    let files = files.map(|file| fs::read_to_string(file.expect("a file").path()));
+    let all: String = files.map(|file| file.expect("text")).collect();
+    assert!(all.contains("closed in March"), "{all}");
+    drop(hangs);
+}
+
+#[test]
+fn mcp_on_stdin_speaks_for_the_daemon_elsewhere() {
+    let machines = Machines::new();
+    let mut command = machines.command(&["mcp"]);
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut server = command.spawn().expect("reprise runs");
+    let mut stdin = server.stdin.take().expect("piped");
+    let mut stdout = BufReader::new(server.stdout.take().expect("piped"));
+    let mut ask = |id: u32, method: &str, parameters: Value| -> Value {
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": parameters });
+        writeln!(stdin, "{request}").expect("it reads");
+        let mut line = String::new();
+        stdout.read_line(&mut line).expect("it answers");
+        let answer: Value = serde_json::from_str(&line).expect("JSON-RPC");
+        answer["result"].clone()
+    };
+    let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" } });
+    assert_eq!(ask(0, "initialize", hello)["serverInfo"]["name"], "reprise");
+    let lesson = json!({ "title": "Billing", "content": "the ledger is what counts in billing" });
+    let learned = ask(
+        1,
+        "tools/call",
+        json!({ "name": "learn", "arguments": lesson }),
+    );
+    assert_eq!(
+        learned["structuredContent"]["outcome"], "inserted",
+        "{learned}"
+    );
+    let query = json!({ "query": "what counts in billing" });
+    let found = ask(
+        2,
+        "tools/call",
+        json!({ "name": "recall", "arguments": query }),
+    );
+    assert!(
+        found.to_string().contains("the ledger is what counts"),
+        "{found}"
+    );
+    drop(stdin);
+    assert!(server.wait().expect("it ends").success());
+    let kept = machines.there.done(&["list", "--user", "ada", "--json"]);
+    assert!(kept.contains("the ledger is what counts"), "{kept}");
+    let left: Vec<_> = fs::read_dir(machines.here.path()).expect("read").collect();
+    assert!(left.is_empty(), "nothing was made here: {left:?}");
 }
 
 #[test]

@@ -229,7 +229,7 @@ fn doctor_tells_of_a_pipe_in_a_memorys_place_and_goes_on() {
     assert!(made.expect("mkfifo runs").success());
     let finished = home.run(&["--no-daemon", "doctor"]);
     let said = &finished.stdout;
-    assert!(said.contains("ada: 1 records"), "{said}");
+    assert!(said.contains("ada: 1 record,"), "{said}");
     assert!(said.contains("not a regular file"), "{said}");
 }
 

@@ -84,6 +84,44 @@ fn texts<'v>(array: &'v Value, field: Option<&str>) -> Vec<&'v str> {
 }
 
 #[test]
+fn a_protocol_of_others_says_what_a_document_is_and_one_that_a_set_lacks_is_refused() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let types = fixtures().with_file_name("longmemeval_types.json");
+    let beam = fixtures().with_file_name("beam");
+    // The documents of each, and how many there are.
+    for (set, path, protocol, records) in [
+        ("longmemeval", &types, "turns", 9),
+        ("longmemeval", &types, "sessions", 6),
+        ("longmemeval", &types, "user-sessions", 6),
+        ("beam", &beam, "turns", 11),
+        ("beam", &beam, "rounds", 6),
+    ] {
+        let path = path.to_string_lossy();
+        let asked = ["eval", set, "--protocol", protocol, "--data", &path];
+        let finished = run(data.path(), &asked);
+        assert_eq!(finished.code, Some(0), "{asked:?}: {}", finished.stderr);
+        let report = lines(&finished.stdout).remove(0);
+        assert_eq!(
+            (&report["set"], &report["documents"]),
+            (&set.into(), &protocol.into())
+        );
+        assert_eq!(report["records"], records, "{asked:?}");
+        let head = report["protocol"][0].as_str().expect("a description");
+        let is_told = protocol == "turns" || head.starts_with(&format!("{set}, {protocol}: "));
+        assert!(is_told, "{head}");
+    }
+    let path = beam.to_string_lossy();
+    let asked = ["eval", "beam", "--protocol", "sessions", "--data", &path];
+    let finished = run(data.path(), &asked);
+    assert_eq!((finished.code, &*finished.stdout), (Some(2), ""));
+    assert!(
+        finished.stderr.contains("turns, rounds"),
+        "{}",
+        finished.stderr
+    );
+}
+
+#[test]
 fn what_eval_cannot_do_is_said() {
     let data = tempfile::tempdir().expect("a temporary directory");
     let path = fixtures().to_string_lossy().into_owned();

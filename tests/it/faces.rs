@@ -452,19 +452,19 @@ fn a_list_is_the_same_with_a_daemon_and_without() {
             .collect();
         records
     };
-    let walk = || {
-        let mut seen = list(&["--limit", "2"]);
+    let walk = |order: &[&str]| {
+        let mut seen = list(&[order, &["--limit", "2"]].concat());
         loop {
             let last = seen.last().expect("a record");
             let cursor = last["cursor"].as_str().expect("a cursor").to_owned();
-            let next = list(&["--limit", "2", "--cursor", &cursor]);
+            let next = list(&[order, &["--limit", "2", "--cursor", &cursor]].concat());
             if next.is_empty() {
                 return seen;
             }
             seen.extend(next);
         }
     };
-    let without = walk();
+    let without = walk(&[]);
     let names: Vec<&str> = without
         .iter()
         .filter_map(|record| record["external_id"].as_str())
@@ -474,8 +474,11 @@ fn a_list_is_the_same_with_a_daemon_and_without() {
     runtime
         .block_on(home.client().wake())
         .expect("a daemon starts");
-    assert_eq!(walk(), without);
+    assert_eq!(walk(&[]), without);
     assert!(home.daemon().is_some());
+    let mut oldest = walk(&["--oldest"]);
+    oldest.reverse();
+    assert_eq!(oldest, without);
 }
 
 #[test]

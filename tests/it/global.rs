@@ -4,6 +4,7 @@ mod again;
 mod changed;
 mod finish;
 mod hooks;
+mod nodes;
 mod operator;
 mod rating;
 mod service;
@@ -13,6 +14,7 @@ use std::fs;
 use std::path::Path;
 
 use reprise_tests::{Finished, finish, reprise};
+use reprise_types::sha256_hex;
 use serde_json::Value;
 
 pub(crate) fn run(data: &Path, arguments: &[&str]) -> Finished {
@@ -193,19 +195,36 @@ fn what_is_published_is_shown_first_found_by_others_and_taken_back() {
 fn a_corrected_record_becomes_a_new_version() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let data = data(&folder);
+    let exact = done(&data, &["publish", "--user", "ann", "tokio", "--dry-run"])["exact"].clone();
+    let exact = exact.as_str().expect("the bytes");
     let published = done(&data, &["publish", "--user", "ann", "tokio", "--yes"]);
     let id = published["published"][0]["id"].clone();
+    let checksum = || {
+        let rows = done(&data, &["published", "--user", "ann"]);
+        rows["published"][0]["checksum"].clone()
+    };
+    let of_first = sha256_hex(exact.as_bytes());
+    assert_eq!(checksum(), of_first);
     let corrected = "Blocking inside an async handler starves tokio; use spawn_blocking.";
     done(
         &data,
         &["edit", "--user", "ann", "tokio", "--content", corrected],
     );
+    // What left stays as it was until it is published again.
+    let stays = recall(&data, "bob", "global", "tokio handler");
+    assert_eq!((stays.len(), &stays[0]["version"]), (1, &"1".into()));
+    assert!(
+        !stays[0].to_string().contains("spawn_blocking"),
+        "{stays:?}"
+    );
+    assert_eq!(checksum(), of_first);
     let published = done(&data, &["publish", "--user", "ann", "tokio", "--yes"]);
     let thing = &published["published"][0];
     assert_eq!((&thing["id"], &thing["version"]), (&id, &"2".into()));
     let found = recall(&data, "bob", "global", "tokio handler");
     assert_eq!(found.len(), 1);
     assert_eq!(found[0]["version"], "2");
+    assert_ne!(checksum(), of_first);
 }
 
 #[test]

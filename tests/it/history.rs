@@ -159,13 +159,30 @@ fn what_a_hook_has_kept_does_not_come_in_again() {
 #[test]
 fn connect_says_what_there_is_to_bring_in() {
     let home = Home::new();
+    let put = |program: &str, file: &str| {
+        let fixtures = "../reprise-knowledge/tests/fixtures/sessions";
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join(fixtures);
+        let to = home.folder().join([".", program].concat()).join(file);
+        fs::create_dir_all(to.parent().expect("a folder")).expect("made");
+        fs::copy(from.join(program).join(file), to).expect("copied");
+    };
     projects(&home);
-    let done = home.run(&["connect", "claude-code", "--user", "ada"]);
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
-    let said = &done.stderr;
-    assert!(
-        said.contains("holds 1 session of 1 project on 1 day"),
-        "{said}"
+    let rollout = "rollout-2026-11-25T19-32-41-01a21432-28d4-77e1-8330-02b82414e990.jsonl";
+    put("codex", &["sessions/2026/11/25", rollout].join("/"));
+    put("gemini", "projects.json");
+    put(
+        "gemini",
+        "tmp/shop/chats/session-2026-11-25T19-33-d74f5100.jsonl",
     );
-    assert!(said.contains("--dry-run"), "{said}");
+    for (program, place) in [
+        ("claude-code", ".claude/projects"),
+        ("codex", ".codex/sessions"),
+        ("gemini", ".gemini/tmp"),
+    ] {
+        let done = home.run(&["connect", program, "--user", "ada"]);
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+        let offered = format!("{place} holds 1 session of 1 project on 1 day; `reprise import");
+        assert!(done.stderr.contains(&offered), "{}", done.stderr);
+        assert!(done.stderr.contains("--dry-run"), "{}", done.stderr);
+    }
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::home::Home;
 
@@ -175,6 +175,86 @@ fn machines_exchange_over_a_folder_and_a_file_of_another_user_is_left_out() {
         refused.stderr
     );
     assert_eq!(texts(&one).len(), 1);
+}
+
+#[test]
+fn what_is_sensitive_does_not_get_into_the_folder_nor_what_it_said_before() {
+    let (one, other) = (Home::new(), Home::new());
+    let carried = tempfile::tempdir().expect("a temporary directory");
+    learn(&one, "the lift is broken on Mondays");
+    let line =
+        |id: &str, text: &str| json!({ "external_id": id, "text": text, "tags": ["sensitive"] });
+    let own = [
+        line("pay", "the salary is low"),
+        line("pin", "the pin is in the drawer"),
+    ];
+    one.keep(&own, &["--user", "ada"]);
+    let edit = [
+        "edit",
+        "pay",
+        "--content",
+        "the salary is high",
+        "--user",
+        "ada",
+    ];
+    one.done(&edit);
+    sync(&one, carried.path());
+    let files = fs::read_dir(carried.path().join("ada")).expect("read");
+    let files = files.map(|file| fs::read_to_string(file.expect("a file").path()));
+    let all: String = files.map(|file| file.expect("text")).collect();
+    assert!(all.contains("the lift is broken"), "{all}");
+    assert!(!all.contains("salary") && !all.contains("drawer"), "{all}");
+    sync(&other, carried.path());
+    assert_eq!(texts(&other), ["the lift is broken on Mondays"]);
+    // It stays where it was kept.
+    sync(&one, carried.path());
+    assert_eq!(texts(&one).len(), 3);
+}
+
+/// Records whose vectors are not of any model that is here, each on an axis of its own.
+fn with_vectors(home: &Home, axes: std::ops::Range<usize>) {
+    let line = |axis: usize| {
+        let vector: Vec<f32> = (0..384).map(|at| f32::from(u8::from(at == axis))).collect();
+        json!({ "external_id": axis.to_string(), "text": format!("the station {axis}"),
+            "embedding": vector, "embedding_space": space() })
+    };
+    let lines: Vec<Value> = axes.map(line).collect();
+    home.keep(&lines, &["--user", "ada"]);
+}
+
+fn space() -> Value {
+    json!({ "model": "axes", "version": "1", "dimensions": 384 })
+}
+
+#[test]
+fn the_vectors_of_both_files_are_in_both_afterwards() {
+    let (one, other) = (Home::new(), Home::new());
+    with_vectors(&one, 0..3);
+    with_vectors(&other, 3..6);
+    let (own, theirs) = (memory(&one), memory(&other));
+    one.asked(&["sync", &own.to_string_lossy(), &theirs.to_string_lossy()]);
+    for (home, axis) in [(&one, 4), (&other, 1)] {
+        let stats = home.asked(&["stats", "--user", "ada"]);
+        assert_eq!(
+            (&stats["embedded"], &stats["unembedded"]),
+            (&6.into(), &0.into())
+        );
+        // No word of it: by its vector alone.
+        let vector: Vec<f32> = (0..384).map(|at| f32::from(u8::from(at == axis))).collect();
+        let query = json!({ "query_id": "q", "query": "zzz", "embedding": vector,
+            "embedding_space": space() });
+        let file = home.folder().join("queries.jsonl");
+        fs::write(&file, query.to_string()).expect("written");
+        let ask = [
+            "recall",
+            "--user",
+            "ada",
+            "--queries",
+            &file.to_string_lossy(),
+        ];
+        let answer: Value = serde_json::from_str(&home.done(&ask)).expect("JSON");
+        assert_eq!(answer["results"][0]["external_id"], axis.to_string());
+    }
 }
 
 #[test]

@@ -43,6 +43,7 @@ mod redacted;
 mod reembedding;
 mod repository;
 mod requirements;
+mod scale;
 mod sessions;
 mod tending;
 mod tidy;

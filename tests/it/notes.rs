@@ -210,6 +210,15 @@ fn what_helped_three_times_is_proposed_as_a_skill_and_a_persons_own_stays() {
         let path = outcomes.to_string_lossy().into_owned();
         home.done(&["outcome", "--user", "ada", "--jsonl", &path]);
     }
+    // What was used stays so when it is corrected, for whoever counts.
+    let never_used = || home.asked(&["audit", "--user", "ada"])["never_used"].clone();
+    let before = never_used();
+    let id = id.as_str().expect("an id");
+    let edit = ["edit", id, "--source-notes", "seen in May", "--user", "ada"];
+    home.done(&edit);
+    assert_eq!(never_used(), before);
+    let moved = home.asked(&["call", "runs", "--user", "ada"])["moved"].clone();
+    assert_eq!(moved[0]["runs"], 3, "{moved}");
     let place = home.folder().join("skills");
     let path = place.to_string_lossy().into_owned();
     let export = [

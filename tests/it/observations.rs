@@ -231,7 +231,7 @@ fn what_is_called_a_source_in_three_ways_stands_in_three_places() {
     let record = call(&home, "get", &json!({"id": id}))["records"][0].clone();
     assert_eq!(
         (&record["source"], &record["evidence"]),
-        (&json!("worker_result"), &json!("tested"))
+        (&json!("user_input"), &json!("tested"))
     );
     assert_eq!(record["details"]["source_notes"], "load test of May");
 }

@@ -1,6 +1,6 @@
-//! What is done on the page and taken back there, without a browser.
+//! What is done on the page and taken back there, and what an open page is told, without a browser.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -36,6 +36,21 @@ impl Visitor {
     }
 
     fn ask(&self, method: &str, path: &str, body: &str) -> String {
+        let mut answer = String::new();
+        let mut stream = self.send(method, path, body);
+        stream.read_to_string(&mut answer).expect("an answer");
+        answer
+    }
+
+    /// What an open page is told from now on, a word for each change.
+    fn live(&self) -> impl Iterator<Item = String> {
+        let lines = BufReader::new(self.send("GET", "/live", "")).lines();
+        let mut lines = lines.map(|line| line.expect("a line within a minute"));
+        assert!(lines.any(|line| line.is_empty()), "the head of an answer");
+        lines.filter_map(|line| Some(line.strip_prefix("data: ")?.to_owned()))
+    }
+
+    fn send(&self, method: &str, path: &str, body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).expect("it listens");
         let patience = Some(Duration::from_mins(1));
         stream.set_read_timeout(patience).expect("a timeout");
@@ -48,9 +63,7 @@ impl Visitor {
             body.len()
         )
         .expect("sent");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("an answer");
-        answer
+        stream
     }
 
     /// Sends a form of this page; where it leads to.
@@ -128,4 +141,21 @@ fn a_forgetting_that_is_undone_brings_every_link_back() {
     let back = visitor.post(&forgotten, "/undo", &format!("number={number}"));
     let again = back.trim_start_matches("/records/").split('?').next();
     assert_eq!(linked(again.expect("an id")), before);
+}
+
+#[test]
+fn an_open_page_is_told_of_what_is_kept_asked_and_learned_and_of_nobody_elses() {
+    let home = Home::new();
+    let visitor = Visitor::of(&home, "ada");
+    let mut told = visitor.live();
+    home.asked(&["learn", "The mill stands below", "--user", "bob"]);
+    home.asked(&["learn", "The weir has three gates", "--user", "ada"]);
+    assert_eq!(told.next().as_deref(), Some("inserted"));
+    let recalled = home.asked(&["recall", "how many gates", "--user", "ada"]);
+    assert_eq!(told.next().as_deref(), Some("recalled"));
+    let outcome = json!({ "recall_id": recalled["recall_id"], "used": [], "quality": 1.0 });
+    home.asked(&["call", "outcome", &outcome.to_string(), "--user", "ada"]);
+    assert_eq!(told.next().as_deref(), Some("learned"));
+    // The page that is shown listens.
+    assert!(visitor.ask("GET", "/", "").contains("data-live"));
 }

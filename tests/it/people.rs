@@ -81,6 +81,7 @@ fn a_stranger_is_answered_in_words_of_use() {
             "`default` has no branch `nope`",
         ),
         (&["list", "--day", "2001-01-01"], 0, "`2001-01-01`"),
+        (&["list", "--since", "2100"], 0, " UTC or later"),
         (&["list", "--limit", "1"], 0, "2 records in all; more with"),
         (&["learning", "status"], 0, "learning is on"),
         (&["list"], 0, "  off"),
@@ -99,6 +100,10 @@ fn a_stranger_is_answered_in_words_of_use() {
         (&["branch", "list"], 0, "KB"),
         (&["connect", "codex", "--dry-run"], 0, "config.toml"),
         (&["help", "--all"], 0, "\n  ingest "),
+        (&["recall", "--pre"], 2, "put `--` before the words"),
+        (&["learn", "--pre"], 2, "put `--` before the words"),
+        (&["recall", "--limmit", "3"], 2, "(`--limit` is one)"),
+        (&["recall", "--no-model", "--", "--pre"], 0, ""),
         (&["doctor", "--repair"], 0, "every hash verified"),
         (&["doctor", "--compact"], 0, "3 records kept"),
     ] {

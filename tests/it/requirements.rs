@@ -97,11 +97,8 @@ fn check(page: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
         if what.is_empty() || shown.is_empty() {
             complaints.push(format!("{id}: an empty cell"));
         }
-        if shown.starts_with("open") {
-            continue;
-        }
         let named = ticked(shown);
-        if named.is_empty() {
+        if named.is_empty() && !shown.starts_with("open") {
             complaints.push(format!("{id}: shown by nothing that is named"));
         }
         complaints.extend(named.iter().filter_map(|name| missing(id, name, read)));
@@ -142,18 +139,26 @@ fn missing(id: &str, name: &str, read: &dyn Fn(&str) -> Option<String>) -> Optio
         return Some(format!("{id}: {path} is not there"));
     };
     let test = test?;
-    let found = text.contains(&format!("fn {test}("));
-    (!found).then(|| format!("{id}: {path} holds no fn {test}"))
+    // A test of the page is called by what it says; one that is run twice says how at its end.
+    let found = if Path::new(path).extension() == Some("mjs".as_ref()) {
+        ['"', '`']
+            .iter()
+            .any(|mark| text.contains(&format!("test({mark}{test}")))
+    } else {
+        text.contains(&format!("fn {test}("))
+    };
+    (!found).then(|| format!("{id}: {path} holds no test {test}"))
 }
 
-/// Which binary runs the tests of a file, and where in it they stand; `None` of a suite that is run
-/// by several.
+/// Which binary runs the tests of a file, and where in it they stand; `None` of what no binary
+/// runs. The suite of every store is run by several, of which one is looked at.
 fn place_of(path: &str) -> Option<(String, String)> {
     let path = path.strip_suffix(".rs")?;
     let parts: Vec<&str> = path.split('/').collect();
     let (binary, inside) = match parts.as_slice() {
         ["crates", package, "src", inside @ ..] => (package.replace('-', "_"), inside),
         ["sandbox", "src", inside @ ..] => ("reprise_sandbox".to_owned(), inside),
+        ["tests", "conformance", _] => return Some(("embedded".to_owned(), "shared".to_owned())),
         ["crates", _, "tests", target, inside @ ..]
         | ["tests", target @ ("it" | "crash"), inside @ ..] => ((*target).to_owned(), inside),
         _ => return None,
@@ -248,6 +253,7 @@ mod canaries {
     fn complaints(rows: &str) -> usize {
         let read = |path: &str| match path {
             "src/a.rs" => Some("fn shows_it() {}".to_owned()),
+            "tests/a.test.mjs" => Some("test(`it is shown, by hand`, async () => {".to_owned()),
             _ => None,
         };
         check(
@@ -265,6 +271,10 @@ mod canaries {
             0
         );
         assert_eq!(complaints("| C10 | x | open |"), 0);
+        assert_eq!(
+            complaints("| M4 | x | `tests/a.test.mjs::it is shown` |"),
+            0
+        );
         assert_eq!(complaints("| M2 | x | partial: `src/a.rs` only |"), 0);
     }
 
@@ -276,8 +286,13 @@ mod canaries {
         assert_eq!(complaints("| M1 | x | open |\n| M1 | x | open |"), 1);
         assert_eq!(complaints("| M1 |  | open |"), 1);
         assert_eq!(complaints("| M1 | x | yes |"), 1);
+        assert_eq!(complaints("| M1 | x | open: `src/gone.rs` |"), 1);
         assert_eq!(complaints("| M1 | x | `src/gone.rs::t` |"), 1);
         assert_eq!(complaints("| M1 | x | `src/a.rs::shows_nothing` |"), 1);
+        assert_eq!(
+            complaints("| M1 | x | `tests/a.test.mjs::nothing is shown` |"),
+            1
+        );
         assert_eq!(
             complaints("| M1 | x | `src/a.rs::shows_it`, `::shows_nothing` |"),
             1
@@ -292,6 +307,10 @@ mod canaries {
             let listed = BTreeMap::from([
                 ("reprise_engine".to_owned(), BTreeSet::from(tests)),
                 ("it".to_owned(), BTreeSet::from(["records::d".to_owned()])),
+                (
+                    "embedded".to_owned(),
+                    BTreeSet::from(["shared::f".to_owned()]),
+                ),
             ]);
             let named: BTreeSet<String> = names.iter().map(|name| (*name).to_owned()).collect();
             unlisted(&named, &listed).len()
@@ -302,6 +321,7 @@ mod canaries {
             "crates/reprise-engine/src/tests.rs::c",
             "tests/it/records.rs::d",
             "crates/reprise-store/tests/it/records.rs::d",
+            "tests/conformance/suite.rs::f",
         ];
         assert_eq!(missing(&run), 0);
         let not_run = [
@@ -309,8 +329,9 @@ mod canaries {
             "crates/reprise-engine/src/other.rs::a",
             "tests/it/records.rs::a",
             "tests/it/requirements.rs::d",
+            "tests/conformance/suite.rs::d",
         ];
-        assert_eq!(missing(&not_run), 4);
+        assert_eq!(missing(&not_run), 5);
         assert_eq!(
             missing(&["crates/reprise-page/src/lib.rs::e"]),
             0,

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use reprise_types::quoted_lines;
+use reprise_tests::quoted_lines;
 use serde_json::{Value, json};
 
 use crate::home::Home;

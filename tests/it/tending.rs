@@ -110,11 +110,48 @@ fn all_that_tending_does_is_said_and_undone() {
         of(&["consolidate", "--dry-run"])["contradictions"],
         json!([])
     );
-    of(&["undo", "t-30"]);
+    // Without a name it is the latest that holds, and then none does.
+    of(&["tend", "undo"]);
     assert_eq!(answering(&home), before);
+    let none = home.run(&["tend", "undo", "--user", "ada"]);
+    assert_eq!(none.code, Some(2), "{}", none.stderr);
+    assert!(none.stderr.contains("no action holds"), "{}", none.stderr);
+    // A correction is taken back by the name of its record, and so is that.
+    of(&["edit", "t-90", "nothing of the sort"]);
+    for says in [
+        "The timeout of the login page is 90 seconds",
+        "nothing of the sort",
+    ] {
+        assert_eq!(of(&["undo", "t-90"])["reverted"], json!(["t-90"]));
+        assert_eq!(of(&["show", "t-90"])["records"][0]["text"], says);
+    }
+    let never = home.run(&["undo", "d-1", "--user", "ada"]);
+    assert_eq!(never.code, Some(2), "{}", never.stderr);
     home.done(&["stop"]);
     let offline = home.asked(&["--no-daemon", "audit", "--user", "ada"]);
     assert_eq!(offline["records"], 8);
+}
+
+#[test]
+fn an_audit_names_what_is_wrong_and_shows_no_secret() {
+    let home = Home::with(&["--no-daemon"]);
+    let secret = ["AKIA", "IOSFODNN7EXAMPLE"].concat();
+    let key = line("k-1", "mon", &format!("the key of the store is {secret}"));
+    home.keep(&[key], &["--user", "ada", "--verbatim"]);
+    keep_what_wants_tending(&home);
+    let told = home.done(&["audit", "--user", "ada"]);
+    for says in [
+        ", 1 stale, 0 orphans, ",
+        "- stale: s-1: a buffer that had its time",
+        "- contradiction: t-30: The timeout of the login page is 30 seconds",
+        "  with: t-90: The timeout of the login page is 90 seconds",
+        "- possible secret: k-1: the key of the store is ",
+    ] {
+        assert!(told.contains(says), "{says}: {told}");
+    }
+    assert!(!told.contains(&secret), "{told}");
+    let all = home.done(&["--json", "audit", "--user", "ada"]);
+    assert!(all.contains("k-1") && !all.contains(&secret), "{all}");
 }
 
 #[test]

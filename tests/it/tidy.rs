@@ -26,7 +26,13 @@ fn no_page_or_manifest_points_outside_the_checkout() {
         .map(|manifest| format!("{}/Cargo.toml", manifest.folder))
         .collect();
     paths.extend(["Cargo.toml", ".ci/run", ".deny.toml"].map(str::to_owned));
-    for folder in ["docs", "docs/adr", "models", "data"] {
+    for folder in [
+        "docs",
+        "docs/builders",
+        "docs/builders/adr",
+        "models",
+        "data",
+    ] {
         paths.extend(pages(&tree, folder));
     }
     paths.retain(|path| points_outside(&tree.text(path).expect("a listed page is readable")));
@@ -36,11 +42,11 @@ fn no_page_or_manifest_points_outside_the_checkout() {
 #[test]
 fn decisions_are_numbered_without_gaps_and_shaped_alike() {
     let tree = Tree::read().expect("the workspace is readable");
-    let pages = pages(&tree, "docs/adr");
-    assert!(!pages.is_empty(), "docs/adr holds no decision");
+    let pages = pages(&tree, "docs/builders/adr");
+    assert!(!pages.is_empty(), "docs/builders/adr holds no decision");
     for (expected, path) in pages.iter().enumerate() {
         let text = tree.text(path).expect("a listed page is readable");
-        let named = path.starts_with(&format!("docs/adr/{expected:04}-"));
+        let named = path.starts_with(&format!("docs/builders/adr/{expected:04}-"));
         let titled = text.starts_with(&format!("# {expected:04} "));
         let headings = ["## Context", "## Decision", "## Consequences"];
         let shaped = headings.map(|heading| text.lines().any(|line| line == heading));

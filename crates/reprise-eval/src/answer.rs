@@ -26,13 +26,7 @@ pub struct AnswerOptions<'a> {
     pub judging: &'a Ask<'a>,
 }
 
-impl std::fmt::Debug for AnswerOptions<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AnswerOptions")
-            .field("budget", &self.budget)
-            .finish_non_exhaustive()
-    }
-}
+reprise_types::show_fields!(AnswerOptions<'_> { budget });
 
 /// One question, what was said and what the judge made of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]

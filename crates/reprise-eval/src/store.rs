@@ -35,14 +35,7 @@ pub struct Tools<'a> {
 /// The probability, 0..1, that each text answers a question.
 pub type Judge<'a> = dyn Fn(&str, &[String]) -> std::result::Result<Vec<f32>, EmbedError> + 'a;
 
-impl std::fmt::Debug for Tools<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tools")
-            .field("model", &self.open_embedder.is_some())
-            .field("folder", &self.folder)
-            .finish_non_exhaustive()
-    }
-}
+reprise_types::show_fields!(Tools<'_> { folder });
 
 /// The subjects of questions, which recalls embed. The baselines embed the question itself.
 pub(crate) struct Subjects<'q>(BTreeMap<&'q str, Cow<'q, str>>);

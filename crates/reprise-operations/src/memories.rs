@@ -21,7 +21,6 @@ mod tending;
 mod workspaces;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -59,7 +58,7 @@ pub(crate) use spans::{memory as span, records as span_records};
 pub use tagging::TagRules;
 pub(crate) use tagging::{Alike, alike_pairs, refuse_receipt, refuse_receipts};
 pub use tending::{Doubted, Known, Merged, counted, tend};
-pub(crate) use tending::{Names, changed, live};
+pub(crate) use tending::{Names, beginning, changed, live};
 pub(crate) use workspaces::Asked;
 pub use workspaces::{Registered, Workspaces};
 
@@ -85,13 +84,7 @@ pub struct Memories {
     planners: Arc<Planners>,
 }
 
-impl fmt::Debug for Memories {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Memories")
-            .field("service", &self.service)
-            .finish_non_exhaustive()
-    }
-}
+reprise_types::show_fields!(Memories { service });
 
 impl Memories {
     /// The memories of a running service.

@@ -3,10 +3,10 @@
 //! Secrets and their ends.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use reprise_types::{UserId, secret};
+use reprise_types::{UserId, lock, secret};
 use sha2::{Digest, Sha256};
 
 use crate::acts::Undo;
@@ -78,7 +78,7 @@ struct Held {
 
 impl Door {
     fn held(&self) -> MutexGuard<'_, Held> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     pub(crate) fn link(&self, grant: Grant, now: DateTime<Utc>) -> std::io::Result<Link> {

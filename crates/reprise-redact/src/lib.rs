@@ -2,6 +2,17 @@
 //!
 //! The rules are data (`rules.toml`); one pass over a text applies them all. Text between
 //! `<private>` tags is removed too.
+//!
+//! # Examples
+//!
+//! ```
+//! use reprise_redact::Redactor;
+//!
+//! let key = ["AKIA", "IOSFODNN7EXAMPLE"].concat();
+//! let redacted = Redactor::new().redact_text(&format!("the key is {key}"));
+//! assert_eq!(redacted.text, "the key is [redacted:aws_key]");
+//! assert_eq!(redacted.removed[0].rule, "aws_key");
+//! ```
 
 mod address;
 mod element;

@@ -11,7 +11,7 @@ mod start;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::io::ErrorKind;
 use std::pin::pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt, Full};
@@ -21,7 +21,7 @@ use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use reprise_types::{UserId, system_entropy};
+use reprise_types::{UserId, lock, system_entropy};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
@@ -442,7 +442,7 @@ impl Client {
     }
 
     fn take(&self) -> Option<Sender> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.kept);
         while let Some(sender) = kept.pop() {
             if !sender.is_closed() {
                 return Some(sender);
@@ -452,7 +452,7 @@ impl Client {
     }
 
     fn keep(&self, sender: Sender) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.kept);
         if kept.len() < KEPT_MAX && !sender.is_closed() {
             kept.push(sender);
         }

@@ -53,13 +53,7 @@ pub struct GlobalServiceOptions {
     pub requests_max: usize,
 }
 
-impl std::fmt::Debug for GlobalServiceOptions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("GlobalServiceOptions")
-            .field("http", &self.http)
-            .finish_non_exhaustive()
-    }
-}
+reprise_types::show_fields!(GlobalServiceOptions { http });
 
 /// The service could not run.
 #[derive(Debug, thiserror::Error)]

@@ -4,7 +4,6 @@
 //! is lent: nothing here reaches the network by itself. The faces of one user's daemon and of the
 //! service for teams both ask here.
 
-use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -172,11 +171,7 @@ pub struct Issuer {
     keys: Arc<Mutex<Keys>>,
 }
 
-impl fmt::Debug for Issuer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Issuer").field(&self.settings).finish()
-    }
-}
+reprise_types::show_fields!(Issuer { settings });
 
 impl Issuer {
     /// Nothing is fetched before the first token.

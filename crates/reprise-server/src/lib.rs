@@ -2,6 +2,25 @@
 //!
 //! What can be asked is the catalogue of `reprise-operations`; here are the protocols: HTTP, MCP,
 //! the daemon's life, the client. No rule about memory, no actor, no command line.
+//!
+//! # Examples
+//!
+//! ```no_run
+//! use std::path::Path;
+//!
+//! use reprise_server::{Call, Client, Place};
+//! use serde_json::{Value, json};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // The daemon of this data directory, over its socket.
+//! let client = Client::new(Place::new(Path::new("/home/ada/.local/share/reprise"), None));
+//! let asked = json!({ "query": "how was the auth race fixed" });
+//! let answer: Value = client.ask(&Call::post("/v1/users/ada/recall", &asked)).await?;
+//! assert!(answer["results"].is_array());
+//! # Ok(())
+//! # }
+//! ```
 
 mod client;
 mod daemon;

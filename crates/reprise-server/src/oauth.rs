@@ -8,13 +8,11 @@
 mod redirect;
 mod sign;
 
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use data_encoding::BASE64URL_NOPAD;
-use reprise_global::sha256_hex;
-use reprise_types::{Clock, UserId, lock, secret};
+use reprise_types::{Clock, UserId, lock, secret, sha256_hex};
 use ring::hmac;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -151,11 +149,7 @@ pub(crate) struct Oauth {
     signs: Mutex<Vec<Sign>>,
 }
 
-impl fmt::Debug for Oauth {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Oauth").field(&self.options).finish()
-    }
-}
+reprise_types::show_fields!(Oauth { options });
 
 impl Oauth {
     pub(crate) fn new(

@@ -1,7 +1,6 @@
 //! What the daemon lends to its page beside the memories: settings, users, copies, tokens.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -38,11 +37,7 @@ pub(crate) struct Paged {
     pub(crate) tokens: Arc<TokenFile>,
 }
 
-impl fmt::Debug for Paged {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Paged").finish_non_exhaustive()
-    }
-}
+reprise_types::show_fields!(Paged {});
 
 fn refused_token(error: &TokenError) -> Problem {
     let kind = match error {

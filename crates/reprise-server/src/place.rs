@@ -6,7 +6,7 @@ use std::fs::TryLockError;
 use std::path::{Path, PathBuf};
 
 use reprise_files::{Access, FileError, Folder};
-use reprise_global::sha256_hex;
+use reprise_types::sha256_hex;
 
 /// The longest path of a socket that every Unix takes, in bytes.
 const SOCKET_PATH_MAX: usize = 100;

@@ -6,13 +6,13 @@ use std::fs::{File, Metadata};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_files::{FileError, Folder};
-use reprise_global::{AuditLine, GlobalError, sha256_hex};
-use reprise_types::{Clock, SystemClock, UserId, secret};
+use reprise_global::{AuditLine, GlobalError};
+use reprise_types::{Clock, SystemClock, UserId, lock, secret, sha256_hex};
 use serde::{Deserialize, Serialize};
 
 mod changes;
@@ -267,7 +267,7 @@ impl TokenFile {
     }
 
     fn find(&self, wanted: impl Fn(&TokenEntry) -> bool) -> Option<TokenEntry> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         let found = self.open();
         let stamp = found.as_ref().and_then(|file| file.metadata().ok());
         let stamp = stamp.map(|file| Stamp::of(&file));

@@ -337,6 +337,27 @@ mod tests {
     }
 
     #[test]
+    fn there_are_five_sources_and_four_kinds_and_their_numbers_stay() {
+        let told = MemorySource::ALL
+            .iter()
+            .map(|one| (one.number(), one.name()));
+        assert!(told.eq([
+            (1, "user_input"),
+            (2, "conductor_plan"),
+            (3, "worker_result"),
+            (4, "writer_revision"),
+            (5, "trajectory_outcome"),
+        ]));
+        let told = MemoryKind::ALL.iter().map(|one| (one.number(), one.name()));
+        assert!(told.eq([
+            (1, "episode"),
+            (2, "strategy"),
+            (3, "finding"),
+            (4, "pattern"),
+        ]));
+    }
+
+    #[test]
     fn accepts_the_seed_spelling() {
         assert_eq!("UserInput".parse(), Ok(MemorySource::UserInput));
         assert_eq!("very-high".parse(), Ok(ConfidenceLevel::VeryHigh));

@@ -3,6 +3,19 @@
 //! `MemoryRecord` and its parts, filters, recall answers, identifiers, limits, and the ports
 //! (`MemoryProvider`, `Embedder`, `VectorStore`, `LearningEngine`, `Clock`; optional are
 //! `QueryExpander` and `Reranker`).
+//!
+//! # Examples
+//!
+//! ```
+//! use reprise_types::{MemoryKind, MemorySource, NewRecord, RecordId};
+//!
+//! let mut record = NewRecord::new("tea at five", MemorySource::UserInput, MemoryKind::Finding);
+//! record.tags = vec!["habits".to_owned()];
+//! assert_eq!(record.text, "tea at five");
+//! // An id is printed as a ULID, and read again.
+//! let id = RecordId::from_parts(1_771_234_567_890, 42);
+//! assert_eq!(id.to_string().parse(), Ok(id));
+//! ```
 
 mod annotation;
 mod bytes;
@@ -14,7 +27,7 @@ mod entropy;
 mod error;
 mod expiry;
 mod filter;
-mod hostile;
+mod hash;
 mod id;
 mod kind;
 pub mod limits;
@@ -46,20 +59,17 @@ pub use embedding::{
 pub use entropy::{secret, splitmix, system_entropy};
 pub use error::{EmbedError, ErrorKind, HelperError, MemoryError};
 pub use filter::MemoryFilter;
-#[doc(hidden)]
-pub use hostile::hostile_text;
+pub use hash::sha256_hex;
 pub use id::{ID_PATTERN, IdError, RecallId, RecordId};
 pub use kind::{
     ConfidenceLevel, Credit, Evidence, FailKind, MemoryKind, MemorySource, RecordType, Retention,
     Revision, UnknownName, Visibility,
 };
-pub use list::{Cursor, CursorError, ListRequest, Page};
+pub use list::{Cursor, CursorError, ListRequest, Order, Page};
 pub use ports::{
     Clock, Embedder, LearningEngine, MemoryProvider, QueryExpander, Reranker, Unlearned,
     VectorStore,
 };
-#[doc(hidden)]
-pub use quote::quoted_lines;
 pub use quote::{QuotedMemory, acts, is_hidden, unframed, without_quoted};
 pub use recall::{
     Degraded, LearnedMove, MatchedIdentifier, PublishedBy, RankSignal, Recall, RecallRequest,
@@ -76,7 +86,7 @@ pub use run::{
 };
 pub use show::lock;
 pub use spoken::{Event, Side, Spoken};
-pub use time::{SystemClock, TimestampError, parse_timestamp};
+pub use time::{SystemClock, TimestampError, parse_timestamp, to_the_minute};
 pub use user::{UserId, UserIdError};
 pub use way_out::{WayOut, Withheld};
 pub use write::{RejectReason, WriteOutcome};

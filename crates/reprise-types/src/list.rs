@@ -1,4 +1,4 @@
-//! Listing records without a query: pages, newest first.
+//! Listing records without a query: pages, newest first or oldest first.
 
 use std::fmt;
 use std::str::FromStr;
@@ -32,10 +32,19 @@ impl Default for ListRequest {
     }
 }
 
+/// What a list begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// What happened last.
+    NewestFirst,
+    /// What happened first.
+    OldestFirst,
+}
+
 /// A page of memory.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Page {
-    /// The newest first, by when they happened; ties by id.
+    /// In the order of the list, by when they happened; ties by id.
     pub records: Vec<MemoryRecord>,
     /// Where the next page goes on; `None` on the last.
     pub next: Option<Cursor>,

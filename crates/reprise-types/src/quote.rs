@@ -1,14 +1,10 @@
 //! Memory quoted in a prompt: the frame that every interface puts around stored texts.
 //!
-//! `quote/reader.rs` is a strict parser of the frame for tests, which shares no code with this
+//! The tests' kit has a strict parser of the frame (`quoted_lines`), which shares no code with this
 //! file.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::decompose_compatible;
-
-mod reader;
-
-pub use reader::quoted_lines;
 
 /// The name of the tag, before the nonce.
 const NAME: &str = "reprise-memory-";

@@ -3,8 +3,8 @@
 /// Implements `Debug` by the fields that are named.
 #[macro_export]
 macro_rules! show_fields {
-    ($name:ident { $($field:ident),* }) => {
-        impl ::std::fmt::Debug for $name {
+    ($name:ident $(<$life:lifetime>)? { $($field:ident),* }) => {
+        impl ::std::fmt::Debug for $name $(<$life>)? {
             fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
                 f.debug_struct(stringify!($name))
                     $(.field(stringify!($field), &self.$field))*

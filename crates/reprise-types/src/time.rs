@@ -26,6 +26,12 @@ pub fn parse_timestamp(text: &str) -> Result<DateTime<Utc>, TimestampError> {
     Zone::Utc.read(text)
 }
 
+/// An instant as a person is told it: `2026-02-16 09:46 UTC`.
+#[must_use]
+pub fn to_the_minute(instant: DateTime<Utc>) -> String {
+    instant.format("%Y-%m-%d %H:%M UTC").to_string()
+}
+
 impl Zone {
     /// Reads RFC 3339 with any offset; and as of this zone naive ISO with `T` or a space, with or
     /// without seconds and fractions, or a bare date (its first instant).

@@ -180,7 +180,7 @@ pub(crate) enum Command {
     Consolidate(Ask<tending::ConsolidateArguments>),
     /// List the pairs of records that a person has to look at, or answer one
     Review(ReviewArguments),
-    /// Take back what `consolidate` or `review` put away
+    /// Take back what `consolidate` or `review` put away, or a correction
     Undo(Ask<tending::UndoArguments>),
     /// Say how memory is: duplicates, contradictions, stale, secrets, and what was done to it
     Audit(Ask<NoArguments>),
@@ -557,6 +557,12 @@ pub(crate) enum BenchCommand {
     },
     /// What MCP, HTTP, the command line and a hook add to the engine's own time
     Faces {
+        /// Records in the store
+        #[arg(long, default_value_t = 10_000)]
+        records: usize,
+    },
+    /// One small write alone, and beside a count, a checkpoint and a compaction
+    Write {
         /// Records in the store
         #[arg(long, default_value_t = 10_000)]
         records: usize,

@@ -1,64 +1,17 @@
-//! Lines of a JSONL file, however bad. What stands in them is `reprise-server`'s wire form.
+//! What is read in pieces: lines of JSONL, documents of YAML. What stands in them is
+//! `reprise-server`'s wire form.
 
 use std::io::BufRead;
 
+use reprise_files::Lines;
 use reprise_knowledge::read_yaml;
 
 /// Longest line that is read whole: a text at its limit, escaped, with its metadata, and room.
 const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// What some editors put before a text; it belongs to none of its lines.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// Numbered lines of a file, one bad line at a time: invalid UTF-8 spoils its own line only.
-pub(crate) struct Lines<R> {
-    reader: R,
-    number: u64,
-}
-
-impl<R: BufRead> Lines<R> {
-    pub(crate) fn new(reader: R) -> Self {
-        Self { reader, number: 0 }
-    }
-}
-
-impl<R: BufRead> Iterator for Lines<R> {
-    /// Line number from 1, and the line or what is wrong with it.
-    type Item = std::io::Result<(u64, Result<String, String>)>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            match self.raw()? {
-                Ok((_, Ok(line))) if line.trim().is_empty() => {}
-                line => return Some(line),
-            }
-        }
-    }
-}
-
-impl<R: BufRead> Lines<R> {
-    /// The next line, blank or not.
-    fn raw(&mut self) -> Option<<Self as Iterator>::Item> {
-        let mut bytes = Vec::new();
-        let mut limited = std::io::Read::take(&mut self.reader, LINE_BYTES_MAX + 1);
-        match limited.read_until(b'\n', &mut bytes) {
-            Ok(0) => return None,
-            Ok(_) => self.number += 1,
-            Err(error) => return Some(Err(error)),
-        }
-        if bytes.len() as u64 > LINE_BYTES_MAX && bytes.last() != Some(&b'\n') {
-            return Some(self.reader.skip_until(b'\n').map(|_| {
-                let why = format!("it has more than {LINE_BYTES_MAX} bytes");
-                (self.number, Err(why))
-            }));
-        }
-        if self.number == 1 && bytes.starts_with(BYTE_ORDER_MARK) {
-            bytes.drain(..BYTE_ORDER_MARK.len());
-        }
-        let line = String::from_utf8(bytes)
-            .map_err(|error| format!("byte {} is not UTF-8", error.utf8_error().valid_up_to() + 1));
-        Some(Ok((self.number, line)))
-    }
+/// Numbered lines of a JSONL file.
+pub(crate) fn jsonl<R: BufRead>(reader: R) -> Lines<R> {
+    Lines::new(reader, LINE_BYTES_MAX)
 }
 
 /// Numbered documents of a YAML file, each as a line of JSON.
@@ -68,8 +21,9 @@ pub(crate) struct Documents<R> {
 
 impl<R: BufRead> Documents<R> {
     pub(crate) fn new(reader: R) -> Self {
-        let lines = Lines::new(reader);
-        Self { lines }
+        Self {
+            lines: jsonl(reader),
+        }
     }
 }
 
@@ -107,29 +61,7 @@ impl<R: BufRead> Iterator for Documents<R> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read as _;
-
     use super::*;
-
-    #[test]
-    fn a_bad_line_spoils_only_itself() {
-        let bytes = b"\xef\xbb\xbfone\n\xff\n\ntwo".as_slice();
-        let lines: Vec<_> = Lines::new(bytes).map(Result::unwrap).collect();
-        assert_eq!(lines[0], (1, Ok("one\n".to_owned())));
-        assert_eq!(lines[1].0, 2);
-        assert!(lines[1].1.as_ref().unwrap_err().contains("UTF-8"));
-        assert_eq!(lines[2], (4, Ok("two".to_owned())));
-    }
-
-    #[test]
-    fn a_line_without_an_end_is_one_bad_line() {
-        let long = std::io::repeat(b'x').take(3 * LINE_BYTES_MAX);
-        let lines = Lines::new(std::io::BufReader::new(long.chain(b"\ntwo".as_slice())));
-        let lines: Vec<_> = lines.map(Result::unwrap).collect();
-        assert_eq!(lines.len(), 2);
-        assert!(lines[0].1.as_ref().unwrap_err().contains("67108864 bytes"));
-        assert_eq!(lines[1], (2, Ok("two".to_owned())));
-    }
 
     #[test]
     fn documents_of_yaml_are_lines_of_json() {

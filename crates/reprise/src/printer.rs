@@ -188,7 +188,7 @@ fn style(bytes: &[u8]) -> Piece {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reprise_types::hostile_text;
+    use reprise_tests::hostile_text;
 
     fn printed(parts: &[&[u8]]) -> String {
         let mut printer = Printer::new(Vec::new());

@@ -87,6 +87,13 @@ impl Page {
         lines.iter().map(|line| line.trim().to_owned()).collect()
     }
 
+    /// Columns that are left of a line after `indent`; `otherwise` where a line has no end.
+    pub(crate) fn room(self, indent: usize, otherwise: usize) -> usize {
+        self.columns.map_or(otherwise, |columns| {
+            columns.max(COLUMNS_MIN).saturating_sub(indent)
+        })
+    }
+
     /// Whether a person looks at it.
     pub(crate) fn is_terminal(self) -> bool {
         self.columns.is_some()

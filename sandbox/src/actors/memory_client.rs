@@ -25,14 +25,7 @@ pub struct MemoryClient {
     budget: Duration,
 }
 
-impl std::fmt::Debug for MemoryClient {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MemoryClient")
-            .field("on", &self.provider.is_some())
-            .field("budget", &self.budget)
-            .finish()
-    }
-}
+reprise_types::show_fields!(MemoryClient { budget });
 
 /// The outcome of a recall.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -36,14 +36,7 @@ pub struct WorkerArguments {
     pub memory_budget: Duration,
 }
 
-impl std::fmt::Debug for WorkerArguments {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("WorkerArguments")
-            .field("capability", &self.capability)
-            .field("memory", &self.memory_provider.is_some())
-            .finish_non_exhaustive()
-    }
-}
+reprise_types::show_fields!(WorkerArguments { capability });
 
 #[derive(Debug)]
 pub enum WorkerMsg {

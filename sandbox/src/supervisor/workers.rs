@@ -19,11 +19,6 @@ use crate::event_store::EventStoreMsg;
 /// Time limit for draining a supervisor's children.
 const DRAIN: Duration = Duration::from_mins(2);
 
-/// One conductor per user: their desktop.
-pub type DesktopSupervisor = PerUserSupervisor<ConductorActor>;
-/// One terminal, researcher or writer per user; each kind has a supervisor of its own.
-pub type WorkerSupervisor = PerUserSupervisor<WorkerActor>;
-
 /// Configuration of conductors and workers.
 #[derive(Clone)]
 pub struct WorkersConfig {

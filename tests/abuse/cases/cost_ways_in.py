@@ -67,7 +67,8 @@ class Costs(Home):
             self.command(*command), env=self.env, input=said, capture_output=True, text=True,
             errors="replace", timeout=600,
         )
-        known = ended.returncode >= 0 and "unexpected argument" not in ended.stderr
+        refusals = "unexpected argument", "there is no option"
+        known = ended.returncode >= 0 and not any(said in ended.stderr for said in refusals)
         assert known and "panicked" not in ended.stderr, (
             f"{command}: {ended.returncode} {ended.stderr[-300:]}"
         )

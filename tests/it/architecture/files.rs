@@ -34,10 +34,6 @@ pub(super) const MAY_OPEN: &[(&str, &str)] = &[
         "the picture that is named in the command",
     ),
     (
-        "crates/reprise/src/cli/connect/plugins.rs",
-        "a test of the plugins",
-    ),
-    (
         "crates/reprise/src/cli/connect/apply.rs",
         "a new file that must not be there",
     ),

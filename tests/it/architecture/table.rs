@@ -21,7 +21,7 @@ pub(super) const ROOMS: &[(&str, &str)] = &[
     // It times and compares; the store and the model are lent to it.
     ("eval", "types index learn engine"),
     // What every global store must do, for the tests of all of them.
-    ("conformance", "types global"),
+    ("conformance", "types global tests"),
     // The last for its tests' server of PostgreSQL.
     ("global", "types files redact engine tests"),
     ("agent", "types redact engine embed"),
@@ -118,9 +118,8 @@ pub(super) const COMPOSITION: &[(&str, &str, &str)] = &[(
 
 /// What stands in crates for tests alone. It is always built, so that `cargo run` and `cargo test`
 /// share one build.
-pub(super) const DOUBLES: [&str; 5] = [
+pub(super) const DOUBLES: [&str; 4] = [
     "testing::",
-    "hostile_text",
     "FakeEmbedder",
     "hot_statements",
     "policies_alone",

@@ -3,10 +3,10 @@
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use chrono::{DateTime, Utc};
-use reprise_types::{Recall, RecordId, UserId, Verdict};
+use reprise_types::{Recall, RecordId, UserId, Verdict, lock};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
@@ -102,7 +102,7 @@ impl<T> Default for Lately<T> {
 
 impl<T: Clone> Lately<T> {
     fn held(&self) -> MutexGuard<'_, VecDeque<(UserId, T)>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.held)
     }
 
     /// For whom something is noted from now on.

@@ -136,7 +136,12 @@ fn fitting(kept: Value) -> Result<Value, Problem> {
 impl Memory {
     /// Keeps a lesson; answers its fate, and a doubt about its evidence.
     pub(crate) async fn learn(&self, lesson: Lesson) -> Result<(Fate, Option<String>), Problem> {
-        let mut record = NewRecord::new("", MemorySource::WorkerResult, MemoryKind::Finding);
+        let source = if self.is_agent {
+            MemorySource::WorkerResult
+        } else {
+            MemorySource::UserInput
+        };
+        let mut record = NewRecord::new("", source, MemoryKind::Finding);
         record.tags = lesson.tags.clone().unwrap_or_default();
         record.confidence = lesson.confidence.map(ConfidenceLevel::centre);
         record.session_id = lesson.session.clone().unwrap_or_default();
@@ -229,7 +234,7 @@ impl Memory {
         {
             said.push(own.clone());
         }
-        let digest = reprise_global::sha256_hex(said.to_string().as_bytes());
+        let digest = reprise_types::sha256_hex(said.to_string().as_bytes());
         let name = move |time: u32| {
             let name = format!("{}{digest}/{time}", ExternalId::LESSON);
             ExternalId::new(ExternalId::REQUEST, name)

@@ -1,12 +1,11 @@
 //! One user's memory, as one request may use it.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
 use chrono::{DateTime, Utc};
 use reprise_agent::Intake;
-use reprise_engine::{CompactionOutcome, Engine, Snapshot};
+use reprise_engine::{CompactionOutcome, Engine, EngineStats, Snapshot};
 use reprise_redact::Redactor;
 use reprise_types::{
     Calendar, Embedding, ExternalId, Recall, RecallRequest, RecallScope, RecordId, UserId,
@@ -40,14 +39,7 @@ pub struct Memory {
     is_noted: bool,
 }
 
-impl fmt::Debug for Memory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Memory")
-            .field("user", &self.user)
-            .field("options", &self.options)
-            .finish_non_exhaustive()
-    }
-}
+reprise_types::show_fields!(Memory { user, options });
 
 impl Memories {
     /// One user's memory, for a request from another machine.
@@ -222,6 +214,12 @@ impl Memory {
         work: impl FnOnce(&mut Engine) -> T + Send + 'static,
     ) -> Result<T, Problem> {
         self.all.with_engine(&self.user, work).await
+    }
+
+    /// Counts it beside its writer: a pass over all records.
+    pub(crate) async fn stats(&self) -> Result<EngineStats, Problem> {
+        self.refuse_missing()?;
+        Ok(self.all.service.provider(&self.user).stats().await?)
     }
 
     /// What a recall finds, with whole records; `vector` is the question's where the caller has it.

@@ -1,11 +1,11 @@
 //! What is known of each memory from one plan to the next.
 
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex as Lock, PoisonError};
+use std::sync::{Arc, Mutex as Lock};
 
 use lru::LruCache;
 use reprise_knowledge::Planner;
-use reprise_types::UserId;
+use reprise_types::{UserId, lock};
 use tokio::sync::Mutex;
 
 /// Memories whose planners are kept in mind; of others the next plan looks through all again.
@@ -23,7 +23,7 @@ impl Default for Planners {
 
 impl Planners {
     pub(super) fn of(&self, user: &UserId) -> Arc<Mutex<Planner>> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.0);
         Arc::clone(all.get_or_insert_ref(user, Arc::default))
     }
 }

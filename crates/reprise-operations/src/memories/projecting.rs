@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use reprise_engine::Snapshot;
 use reprise_knowledge::{
     ExportError, Outgoing, ProjectionKind, Rebuilt, Telling, compare, first_of, hindrance, rebuild,
 };
-use reprise_types::UserId;
+use reprise_types::{UserId, lock};
 use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{sleep, timeout};
@@ -239,7 +239,7 @@ impl Memories {
     }
 
     fn note_failure(&self, projection: &Projection, why: Option<String>) {
-        let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failing = lock(&self.failing);
         let key = (projection.user.clone(), projection.path.clone());
         match why {
             Some(why) => failing.insert(key, why),
@@ -249,7 +249,7 @@ impl Memories {
 
     /// Why this user's projections were not written when that was last tried, by their places.
     fn failing(&self, user: &UserId) -> BTreeMap<PathBuf, String> {
-        let failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        let failing = lock(&self.failing);
         let own = failing.iter().filter(|((of, _), _)| of == user);
         own.map(|((_, path), why)| (path.clone(), why.clone()))
             .collect()
@@ -257,7 +257,7 @@ impl Memories {
 
     /// Why projections were not written when that was last tried, a sentence each.
     pub fn failing_projections(&self) -> Vec<String> {
-        let failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        let failing = lock(&self.failing);
         failing.values().cloned().collect()
     }
 }

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use reprise_global::{
     AUDIT_MAX, Fate, GlobalError, GlobalRecord, GlobalTier, ListPage, Proposal, Published,
-    TakenDown, TextVectors, Unpublished, WallError, leave, sha256_hex,
+    TakenDown, TextVectors, Unpublished, WallError, leave,
 };
-use reprise_types::{MemoryRecord, RecallScope, RecordId, RecordType};
+use reprise_types::{MemoryRecord, RecallScope, RecordId, RecordType, sha256_hex};
 
 use super::sharing::Wanted;
 use super::{Memories, Memory};

@@ -365,6 +365,24 @@ impl Memory {
         Ok((old, self.record(&id.to_string()).await?))
     }
 
+    /// Keeps the version before the present one anew, in its place; `None` where there is none.
+    pub(crate) async fn revert(&self, name: &str) -> Result<Option<MemoryRecord>, Problem> {
+        let present = self.record(name).await?;
+        refuse_receipt(&present)?;
+        let of = present.id;
+        let versions = self.read(move |memory| memory.versions(of)).await?;
+        let Some(before) = versions.into_iter().find(|version| version.id != of) else {
+            return Ok(None);
+        };
+        let mut record = before.into_new();
+        record.external_ids.clear();
+        record.supersedes = Some(of);
+        record.visibility = present.visibility;
+        record.embedding = None;
+        let id = self.keep_new(record).await?;
+        self.record(&id.to_string()).await.map(Some)
+    }
+
     /// Keeps a record that is to be a new one; answers its id, also where this request was sent
     /// before. That another record is known by its name is an error: nothing was done.
     pub(crate) async fn keep_new(&self, record: NewRecord) -> Result<RecordId, Problem> {

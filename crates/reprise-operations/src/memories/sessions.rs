@@ -443,7 +443,7 @@ impl Memory {
         let words = format!("{}\n{}", record.session_id, record.text);
         let key = Some(format!(
             "hook {}",
-            reprise_global::sha256_hex(words.as_bytes())
+            reprise_types::sha256_hex(words.as_bytes())
         ));
         let memory = self.clone().keyed(key);
         memory.keep_one(record).await.map(drop)

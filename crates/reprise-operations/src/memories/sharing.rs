@@ -3,12 +3,11 @@
 //! The way of each user, kept.
 
 use std::collections::HashMap;
-use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reprise_global::{GlobalTier, Leaving, TextVectors};
-use reprise_types::{RecallScope, RecordId, UserId};
+use reprise_types::{RecallScope, RecordId, UserId, lock};
 
 /// Users whose way to the global store is kept; beyond, all are found anew.
 const TIERS_MAX: usize = 1_000;
@@ -26,14 +25,7 @@ pub struct Sharing {
     tiers: Arc<Mutex<HashMap<UserId, GlobalTier>>>,
 }
 
-impl fmt::Debug for Sharing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sharing")
-            .field("is_there", &self.reach.is_some())
-            .field("scope", &self.scope)
-            .finish_non_exhaustive()
-    }
-}
+reprise_types::show_fields!(Sharing { scope });
 
 impl Sharing {
     /// A store reached in this way; `scope` is what a recall asks that does not say.
@@ -56,12 +48,12 @@ impl Sharing {
     }
 
     pub(super) fn known(&self, user: &UserId) -> Option<GlobalTier> {
-        let tiers = self.tiers.lock().unwrap_or_else(PoisonError::into_inner);
+        let tiers = lock(&self.tiers);
         tiers.get(user).cloned()
     }
 
     pub(super) fn keep(&self, user: &UserId, tier: GlobalTier) -> GlobalTier {
-        let mut tiers = self.tiers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tiers = lock(&self.tiers);
         if tiers.len() >= TIERS_MAX {
             tiers.clear();
         }

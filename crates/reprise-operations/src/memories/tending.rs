@@ -243,13 +243,18 @@ impl Names<'_> {
 
     /// As much of a text as a list needs.
     pub(crate) fn beginning(&self, id: RecordId) -> String {
-        self.text(id).chars().take(TOLD_CHARS).collect()
+        beginning(&self.text(id))
     }
 
     fn text(&self, id: RecordId) -> String {
         let record = self.0.version(id).and_then(Result::ok);
         record.map(|record| shown(&record.text)).unwrap_or_default()
     }
+}
+
+/// As much of a text as a list needs.
+pub(crate) fn beginning(text: &str) -> String {
+    shown(text).chars().take(TOLD_CHARS).collect()
 }
 
 /// The beginning of a text, on one line.

@@ -1,7 +1,7 @@
 //! How memory is, and what was done to it.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use chrono::{DateTime, Datelike, NaiveDate};
 use reprise_engine::Snapshot;
@@ -14,9 +14,12 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::catalogue::{Operation, Profile, Spec};
-use crate::memories::{Doubted, Memory, Merged, Names, counted};
+use crate::memories::{Doubted, Memory, Merged, Names, beginning, counted};
 use crate::problem::Problem;
 use crate::wire::{NoArguments, instant};
+
+/// Records of a kind that are told with their beginnings.
+const NAMED: usize = 10;
 
 /// A memory as an auditor sees it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +45,9 @@ pub struct Audited {
     pub unembedded: u32,
     /// May hold a secret.
     pub possible_secrets: Vec<String>,
+    /// How the first of those that are named begin, without secrets.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub beginnings: BTreeMap<String, String>,
     /// Records kept, by month.
     pub growth: BTreeMap<String, usize>,
     /// What was done, oldest first.
@@ -79,16 +85,16 @@ impl Operation for Audit {
         let mut audited = memory
             .planned(|snapshot, plan| audited(snapshot, &plan))
             .await?;
-        let stats = memory.with_engine(|engine| engine.stats()).await?;
+        let stats = memory.stats().await?;
         audited.unembedded = stats.unembedded;
         Ok(audited)
     }
 
     fn text(audited: &Audited) -> Cow<'_, str> {
         let holding = audited.actions.iter().filter(|action| !action.undone);
-        format!(
-            "{}, score {:.3}: {}, {}, {} stale, {} without a vector, {}; {} never used; {} to review; \
-             {} can be undone",
+        let said = format!(
+            "{}, score {:.3}: {}, {}, {} stale, {}, {} without a vector, {}; {} never used; {} to \
+             review; {} can be undone",
             counted(audited.records, "record"),
             audited.score,
             counted(audited.duplicates, "duplicate"),
@@ -97,20 +103,46 @@ impl Operation for Audit {
                 "contradiction"
             ),
             audited.stale.len(),
+            counted(audited.orphans.len(), "orphan"),
             audited.unembedded,
             counted(audited.possible_secrets.len(), "possible secret"),
             audited.never_used,
             counted(audited.review, "pair"),
             counted(holding.count(), "action")
-        )
-        .into()
+        );
+        let text = format!("{said}\n{}", audited.named());
+        text.trim_end().to_owned().into()
+    }
+}
+
+impl Audited {
+    /// What is wrong, a line for each of the first records of a kind.
+    fn named(&self) -> String {
+        let mut quoted = QuotedMemory::new(system_entropy());
+        let mut line = |label: &str, name: &str| {
+            let begins = self.beginnings.get(name).map_or("", String::as_str);
+            quoted.line(label, &[name, ": ", begins].concat());
+        };
+        for (label, names) in [
+            ("- stale: ", &self.stale),
+            ("- orphan: ", &self.orphans),
+            ("- possible secret: ", &self.possible_secrets),
+        ] {
+            names.iter().take(NAMED).for_each(|name| line(label, name));
+        }
+        for doubted in self.contradictions.iter().take(NAMED) {
+            let [older, newer] = &doubted.pair;
+            line("- contradiction: ", older);
+            line("             with: ", newer);
+        }
+        quoted.into_text()
     }
 }
 
 fn audited(memory: &Snapshot, plan: &Plan) -> Audited {
     let names = Names(memory);
     let redactor = Redactor::new();
-    let learner = memory.learner();
+    let used: HashSet<RecordId> = memory.standing_runs().flat_map(|(_, used)| used).collect();
     let mut audited = Audited {
         duplicates: plan.merged.iter().map(|merge| merge.gone.len()).sum(),
         review: plan.review.len() + plan.review_more,
@@ -124,21 +156,34 @@ fn audited(memory: &Snapshot, plan: &Plan) -> Audited {
         growth: growth(memory),
         ..Audited::default()
     };
+    let doubted = plan.contradictions.iter().take(NAMED);
+    let mut told: Vec<RecordId> = doubted.flat_map(|doubted| doubted.pair).collect();
+    told.extend(plan.purged.iter().take(NAMED));
     for record in memory.records().flatten() {
         audited.records += 1;
-        audited.never_used += usize::from(learner.worked(record.id).is_none());
+        audited.never_used += usize::from(!used.contains(&record.id));
         let is_made = record
             .details
             .as_ref()
             .is_some_and(|d| d["type"] == "distilled");
         let corrects = record.supersedes.map(|old| memory.version(old).is_some());
         if corrects == Some(false) || (is_made && memory.sources(record.id).is_empty()) {
+            told.extend((audited.orphans.len() < NAMED).then_some(record.id));
             audited.orphans.push(names.of(record.id));
         }
         if !redactor.redact_text(&record.text).removed.is_empty() {
+            told.extend((audited.possible_secrets.len() < NAMED).then_some(record.id));
             audited.possible_secrets.push(names.of(record.id));
         }
     }
+    audited.beginnings = told
+        .into_iter()
+        .filter_map(|id| {
+            let record = memory.version(id)?.ok()?;
+            let text = redactor.redact_text(&record.text).text;
+            Some((names.of(id), beginning(&text)))
+        })
+        .collect();
     let history = scores(memory, plan, audited.possible_secrets.len());
     audited.score = history.last().map_or(1.0, |last| last.score);
     audited.history = history

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Operation, Profile, Spec, get, post};
-use crate::memories::{Memory, Projection};
+use crate::memories::{Memory, Projection, counted};
 use crate::problem::Problem;
 use crate::wire::NoArguments;
 
@@ -27,11 +27,12 @@ impl Operation for Stats {
     type Answer = EngineStats;
 
     async fn run(memory: &Memory, _: NoArguments) -> Result<EngineStats, Problem> {
-        memory.with_engine(|engine| engine.stats()).await
+        memory.stats().await
     }
 
     fn text(stats: &EngineStats) -> Cow<'_, str> {
-        format!("{} records in {} sessions", stats.live, stats.sessions).into()
+        let records = counted(stats.live, "record");
+        format!("{records} in {}", counted(stats.sessions, "session")).into()
     }
 }
 
@@ -181,7 +182,7 @@ impl Operation for Reembed {
         for _ in 0..BATCHES {
             goes_on = goes_on && memory.embed_waiting().await?;
         }
-        let stats = memory.with_engine(|engine| engine.stats()).await?;
+        let stats = memory.stats().await?;
         let EngineStats {
             space,
             embedded,
@@ -414,3 +415,6 @@ impl Operation for Rebuild {
         Ok(Projected { projections: done })
     }
 }
+
+#[cfg(test)]
+mod tests;

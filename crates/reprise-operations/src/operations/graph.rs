@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::catalogue::{Operation, Profile, Spec};
-use crate::memories::{Memory, title_of};
+use crate::memories::{Memory, counted, title_of};
 use crate::problem::Problem;
 
 /// The two ends.
@@ -75,7 +75,8 @@ impl Operation for Path {
             let label = format!("- {side} {} ", step.id);
             quoted.line(&label, &[&step.relation, ": ", &step.title].concat());
         }
-        format!("{} links\n{}", way.steps.len(), quoted.into_text()).into()
+        let count = counted(way.steps.len(), "link");
+        format!("{count}\n{}", quoted.into_text()).into()
     }
 }
 
@@ -203,7 +204,8 @@ impl Operation for ClusterOf {
     fn text(found: &Clusters) -> Cow<'_, str> {
         let mut quoted = QuotedMemory::new(system_entropy());
         for cluster in &found.clusters {
-            let label = format!("{} records around {} ", cluster.size, cluster.centre);
+            let count = counted(cluster.size, "record");
+            let label = format!("{count} around {} ", cluster.centre);
             quoted.line(
                 &label,
                 &[&cluster.title, " (", &cluster.tags.join(", "), ")"].concat(),
@@ -216,7 +218,8 @@ impl Operation for ClusterOf {
                 quoted.line(&format!("  {} ", one.id), &one.title);
             }
         }
-        format!("{} clusters\n{}", found.clusters.len(), quoted.into_text()).into()
+        let count = counted(found.clusters.len(), "cluster");
+        format!("{count}\n{}", quoted.into_text()).into()
     }
 }
 

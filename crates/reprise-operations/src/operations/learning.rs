@@ -273,7 +273,7 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub revised: Option<Revision>,
-    /// What it used.
+    /// What it used: of what was corrected since the present version.
     pub used: Vec<RecordId>,
 }
 
@@ -352,7 +352,11 @@ fn found(snapshot: &Snapshot, limit: usize, of: &[RecordId]) -> RunsFound {
         }
         found.all += 1;
         if found.runs.len() < limit {
-            for used in run.used.iter().take(NAMED_MAX) {
+            let used = run.used.iter();
+            let used: Vec<RecordId> = used
+                .map(|id| snapshot.current(*id).unwrap_or(*id))
+                .collect();
+            for used in used.iter().take(NAMED_MAX) {
                 if !found.titles.contains_key(used)
                     && let Some(Ok(record)) = snapshot.get(*used)
                 {
@@ -365,7 +369,7 @@ fn found(snapshot: &Snapshot, limit: usize, of: &[RecordId]) -> RunsFound {
                 quality: run.quality,
                 expected: run.expected,
                 revised: run.revised,
-                used: run.used.to_vec(),
+                used,
             });
         }
     }
@@ -374,12 +378,9 @@ fn found(snapshot: &Snapshot, limit: usize, of: &[RecordId]) -> RunsFound {
 
 fn moved(snapshot: &Snapshot) -> Vec<Moved> {
     let mut sums: HashMap<RecordId, (usize, f32)> = HashMap::new();
-    for run in snapshot.learner().ended_runs() {
-        if run.revised == Some(Revision::Withdrawn) {
-            continue;
-        }
-        for used in run.used {
-            let sum = sums.entry(*used).or_default();
+    for (run, used) in snapshot.standing_runs() {
+        for record in used {
+            let sum = sums.entry(record).or_default();
             sum.0 += 1;
             sum.1 += run.quality - run.expected;
         }
@@ -388,7 +389,6 @@ fn moved(snapshot: &Snapshot) -> Vec<Moved> {
     let far = |sum: &(usize, f32)| sum.1.abs();
     sums.sort_by(|a, b| far(&b.1).total_cmp(&far(&a.1)).then(a.0.cmp(&b.0)));
     let shown = sums.into_iter().filter_map(|(id, (runs, sum))| {
-        let id = snapshot.current(id)?;
         let record = snapshot.get(id)?.ok()?;
         Some(Moved {
             id,

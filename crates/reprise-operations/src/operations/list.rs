@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use reprise_engine::Snapshot;
 use reprise_types::limits::{PAGE_DEFAULT, PAGE_MAX};
 use reprise_types::{
-    About, Calendar, Clock, Cursor, ID_PATTERN, ListRequest, MemoryRecord, Page, QuotedMemory,
-    RecordId, SystemClock,
+    About, Calendar, Clock, Cursor, ID_PATTERN, ListRequest, MemoryRecord, Order, Page,
+    QuotedMemory, RecordId, SystemClock,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use serde_with::skip_serializing_none;
 
 use crate::catalogue::{Operation, Profile, Spec, get};
 use crate::excerpt::short;
-use crate::memories::Memory;
+use crate::memories::{Memory, counted};
 use crate::problem::Problem;
 use crate::wire::{ExportLine, Filter, Told};
 
@@ -36,6 +36,11 @@ pub struct Arguments {
     #[schemars(regex(pattern = cursors()))]
     #[arg(long)]
     pub cursor: Option<String>,
+    /// The oldest first; a cursor goes on towards the newest then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(extend("x-rare" = true))]
+    #[arg(long)]
+    pub oldest: bool,
     /// Only the beginning of each text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[arg(skip)]
@@ -49,7 +54,7 @@ fn cursors() -> String {
 /// A page: each record in its export form, with the `cursor` of its place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Listed {
-    /// The newest first.
+    /// The newest first, or as asked for the oldest.
     pub records: Vec<Value>,
     /// The cursor of the next page; null on the last.
     pub next: Option<Cursor>,
@@ -93,7 +98,8 @@ impl Operation for List {
     }
 
     fn text(page: &Listed) -> Cow<'_, str> {
-        let mut text = format!("{} of {} records", page.records.len(), page.considered);
+        let all = counted(page.considered, "record");
+        let mut text = format!("{} of {all}", page.records.len());
         for note in &page.notes {
             text.push_str(&[": ", note].concat());
         }
@@ -137,11 +143,17 @@ fn page(snapshot: &Snapshot, asked: &Arguments, calendar: &Calendar) -> Result<L
         .cursor
         .as_deref()
         .map(|cursor| place(snapshot, cursor));
-    let page = snapshot.list(&ListRequest {
+    let order = if asked.oldest {
+        Order::OldestFirst
+    } else {
+        Order::NewestFirst
+    };
+    let request = ListRequest {
         filter: asked.filter.read(calendar).map_err(Problem::invalid)?,
         limit: asked.limit.unwrap_or(PAGE_DEFAULT),
         after: after.transpose()?,
-    });
+    };
+    let page = snapshot.list_in(order, &request);
     let line = |record: &MemoryRecord| {
         let line = ExportLine::new(record);
         let (about, cursor) = (About::of(record), Cursor::of(record));

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use reprise_global::{
     AccessPolicy, GlobalContentType, GlobalRecord, ListPage, Proposal, Published, QualityMetrics,
-    TakenDown, Version, sha256_hex,
+    TakenDown, Version,
 };
-use reprise_types::{RecordId, Visibility as Seen, WayOut};
+use reprise_types::{RecordId, Visibility as Seen, WayOut, sha256_hex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;

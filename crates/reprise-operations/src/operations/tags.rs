@@ -106,7 +106,8 @@ impl Operation for Tags {
         for Alike { tag, into } in tagged.alike.iter().flatten() {
             quoted.line("", &format!("`{tag}` may be `{into}`: merge the two"));
         }
-        format!("{} tags\n{}", tagged.tags.len(), quoted.into_text()).into()
+        let count = counted(tagged.tags.len(), "tag");
+        format!("{count}\n{}", quoted.into_text()).into()
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use reprise_engine::Engine;
-use reprise_knowledge::{Distillate, Plan, carry_out, undo};
+use reprise_engine::{Engine, Snapshot};
+use reprise_knowledge::{Distillate, Plan, actions, carry_out, undo};
 use reprise_types::{QuotedMemory, system_entropy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,8 @@ use serde_with::skip_serializing_none;
 use crate::asks;
 use crate::catalogue::{Effect, Operation, Profile, Spec};
 use crate::memories::{Doubted, Memory, Merged, Names, changed, counted, live, resolve};
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
+use crate::wire::external_id_of;
 
 /// How far to go.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -321,11 +322,13 @@ async fn decide(memory: &Memory, pair: [String; 2], answer: Verdict) -> Result<R
 }
 
 /// What is to be taken back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct UndoArguments {
-    /// An action of `diary`, or a record that was put away.
-    pub action: String,
+    /// An action of `diary`, a record that was put away, or one that was corrected; the latest
+    /// action that holds by default.
+    pub action: Option<String>,
 }
 
 /// What came of it.
@@ -338,29 +341,35 @@ pub struct TakenBack {
     /// Pairs that were named as contradicting each other; the newer stands above the older no more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<[String; 2]>,
+    /// Records that say again what they said before their last correction.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reverted: Vec<String>,
 }
 
 #[derive(Debug)]
 pub struct Undo;
 
 impl Operation for Undo {
-    const SPEC: Spec = Spec::adds("undo", "Take back an action of `consolidate` or `review`.")
-        .tool("undo", Profile::Full);
+    const SPEC: Spec = Spec::adds(
+        "undo",
+        "Take back an action of `consolidate` or `review`, or a correction.",
+    )
+    .tool("undo", Profile::Full);
     type Arguments = UndoArguments;
     type Answer = TakenBack;
 
     async fn run(memory: &Memory, asked: UndoArguments) -> Result<TakenBack, Problem> {
-        let UndoArguments { action } = asked;
         let now = memory.now();
         let work = move |engine: &mut Engine| -> Result<_, Problem> {
+            let action = match asked.action {
+                Some(action) => action,
+                None => newest(&engine.snapshot())?,
+            };
             // A record may be named as its own system names it.
             let named = resolve(engine, &action).map(|id| id.to_string());
             let undone = undo(engine, named.as_deref().unwrap_or(&action), now)?;
             if undone.is_empty() {
-                let action: String = action.chars().take(64).collect();
-                return Err(Problem::not_found(format!(
-                    "there is no action `{action}` that holds; `diary` lists them"
-                )));
+                return Ok(Err(action));
             }
             let snapshot = engine.snapshot();
             let names = Names(&snapshot);
@@ -368,15 +377,23 @@ impl Operation for Undo {
                 restored: names.all(&undone.restored),
                 withdrawn: names.all(&undone.withdrawn),
                 contradictions: names.ends(&undone.contradictions),
+                reverted: Vec::new(),
             };
-            Ok((said, [undone.restored, undone.withdrawn].concat()))
+            Ok(Ok((said, [undone.restored, undone.withdrawn].concat())))
         };
-        let (said, changed) = memory.with_engine(work).await??;
-        memory.tell("restored", changed);
-        Ok(said)
+        match memory.with_engine(work).await?? {
+            Ok((said, changed)) => {
+                memory.tell("restored", changed);
+                Ok(said)
+            }
+            Err(action) => reverted(memory, &action).await,
+        }
     }
 
     fn text(done: &TakenBack) -> Cow<'_, str> {
+        if !done.reverted.is_empty() {
+            return "the record says again what it said before its last correction".into();
+        }
         let [back, gone] =
             [&done.restored, &done.withdrawn].map(|ids| counted(ids.len(), "record"));
         let pairs = match done.contradictions.len() {
@@ -385,4 +402,34 @@ impl Operation for Undo {
         };
         format!("{back} back in answers, {gone} out of them{pairs}").into()
     }
+}
+
+/// The latest action that holds.
+fn newest(memory: &Snapshot) -> Result<String, Problem> {
+    let held = actions(memory).into_iter().rev().find(|one| !one.undone);
+    held.map(|one| one.action).ok_or_else(|| {
+        Problem::not_found("no action holds; name a record to take its last correction back")
+    })
+}
+
+/// Takes back the last correction of a record of this name.
+async fn reverted(memory: &Memory, name: &str) -> Result<TakenBack, Problem> {
+    let record = match memory.revert(name).await {
+        Ok(record) => record,
+        Err(problem) if problem.kind == ProblemKind::NotFound => None,
+        Err(problem) => return Err(problem),
+    };
+    let record = record.ok_or_else(|| {
+        let name: String = name.chars().take(64).collect();
+        Problem::not_found(format!(
+            "there is no action `{name}` that holds, and no record of that name was corrected; \
+             `diary` lists the actions"
+        ))
+    })?;
+    Ok(TakenBack {
+        restored: Vec::new(),
+        withdrawn: Vec::new(),
+        contradictions: Vec::new(),
+        reverted: vec![external_id_of(&record).unwrap_or_else(|| record.id.to_string())],
+    })
 }

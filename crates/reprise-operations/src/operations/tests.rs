@@ -1,6 +1,7 @@
 //! What a tool answers as text: no stored text leaves the frame that it is quoted in.
 
-use reprise_types::{RecordId, RetrievedMemory, Why, hostile_text, quoted_lines};
+use reprise_tests::{hostile_text, quoted_lines};
+use reprise_types::{RecordId, RetrievedMemory, Why};
 use serde_json::{Value, json};
 
 use super::brief::quoted;
@@ -182,6 +183,7 @@ fn one_record_is_told_as_one() {
         restored: vec!["a".to_owned()],
         contradictions: vec![["a".to_owned(), "b".to_owned()]],
         withdrawn: Vec::new(),
+        reverted: Vec::new(),
     };
     let said = Undo::text(&undone);
     assert_eq!(

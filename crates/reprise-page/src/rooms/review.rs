@@ -343,7 +343,7 @@ pub(crate) async fn consolidate(State(page): State<Page>, posted: Posted) -> Ans
 }
 
 pub(crate) async fn undo_action(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
-    let action = posted.get("action").to_owned();
+    let action = Some(posted.get("action").to_owned());
     let done = page
         .ask::<Undo>(&posted.visit, UndoArguments { action })
         .await?;

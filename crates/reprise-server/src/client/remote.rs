@@ -4,7 +4,6 @@
 //! first use and its fingerprint written down, as SSH does; from then on no other one is taken. A
 //! host that once showed one of an authority is written down too, and must show such a one.
 
-use std::fmt;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -12,10 +11,9 @@ use std::time::Duration;
 
 use hyper::Uri;
 use reprise_files::Folder;
-use reprise_global::sha256_hex;
 use reprise_operations::{Problem, ProblemKind};
 use reprise_redact::is_plain_to_another;
-use reprise_types::lock;
+use reprise_types::{lock, sha256_hex};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
@@ -55,11 +53,7 @@ pub struct Remote {
     known: PathBuf,
 }
 
-impl fmt::Debug for Remote {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Remote").field(&self.url).finish()
-    }
-}
+reprise_types::show_fields!(Remote { url });
 
 impl Remote {
     /// The daemon at this address; fingerprints of certificates that no authority has signed stand

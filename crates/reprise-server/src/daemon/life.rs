@@ -2,10 +2,11 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use reprise_page::Setting;
+use reprise_types::lock;
 use tokio::sync::watch;
 
 use super::shares::Shares;
@@ -71,7 +72,7 @@ impl Life {
     }
 
     pub(crate) fn touch(&self) {
-        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *lock(&self.used) = Instant::now();
     }
 
     /// The daemon is to end.
@@ -96,7 +97,7 @@ impl Life {
             return std::future::pending().await;
         };
         loop {
-            let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
+            let used = *lock(&self.used);
             let idle = self.requests.is_idle() && self.streams.is_idle();
             let left = idle_exit.saturating_sub(used.elapsed());
             if left.is_zero() && idle {

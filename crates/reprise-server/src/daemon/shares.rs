@@ -3,7 +3,9 @@
 //! Counting.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use reprise_types::lock;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Asker {
@@ -46,7 +48,7 @@ impl Shares {
 
     /// A place, where this asker may have one more.
     pub(crate) fn take(self: &Arc<Self>, asker: &Asker) -> Option<Share> {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = lock(&self.taken);
         match asker {
             Asker::Machine if taken.machine < self.each_side => taken.machine += 1,
             Asker::Token(name) if taken.tokens < self.each_side => {
@@ -68,7 +70,7 @@ impl Shares {
 
     /// The free places: of the machine's side, and of the tokens'.
     pub(crate) fn free(&self) -> [usize; 2] {
-        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = lock(&self.taken);
         [taken.machine, taken.tokens].map(|taken| self.each_side - taken)
     }
 
@@ -79,7 +81,7 @@ impl Shares {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let mut taken = self.of.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = lock(&self.of.taken);
         match &self.asker {
             Asker::Machine => taken.machine -= 1,
             Asker::Token(name) => {

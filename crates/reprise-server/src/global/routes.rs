@@ -62,11 +62,7 @@ pub(super) struct Desk {
     pub(super) ready: Arc<Readiness>,
 }
 
-impl std::fmt::Debug for Desk {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Desk").finish_non_exhaustive()
-    }
-}
+reprise_types::show_fields!(Desk {});
 
 pub(super) fn router(desk: &Desk) -> Router {
     Router::new()

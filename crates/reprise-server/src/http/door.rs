@@ -1,6 +1,5 @@
 //! The page's own door: a loopback address that is listened on from the first link on.
 
-use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -33,11 +32,7 @@ pub(crate) struct PageDoor {
     doors: mpsc::Sender<NewDoor>,
 }
 
-impl fmt::Debug for PageDoor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PageDoor").finish_non_exhaustive()
-    }
-}
+reprise_types::show_fields!(PageDoor {});
 
 impl PageDoor {
     /// `doors` go to whoever accepts connections.

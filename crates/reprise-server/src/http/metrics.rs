@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use reprise_agent::ServiceStats;
+use reprise_types::lock;
 use tracing::Instrument;
 
 use crate::daemon::Life;
@@ -80,7 +81,7 @@ pub(crate) async fn watch(
 impl Metrics {
     fn record(&self, series: Series, took: Duration) {
         let seconds = took.as_secs_f64();
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.0);
         let histogram = all.entry(series).or_default();
         for (bound, bucket) in BUCKETS.iter().zip(&mut histogram.buckets) {
             *bucket += u64::from(seconds <= *bound);
@@ -104,7 +105,7 @@ impl Metrics {
         const NAME: &str = "reprise_http_request_duration_seconds";
         writeln!(text, "# HELP {NAME} Time to the answer's head.")?;
         writeln!(text, "# TYPE {NAME} histogram")?;
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = lock(&self.0);
         for (series, histogram) in &*all {
             let labels = format!(
                 "route=\"{}\",method=\"{}\",status=\"{}\"",

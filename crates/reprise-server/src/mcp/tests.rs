@@ -82,6 +82,9 @@ async fn a_lesson_is_learned_found_linked_corrected_and_forgotten() {
     assert_eq!(found["results"].as_array().unwrap().len(), 1);
     let hit = &found["results"][0];
     assert_eq!(hit["id"], first);
+    // What an agent learns is not a person's word.
+    let kept = call(&session, "get", json!({"id": first})).await.unwrap();
+    assert_eq!(kept["records"][0]["source"], "worker_result");
     assert_eq!(hit["confidence"], "high");
     assert_eq!(hit["anti_contexts"][0], "Jira server 7");
 

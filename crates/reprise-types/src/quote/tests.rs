@@ -1,7 +1,8 @@
 //! Hostile texts stay within their line and their frame.
 
+use reprise_tests::{hostile_text, quoted_lines};
+
 use super::*;
-use crate::hostile::hostile_text;
 
 fn quoted(fields: &[&str]) -> String {
     let mut memory = QuotedMemory::new(0xabc);

@@ -178,9 +178,9 @@ pub(crate) fn command() -> Command {
         listed.extend(named.map(line));
     }
     let template = format!(
-        "{{about}}\n\n{{usage-heading}} {{usage}}\n{listed}\nGlobal options:\n{{options}}\n\n\
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n{listed}\n\
          `reprise COMMAND --help` explains a command, with examples. `reprise help --all` lists what\n\
-         programs call, too.\n{{after-help}}"
+         programs call, too, with the options of every command and the exit codes."
     );
     let command = command.help_template(template);
     // They are `learning` now, and keep working here.
@@ -202,13 +202,19 @@ fn line(command: &Command) -> String {
     )
 }
 
-/// The commands that the help does not list.
+/// What the help leaves out: the other commands, the options of every one, the exit codes.
 pub(crate) fn others(command: &Command) -> String {
+    const REST: &str = "Global options:\n{options}{after-help}";
+    let rest = command.clone().help_template(REST).render_help();
     let is_listed = |name: &str| GROUPS.iter().any(|(_, names)| names.contains(&name));
     let others = command
         .get_subcommands()
         .filter(|sub| !is_listed(sub.get_name()));
-    "\nFor programs, and by their own names\n".to_owned() + &others.map(line).collect::<String>()
+    let others: String = others.map(line).collect();
+    format!(
+        "\nFor programs, and by their own names\n{others}\n{}",
+        rest.ansi()
+    )
 }
 
 /// The same with this user wherever `--user` has a default.
@@ -306,7 +312,10 @@ mod tests {
     fn every_command_is_listed_once() {
         let command = command();
         let help = command.clone().render_help().to_string();
-        let all = help.clone() + &others(&command);
+        let others = others(&command);
+        assert!(help.lines().count() <= 48 && !help.contains("Exit codes"));
+        assert!(others.contains("--data-dir") && others.contains("Exit codes"));
+        let all = help + &others;
         for sub in command.get_subcommands() {
             let begins = format!("\n  {} ", sub.get_name());
             assert_eq!(all.matches(&begins).count(), 1, "{}", sub.get_name());

@@ -322,7 +322,7 @@ pub(crate) struct TendArguments {
 pub(crate) enum TendCommand {
     /// List the pairs of records that a person has to look at, or answer one
     Review(ReviewArguments),
-    /// Take back what was put away
+    /// Take back what was put away, or a correction
     Undo(Ask<tending::UndoArguments>),
     /// Say how memory is: duplicates, contradictions, stale, secrets, and what was done to it
     Audit(Ask<NoArguments>),

@@ -61,7 +61,8 @@ pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Resu
     });
     output::print(context, &row, |out| {
         let (records, torn) = (report.records_read, recovery.torn_bytes);
-        writeln!(out, "{records} records read, every hash verified")?;
+        let records = counted(records, "record");
+        writeln!(out, "{records} read, every hash verified")?;
         if torn > 0 {
             writeln!(
                 out,

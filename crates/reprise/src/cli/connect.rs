@@ -9,8 +9,6 @@ mod entry;
 mod hooks;
 mod plan;
 #[cfg(test)]
-mod plugins;
-#[cfg(test)]
 mod tests;
 
 use std::io::Write;

@@ -9,8 +9,9 @@ use chrono::TimeDelta;
 use reprise_embed::{EmbedderFactory, EngineKind, FileState};
 use reprise_engine::Engine;
 use reprise_knowledge::hindrance;
+use reprise_operations::counted;
 use reprise_store::Verify;
-use reprise_types::{Clock, SystemClock, UserId};
+use reprise_types::{Clock, SystemClock, UserId, to_the_minute};
 use serde_json::{Value, json};
 
 use super::daemon::Daemon;
@@ -278,9 +279,7 @@ fn stores(context: &Context) -> Vec<Finding> {
         let finding = match store::open(context, &user, Access::Read, Verify::Everything) {
             Ok((engine, report)) => {
                 let stats = engine.stats();
-                let last = stats
-                    .last_ingest
-                    .map_or("never".to_owned(), |at| at.to_rfc3339());
+                let last = stats.last_ingest.map_or("never".to_owned(), to_the_minute);
                 let whole = report.recovery.is_whole();
                 findings.extend(oddities(&user, &engine));
                 let proposal = stats.proposal.filter(|_| context.config.proposes_models());
@@ -297,8 +296,9 @@ fn stores(context: &Context) -> Vec<Finding> {
                     (true, None) => String::new(),
                 };
                 let says = format!(
-                    "{user}: {} records, {} waiting for the model, last ingest {last}{advice}",
-                    stats.live, stats.unembedded
+                    "{user}: {}, {} waiting for the model, last ingest {last}{advice}",
+                    counted(stats.live, "record"),
+                    stats.unembedded
                 );
                 Finding::new(whole && open.is_none(), "store", says)
             }
@@ -325,7 +325,7 @@ fn oddities(user: &UserId, engine: &Engine) -> Vec<Finding> {
         );
     }
     if let Some((count, until)) = engine.kept_after(SystemClock.now() + CLOCK_SLACK) {
-        let until = until.to_rfc3339();
+        let until = to_the_minute(until);
         say(
             "clock",
             format!(

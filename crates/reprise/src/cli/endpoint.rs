@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use reprise_embed::unrelated;
 use reprise_redact::{Outbound, is_plain_to_another};
 use reprise_types::limits::DIMENSIONS_MAX;
-use reprise_types::{EmbedError, Embedder, EmbeddingSpace, Unrelated, normalize};
+use reprise_types::{EmbedError, Embedder, EmbeddingSpace, Unrelated, lock, normalize};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use ureq::http::Request;
@@ -131,7 +131,7 @@ pub(crate) fn known(context: &Context, named: &Named) -> Result<Card, String> {
     if let Some(card) = card.as_ref().filter(|card| card.unrelated.is_some()) {
         return Ok(card.clone());
     }
-    let mut silent = SILENT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut silent = lock(&SILENT);
     if let Some((since, why)) = silent.get(&named.url)
         && since.elapsed() < WAIT_MAX
     {
@@ -173,7 +173,7 @@ pub(crate) fn probe(context: &Context, named: &Named) -> Result<Card, String> {
 /// The client of an endpoint, one a process: its pauses hold for all who ask.
 pub(crate) fn client(named: &Named, card: &Card) -> Endpoint {
     static CLIENTS: Mutex<Vec<Endpoint>> = Mutex::new(Vec::new());
-    let mut clients = CLIENTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut clients = lock(&CLIENTS);
     let space = card.space();
     if let Some(unrelated) = card.unrelated {
         space.measured(unrelated);
@@ -250,7 +250,7 @@ impl Endpoint {
 
     /// The vectors of texts, each of length 1. After a failure it is not asked for a while.
     fn ask(&self, texts: &[&str], within: Duration) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let mut pause = self.0.pause.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pause = lock(&self.0.pause);
         if let Some((until, _)) = *pause
             && let Some(left) = until.checked_duration_since(Instant::now())
         {
@@ -260,7 +260,7 @@ impl Endpoint {
         let before = pause.map_or(WAIT / 2, |(_, wait)| wait);
         drop(pause);
         let asked = self.asked(texts, within);
-        pause = self.0.pause.lock().unwrap_or_else(PoisonError::into_inner);
+        pause = lock(&self.0.pause);
         match asked {
             Ok(vectors) => {
                 *pause = None;

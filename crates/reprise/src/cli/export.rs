@@ -13,7 +13,7 @@ use reprise_knowledge::{
 };
 use reprise_operations::{ExportLine, counted, is_sensitive};
 use reprise_store::Verify;
-use reprise_types::{MemoryRecord, RecordId, Revision};
+use reprise_types::{MemoryRecord, RecordId};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -117,13 +117,10 @@ fn propose(
 ) -> anyhow::Result<Exit> {
     let memory = engine.snapshot();
     let mut successes: HashMap<RecordId, usize> = HashMap::new();
-    let runs = memory.learner().ended_runs();
-    let kept = runs.filter(|run| run.revised != Some(Revision::Withdrawn));
-    for run in kept.filter(|run| run.quality >= WELL) {
-        for used in run.used {
-            // What was corrected since helps as it is now.
-            let current = memory.current(*used).unwrap_or(*used);
-            *successes.entry(current).or_default() += 1;
+    let runs = memory.standing_runs();
+    for (_, used) in runs.filter(|(run, _)| run.quality >= WELL) {
+        for record in used {
+            *successes.entry(record).or_default() += 1;
         }
     }
     let records = memory.records().filter_map(Result::ok);

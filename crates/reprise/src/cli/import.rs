@@ -28,7 +28,7 @@ use super::store::{self, Access};
 use super::{Context, copies, note, output};
 use crate::args::ImportArguments;
 use crate::exit::Exit;
-use crate::lines::Lines;
+use crate::lines::jsonl;
 use history::History;
 use report::{Report, TakenOut};
 
@@ -153,7 +153,7 @@ fn has_records(path: &Path) -> bool {
     let Ok(Some(file)) = reprise_files::open_named(path) else {
         return false;
     };
-    let Some(Ok((_, Ok(line)))) = Lines::new(BufReader::new(file)).next() else {
+    let Some(Ok((_, Ok(line)))) = jsonl(BufReader::new(file)).next() else {
         return false;
     };
     read_line(&line, Zone::Machine).is_ok()

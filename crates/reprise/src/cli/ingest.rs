@@ -15,7 +15,7 @@ use super::keep::{GROUP, Keeper, Kept, Manner};
 use super::{Context, input};
 use crate::args::{IngestArguments, IngestForm, IngestInput};
 use crate::exit::Exit;
-use crate::lines::{Documents, Lines};
+use crate::lines::{Documents, jsonl};
 use counts::Counts;
 
 /// A line's number and what it holds.
@@ -60,7 +60,7 @@ fn lines(input: &IngestInput) -> anyhow::Result<AllLines> {
     let text = BufReader::new(input::open(file)?);
     Ok(match form {
         IngestForm::Yaml => Box::new(Documents::new(text)),
-        IngestForm::Jsonl => Box::new(Lines::new(text)),
+        IngestForm::Jsonl => Box::new(jsonl(text)),
     })
 }
 

@@ -15,10 +15,12 @@ use super::session::Session;
 use super::{Context, project};
 use crate::args::{ListArguments, calendar};
 use crate::exit::Exit;
-use crate::terminal;
+use crate::terminal::{self, Page};
 
-/// Characters of a text on its line.
+/// Characters of a text on its line, where that has no end.
 const COLUMNS: usize = 76;
+/// Columns before it: the time.
+const INDENT: usize = 9;
 
 pub(super) fn run(context: &Context, arguments: &ListArguments) -> anyhow::Result<Exit> {
     let mut body = arguments.asked();
@@ -26,6 +28,7 @@ pub(super) fn run(context: &Context, arguments: &ListArguments) -> anyhow::Resul
     anyhow::ensure!(left > 0, "a list has 1 record or more; raise --limit");
     let session = Session::open(context, &arguments.whose.user, Effect::Reads)?;
     let calendar = calendar();
+    let shown = Page::stdout();
     let mut out = BufWriter::new(crate::printer::stdout());
     body.filter.project = project::named(context, &session, body.filter.project.as_deref())?;
     let (mut damaged, mut day) = (0, None);
@@ -37,7 +40,7 @@ pub(super) fn run(context: &Context, arguments: &ListArguments) -> anyhow::Resul
                 serde_json::to_writer(&mut out, record)?;
                 out.write_all(b"\n")?;
             } else {
-                print(&mut out, record, &calendar, &mut day)?;
+                print(&mut out, shown, record, &calendar, &mut day)?;
             }
         }
         match arguments.day() {
@@ -75,6 +78,7 @@ pub(super) fn run(context: &Context, arguments: &ListArguments) -> anyhow::Resul
 /// A record as a person reads it, below the heading of its day.
 fn print(
     out: &mut impl Write,
+    page: Page,
     record: &Value,
     calendar: &Calendar,
     day: &mut Option<NaiveDate>,
@@ -92,7 +96,7 @@ fn print(
         out,
         "  {}  {}",
         calendar.clock_of(at),
-        terminal::one_line(part("text"), COLUMNS)
+        terminal::one_line(part("text"), page.room(INDENT, COLUMNS))
     )?;
     let tags = record["tags"].as_array().into_iter().flatten();
     let tags = tags.filter_map(Value::as_str);
@@ -108,6 +112,34 @@ fn print(
     facts.extend(record["external_id"].as_str().map(str::to_owned));
     facts.extend(tags.map(|tag| format!("#{tag}")));
     facts.push(part("id").to_owned());
-    writeln!(out, "         {}", terminal::faint(facts.join(" | ")))?;
+    for line in page.wrap_items(&facts, " |", INDENT) {
+        writeln!(out, "{:INDENT$}{}", "", terminal::faint(line))?;
+    }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_record_takes_the_width_of_the_terminal() {
+        let record = json!({
+            "id": "01JQ8Z3V5N8M6T2R4W7X9YABCD", "type": "note", "text": "word ".repeat(40),
+            "timestamp": "2026-02-10T10:12:00Z", "known_at": "2026-02-10T10:12:00Z",
+            "session_id": "a session of some length",
+        });
+        let columns = |page: Page| {
+            let mut out = Vec::new();
+            print(&mut out, page, &record, &calendar(), &mut None).expect("printed");
+            let text = anstream::adapter::strip_bytes(&out).into_vec();
+            let text = String::from_utf8(text).expect("text");
+            let lines = text.lines().map(|line| line.chars().count());
+            lines.max().unwrap_or_default()
+        };
+        assert!(columns(Page::of(40)) <= 40);
+        assert_eq!(columns(Page::of(120)), 120);
+    }
 }

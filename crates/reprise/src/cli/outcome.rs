@@ -12,7 +12,7 @@ use super::session::Session;
 use super::{Context, input, output, store};
 use crate::args::OutcomeArguments;
 use crate::exit::Exit;
-use crate::lines::Lines;
+use crate::lines::jsonl;
 
 pub(super) fn run(context: &Context, arguments: &OutcomeArguments) -> anyhow::Result<Exit> {
     let input = BufReader::new(input::open(&arguments.jsonl)?);
@@ -23,7 +23,7 @@ pub(super) fn run(context: &Context, arguments: &OutcomeArguments) -> anyhow::Re
     );
     let session = Session::open(context, user, Outcome::SPEC.effect)?;
     let mut total = OutcomeReport::default();
-    for line in Lines::new(input) {
+    for line in jsonl(input) {
         let (number, line) = line?;
         let line = line.and_then(|line| from_json::<OutcomeLine>(line.as_bytes()));
         let said = match line.map(|line| session.call::<Outcome>(line)) {

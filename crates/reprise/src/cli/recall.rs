@@ -14,7 +14,7 @@ use super::session::Session;
 use super::{Context, input, output, project, store};
 use crate::args::RecallArguments;
 use crate::exit::Exit;
-use crate::lines::Lines;
+use crate::lines::jsonl;
 use crate::terminal::{self, Page};
 
 pub(super) use show::{Detail, print};
@@ -115,7 +115,7 @@ impl Asker {
 fn batch(asker: &Asker, file: &Path) -> anyhow::Result<Found> {
     let mut out = BufWriter::new(crate::printer::stdout());
     let mut found = Found::default();
-    for line in Lines::new(BufReader::new(input::open(file)?)) {
+    for line in jsonl(BufReader::new(input::open(file)?)) {
         let (number, line) = line?;
         let query = line.and_then(|line| {
             let line = QueryLine::read(&line)?;

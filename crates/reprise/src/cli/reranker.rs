@@ -3,11 +3,11 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, TryLockError};
 
 use async_trait::async_trait;
 use reprise_embed::{CrossEncoder, ModelStore};
-use reprise_types::{HelperError, Reranker};
+use reprise_types::{HelperError, Reranker, lock};
 
 /// A judge that is opened when it is first needed. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -65,7 +65,7 @@ impl Judge {
 
     /// Opens it; an error is why it cannot be used, in one sentence.
     pub(super) fn check(&self) -> Result<(), String> {
-        let mut opened = self.0.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = lock(&self.0.opened);
         let fresh = CrossEncoder::open(&self.0.store, &self.0.folder);
         let fresh = opened.insert(fresh.map_err(|error| error.to_string()));
         fresh.as_ref().map(drop).map_err(Clone::clone)

@@ -4,7 +4,7 @@ mod oauth;
 mod settings;
 
 use std::os::unix::process::CommandExt;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -14,7 +14,7 @@ use reprise_operations::Catalogue;
 use reprise_sandbox::follow_jsonl;
 use reprise_server::{Daemon, DaemonOptions, Ended};
 use reprise_store::RealDisk;
-use reprise_types::{EmbedError, Embedder, EmbeddingSpace, Reranker};
+use reprise_types::{EmbedError, Embedder, EmbeddingSpace, Reranker, lock};
 
 use super::host::Host;
 use super::model::Maker;
@@ -133,7 +133,7 @@ pub(super) fn others(context: &Context) -> Option<OtherModels> {
 fn lent_by(find: impl Fn() -> Option<Maker> + Send + Sync + 'static) -> OpenEmbedder {
     let shared: Mutex<Weak<Maker>> = Mutex::default();
     Arc::new(move || {
-        let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = lock(&shared);
         let found = shared.upgrade();
         let found = found.or_else(|| find().map(Arc::new));
         let factory = found.ok_or_else(|| EmbedError::Unavailable {

@@ -12,10 +12,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use reprise_engine::{Conflict, ConflictKind, Engine, Joined, Said, join};
-use reprise_global::sha256_hex;
 use reprise_operations::counted;
 use reprise_store::Verify;
-use reprise_types::{EmbeddingSpace, RecordId, UserId};
+use reprise_types::{EmbeddingSpace, RecordId, UserId, sha256_hex};
 use serde_json::{Value, json};
 
 use super::backup::proven;

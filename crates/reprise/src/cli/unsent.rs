@@ -11,14 +11,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use reprise_files::Folder;
-use reprise_global::sha256_hex;
 use reprise_operations::operations::sessions::{
     HookArguments, Moments, MomentsArguments, MomentsTaken,
 };
 use reprise_operations::{HookReport, ProblemKind};
 use reprise_redact::Redactor;
 use reprise_server::{Call, Client};
-use reprise_types::{Clock, SystemClock, UserId};
+use reprise_types::{Clock, SystemClock, UserId, sha256_hex};
 use serde::{Deserialize, Serialize};
 
 use super::Context;

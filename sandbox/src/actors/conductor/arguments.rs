@@ -21,11 +21,4 @@ pub struct ConductorArguments {
     pub memory_budget: Duration,
 }
 
-impl std::fmt::Debug for ConductorArguments {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ConductorArguments")
-            .field("memory", &self.memory_provider.is_some())
-            .field("memory_budget", &self.memory_budget)
-            .finish_non_exhaustive()
-    }
-}
+reprise_types::show_fields!(ConductorArguments { memory_budget });

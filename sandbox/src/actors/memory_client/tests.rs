@@ -1,6 +1,6 @@
 //! Every misbehaviour of memory gives an answer that a host can use.
 
-use reprise_types::{hostile_text, quoted_lines};
+use reprise_tests::{hostile_text, quoted_lines};
 
 use super::super::testing::{Fake, Temper, lesson, remembered};
 use super::*;

@@ -1,10 +1,10 @@
 //! What is known of the sessions under way.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use chrono::{DateTime, Utc};
-use reprise_types::{RecallId, RecordId, UserId};
+use reprise_types::{RecallId, RecordId, UserId, lock};
 
 /// Sessions that are remembered between their events; the one idle for longest goes first.
 pub(super) const SESSIONS_MAX: usize = 1_000;
@@ -72,7 +72,7 @@ impl Sessions {
         key: (UserId, String),
         change: impl FnOnce(&mut Session) -> T,
     ) -> T {
-        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = lock(&self.0);
         let latest = sessions.values().map(|s| s.touched).max().unwrap_or(0);
         if sessions.len() >= SESSIONS_MAX && !sessions.contains_key(&key) {
             let oldest = sessions.iter().min_by_key(|(_, session)| session.touched);

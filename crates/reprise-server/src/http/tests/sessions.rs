@@ -1,7 +1,8 @@
 //! Sessions of an agent's program, event by event, over a memory without a model.
 
 use reprise_operations::HookAnswer;
-use reprise_types::{UserId, quoted_lines};
+use reprise_tests::quoted_lines;
+use reprise_types::UserId;
 use serde_json::{Value, json};
 
 use crate::client::Call;

@@ -1,5 +1,7 @@
 //! What stands on the disk after a change, and after one that was killed or could not be made.
 
+mod plugins;
+
 use std::os::unix::fs::PermissionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

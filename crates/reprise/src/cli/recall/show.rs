@@ -262,7 +262,7 @@ fn signals(out: &mut impl Write, found: &Hit) -> io::Result<()> {
     let mut signals: Vec<_> = why
         .signals
         .iter()
-        .filter(|s| s.contribution != 0.0)
+        .filter(|s| thousandths(s.contribution) != 0.0)
         .collect();
     signals.sort_by(|a, b| b.contribution.abs().total_cmp(&a.contribution.abs()));
     for signal in signals {
@@ -283,15 +283,20 @@ fn signals(out: &mut impl Write, found: &Hit) -> io::Result<()> {
             "      {:<22} {:>+6.3} of at most {:.3}: evidence {:+.3} (believed {:.2}), adapter {:+.3} \
              (believed {:.2})",
             "learned",
-            learned.adjustment,
+            thousandths(learned.adjustment),
             learned.cap,
-            learned.evidence,
+            thousandths(learned.evidence),
             learned.evidence_gate,
-            learned.adapter,
+            thousandths(learned.adapter),
             learned.adapter_gate
         )?;
     }
     Ok(())
+}
+
+/// A number as it is printed: what rounds to nothing has no sign.
+fn thousandths(number: f32) -> f32 {
+    (number * 1e3).round() / 1e3 + 0.0
 }
 
 #[cfg(test)]

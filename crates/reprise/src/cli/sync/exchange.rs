@@ -25,7 +25,7 @@ use super::{Done, Held};
 use crate::args::SyncArguments;
 use crate::cli::{Context, note, project, store};
 use crate::exit::Exit;
-use crate::lines::Lines;
+use crate::lines::jsonl;
 
 /// Machines of a folder, at most.
 const FILES_MAX: usize = 1_000;
@@ -146,7 +146,7 @@ impl Read {
     ) -> anyhow::Result<()> {
         let shown = folder.path_of(name);
         let shown = shown.display();
-        let mut lines = Lines::new(BufReader::new(folder.file(name, Access::Read)?));
+        let mut lines = jsonl(BufReader::new(folder.file(name, Access::Read)?));
         let head = lines.next().transpose()?.and_then(|(_, line)| line.ok());
         let head = head.and_then(|line| serde_json::from_str::<Head>(&line).ok());
         let why = match head {

@@ -5,7 +5,6 @@
 
 mod plan;
 
-use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -51,16 +50,11 @@ impl EndpointConfig {
     }
 }
 
-impl fmt::Debug for EndpointConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EndpointConfig")
-            .field("url", &self.url)
-            .field("model", &self.model)
-            .field("key", &self.key.as_ref().map(|_| "given"))
-            .field("timeout", &self.timeout)
-            .finish_non_exhaustive()
-    }
-}
+reprise_types::show_fields!(EndpointConfig {
+    url,
+    model,
+    timeout
+});
 
 /// A model behind an endpoint. Cheap to clone.
 #[derive(Debug, Clone)]

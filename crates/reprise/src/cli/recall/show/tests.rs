@@ -1,7 +1,8 @@
 //! What stands on the page, without its colours.
 
 use reprise_types::{
-    MemoryKind, MemorySource, RecallId, RecordId, RecordType, SearchTier, Why, parse_timestamp,
+    MemoryKind, MemorySource, RankSignal, RecallId, RecordId, RecordType, SearchTier, Why,
+    parse_timestamp,
 };
 
 use super::*;
@@ -98,6 +99,23 @@ fn a_long_text_is_shown_around_what_matched_and_under_its_title() {
     let untitled = format!("{filler}The page shows prices in cents. {filler}");
     let text = shown(vec![hit(&untitled, &["prices"])], Page::of(60));
     assert!(text.contains("prices in cents"), "{text}");
+}
+
+#[test]
+fn what_rounds_to_nothing_is_no_part_of_a_score() {
+    let mut found = hit("a", &[]);
+    found.why.signals = [("words", 0.2), ("doubt", -0.0004)]
+        .map(|(name, contribution)| RankSignal {
+            name: name.to_owned(),
+            value: 1.0,
+            weight: contribution,
+            contribution,
+        })
+        .into();
+    let mut out = Vec::new();
+    signals(&mut out, &found).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("words") && !text.contains("doubt"), "{text}");
 }
 
 #[test]

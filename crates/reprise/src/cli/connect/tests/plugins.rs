@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use reprise_operations::HookEvent;
 use serde_json::{Map, Value, json};
 
-use super::entry::{Entry, SERVER};
-use super::hooks::{self, HookForm};
-use super::plan::SNIPPET;
+use super::super::entry::{Entry, SERVER};
+use super::super::hooks::{self, HookForm};
+use super::super::plan::SNIPPET;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/plugins")

@@ -1,0 +1,114 @@
+//! Lines of a file, however bad: what is wrong with one spoils that line only.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use crate::error::FileError;
+use crate::folder::Access;
+use crate::named::open_path;
+
+/// What some editors put before a text; it belongs to none of its lines.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Numbered lines of a reader, blank ones passed over.
+#[derive(Debug)]
+pub struct Lines<R> {
+    reader: R,
+    number: u64,
+    bytes_max: u64,
+}
+
+impl Lines<BufReader<File>> {
+    /// The lines of a file, of at most `bytes_max` each.
+    pub fn open(path: &Path, bytes_max: u64) -> Result<Self, FileError> {
+        let file = open_path(path, Access::Read)?;
+        Ok(Self::new(BufReader::new(file), bytes_max))
+    }
+}
+
+impl<R: BufRead> Lines<R> {
+    /// The lines of a reader, of at most `bytes_max` each.
+    pub fn new(reader: R, bytes_max: u64) -> Self {
+        Self {
+            reader,
+            number: 0,
+            bytes_max,
+        }
+    }
+
+    /// The next line, blank or not.
+    pub fn raw(&mut self) -> Option<<Self as Iterator>::Item> {
+        let mut bytes = Vec::new();
+        let mut limited = Read::take(&mut self.reader, self.bytes_max + 1);
+        match limited.read_until(b'\n', &mut bytes) {
+            Ok(0) => return None,
+            Ok(_) => self.number += 1,
+            Err(error) => return Some(Err(error)),
+        }
+        if bytes.len() as u64 > self.bytes_max && bytes.last() != Some(&b'\n') {
+            let why = format!("it is longer than {} bytes; split it", self.bytes_max);
+            let rest = self.reader.skip_until(b'\n');
+            return Some(rest.map(|_| (self.number, Err(why))));
+        }
+        if self.number == 1 {
+            bytes.drain(..bytes.len() - unmarked(&bytes).len());
+        }
+        let line = String::from_utf8(bytes)
+            .map_err(|error| format!("byte {} is not UTF-8", error.utf8_error().valid_up_to() + 1));
+        Some(Ok((self.number, line)))
+    }
+}
+
+impl<R: BufRead> Iterator for Lines<R> {
+    /// Line number from 1, and the line or what is wrong with it.
+    type Item = io::Result<(u64, Result<String, String>)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.raw()? {
+                Ok((_, Ok(line))) if line.trim().is_empty() => {}
+                line => return Some(line),
+            }
+        }
+    }
+}
+
+/// A text's bytes without the mark that some editors put before it.
+pub fn unmarked(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bad_line_spoils_only_itself() {
+        let long = "x".repeat(1_000);
+        let bytes = [
+            b"\xef\xbb\xbfone\n\xff\n\n".as_slice(),
+            long.as_bytes(),
+            b"\ntwo",
+        ]
+        .concat();
+        let lines: Vec<_> = Lines::new(bytes.as_slice(), 99)
+            .map(Result::unwrap)
+            .collect();
+        let numbers: Vec<u64> = lines.iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers, [1, 2, 4, 5]);
+        assert_eq!(lines[0].1.as_deref(), Ok("one\n"));
+        assert!(lines[1].1.as_ref().unwrap_err().contains("UTF-8"));
+        assert!(lines[2].1.as_ref().unwrap_err().contains("99 bytes"));
+        assert_eq!(lines[3].1.as_deref(), Ok("two"));
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_one_bad_line() {
+        let long = io::repeat(b'x').take(1 << 20);
+        let reader = BufReader::new(long.chain(b"\ntwo".as_slice()));
+        let lines: Vec<_> = Lines::new(reader, 99).map(Result::unwrap).collect();
+        assert_eq!(lines.len(), 2);
+        assert_eq!(lines[1], (2, Ok("two".to_owned())));
+    }
+}
