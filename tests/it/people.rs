@@ -81,7 +81,7 @@ fn a_stranger_is_answered_in_words_of_use() {
             "`default` has no branch `nope`",
         ),
         (&["list", "--day", "2001-01-01"], 0, "`2001-01-01`"),
-        (&["list", "--since", "2100"], 0, " UTC or later"),
+        (&["list", "--since", "2100-01-01"], 0, " UTC or later"),
         (&["list", "--limit", "1"], 0, "2 records in all; more with"),
         (&["learning", "status"], 0, "learning is on"),
         (&["list"], 0, "  off"),

@@ -71,8 +71,8 @@ impl Engine {
 
     /// Grows the search graph by up to `budget` records, where the store is large enough for one:
     /// about half a millisecond each, to be called between commits while there is time. Answers
-    /// how many records are still to come. The first call reads what opening left in the file, where
-    /// nobody has run [`Self::loading`].
+    /// how many records are still to come. The first call reads what opening left in the file,
+    /// where nobody has run [`Self::loading`].
     pub fn advance_graph(&mut self, budget: usize) -> Result<usize, EngineError> {
         self.load()?;
         if self.state.others.len() > WAITING_MAX || self.state.index.is_purging() {

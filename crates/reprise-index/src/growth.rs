@@ -232,8 +232,8 @@ impl IndexWriter {
             return Ok((0, 0));
         }
         let vectors = &self.vectors;
-        // Until each document had its cell all count as missing once more: the cells are saved, too,
-        // and half a graph before them.
+        // Until each document had its cell all count as missing once more: the cells are saved,
+        // too, and half a graph before them.
         let of_cells = |cells: &CellState| {
             if cells.is_new(vectors) {
                 vectors.len()

@@ -1,6 +1,6 @@
-//! What was deleted leaves the pages of the tables, too. A plain VACUUM leaves the bytes of a row
-//! where they are until something else is stored there, so a table that holds texts is written anew;
-//! nobody reads or writes it meanwhile.
+//! What was deleted leaves the pages of the tables, too. A plain VACUUM leaves the bytes of a
+//! row where they are until something else is stored there, so a table that holds texts is written
+//! anew; nobody reads or writes it meanwhile.
 
 use std::time::{Duration, Instant};
 
@@ -98,7 +98,8 @@ impl Sweep {
         }
     }
 
-    /// CLUSTER and not an ALTER TABLE that rewrites: a dump that began before would find that empty.
+    /// CLUSTER and not an ALTER TABLE that rewrites: a dump that began before would find that
+    /// empty.
     async fn rewrite(self, keeper: &Pool, table: &str) -> Result<Rewrite, Failure> {
         let name = format!("reprise_global.{table}");
         let key = format!("{name}_pkey");
@@ -117,7 +118,8 @@ impl Sweep {
         );
         transaction.batch_execute(&statements).await?;
         // Where an older transaction may still see a deleted row, it came along: the index has it,
-        // and it does not count as one of the table's. -1 is said of an index that was always empty.
+        // and it does not count as one of the table's. -1 is said of an index that was always
+        // empty.
         let clean = "SELECT greatest(t.reltuples, 0) = greatest(k.reltuples, 0) \
              FROM pg_class t, pg_class k \
              WHERE t.oid = $1::text::regclass AND k.oid = $2::text::regclass";

@@ -211,7 +211,7 @@ async fn a_run_says_every_documented_topic_and_nothing_that_the_relay_cannot_rea
             other => panic!("{other:?} of {event}"),
         }
     }
-    // Every documented topic (11), as `each_documented_topic_keeps_its_source_and_kind` counts them.
+    // Each documented topic, as `each_documented_topic_keeps_its_source_and_kind` counts them.
     assert_eq!(documented.len(), 11, "{documented:?}");
     let progress = memory.catch_up().await.unwrap().unwrap();
     assert_eq!((progress.rejected, progress.duplicates), (0, 0));

@@ -66,8 +66,8 @@ async fn a_prompt_does_not_wait_for_a_model_that_is_being_loaded() {
     second.shut_down().await;
 }
 
-/// Whether a prompt is told of the lesson, in one of a hundred sessions: on a busy machine an answer
-/// may be late for its own reasons.
+/// Whether a prompt is told of the lesson, in one of a hundred sessions: on a busy machine an
+/// answer may be late for its own reasons.
 async fn tells_of_rounding(memory: &Memory, prefix: &str) -> Result<(), Vec<String>> {
     let mut contexts = Vec::new();
     for session in 0..100 {

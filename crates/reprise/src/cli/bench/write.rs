@@ -1,5 +1,5 @@
-//! What one small write costs, alone and beside what works on the whole memory: no write should wait
-//! for a count, a checkpoint or a compaction. As a daemon does it, but for the embedding.
+//! What one small write costs, alone and beside what works on the whole memory: no write should
+//! wait for a count, a checkpoint or a compaction. As a daemon does it, but for the embedding.
 
 use std::path::Path;
 use std::sync::Arc;
