@@ -422,3 +422,136 @@ fn an_export_of_a_time_has_what_was_corrected_and_put_away_since() {
     let shown = home.asked(&["show", "a", "--as-of", &then, "--user", "ada"]);
     assert_eq!(shown["records"][0]["text"], "as it was first");
 }
+
+/// Cuts ada's memory shortly behind its first record, and says how it was before.
+fn cut_short(home: &Home) -> Vec<u8> {
+    let memory = home.data().join("ada/memory.rvf");
+    let keep = |text: &str| home.done(&["--no-daemon", "note", "--user", "ada", text]);
+    keep("first");
+    let first = fs::metadata(&memory).expect("there").len();
+    keep("second");
+    keep("third");
+    let whole = fs::read(&memory).expect("there");
+    let backup = home.folder().join("ada.rvf").to_string_lossy().into_owned();
+    home.done(&["backup", "--user", "ada", &backup]);
+    let cut = usize::try_from(first).expect("small") + 100;
+    fs::write(&memory, &whole[..cut]).expect("written");
+    whole
+}
+
+#[test]
+fn a_backup_keeps_the_fuller_copy_and_tells_what_was_cut_off() {
+    let home = Home::new();
+    let path = |name: &str| home.folder().join(name).to_string_lossy().into_owned();
+    cut_short(&home);
+    let before = fs::read(path("ada.rvf")).expect("there");
+    let refused = home.run(&["backup", "--user", "ada", &path("ada.rvf")]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    let said = refused.stderr;
+    assert!(said.contains("name another file to keep it"), "{said}");
+    assert_eq!(fs::read(path("ada.rvf")).expect("there"), before);
+
+    let other = home.run(&["backup", "--user", "ada", &path("other.rvf")]);
+    assert_eq!(other.code, Some(0), "{}", other.stderr);
+    let said = other.stderr;
+    assert!(
+        said.contains("were no whole commit and are not in the copy"),
+        "{said}"
+    );
+    // It grows again, and is still another one.
+    for text in ["fourth", "fifth", "sixth"] {
+        home.done(&["--no-daemon", "note", "--user", "ada", text]);
+    }
+    let refused = home.run(&["backup", "--user", "ada", &path("ada.rvf")]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    home.done(&["backup", "--user", "ada", &path("other.rvf")]);
+    home.done(&["restore", "--user", "ada", "--replace", &path("ada.rvf")]);
+    home.done(&["backup", "--user", "ada", &path("ada.rvf")]);
+
+    let nowhere = home.run(&["backup", "--user", "ada", &path("nowhere/x.rvf")]);
+    assert_eq!(nowhere.code, Some(2), "{}", nowhere.stdout);
+    let said = nowhere.stderr;
+    assert!(
+        said.contains("x.rvf` cannot be written") && !said.contains("unproven"),
+        "{said}"
+    );
+
+    fs::write(path("cut.rvf"), &before[..before.len() - 70]).expect("written");
+    let refused = home.run(&["restore", "--user", "eve", &path("cut.rvf")]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    let said = refused.stderr;
+    assert!(said.contains("restore an earlier backup"), "{said}");
+}
+
+#[test]
+fn a_memory_that_was_cut_short_is_not_called_well() {
+    let home = Home::new();
+    let whole = cut_short(&home);
+    let memory = home.data().join("ada/memory.rvf");
+    let doctor = home.run(&["doctor"]).stdout;
+    assert!(
+        doctor.contains("bytes of its file are no whole commit"),
+        "{doctor}"
+    );
+    let check = home.done(&["check", "--user", "ada"]);
+    assert!(
+        check.contains("no whole commit and are not counted"),
+        "{check}"
+    );
+
+    fs::write(&memory, &whole[..300]).expect("written");
+    let check = home.run(&["check", "--user", "ada"]);
+    assert_eq!(check.code, Some(1), "{}", check.stdout);
+    let said = check.stdout;
+    assert!(
+        said.contains("damaged") && !said.contains("sound"),
+        "{said}"
+    );
+    let doctor = home.run(&["doctor"]).stdout;
+    assert!(
+        doctor.contains("run `reprise check --user ada`"),
+        "{doctor}"
+    );
+
+    let mut flipped = whole;
+    let middle = flipped.len() / 2;
+    for byte in &mut flipped[middle..middle + 200] {
+        *byte ^= 0xFF;
+    }
+    fs::write(&memory, &flipped).expect("written");
+    let said = home.run(&["doctor"]).stderr;
+    assert!(said.contains("ada/memory.rvf`"), "{said}");
+}
+
+#[test]
+fn counts_of_records_agree_and_say_where_earlier_versions_are_in_them() {
+    let home = Home::new();
+    let run = |arguments: &[&str]| home.done(&[&["--no-daemon"], arguments].concat());
+    home.keep(
+        &[
+            json!({"external_id": "a", "text": "as it was first", "session_id": "s"}),
+            json!({"external_id": "b", "text": "another one", "session_id": "s"}),
+        ],
+        &["--user", "ada", "--no-daemon"],
+    );
+    run(&["edit", "a", "--content", "as it is now", "--user", "ada"]);
+    let forked = run(&["branch", "fork", "try", "--user", "ada"]);
+    assert!(forked.contains("ada+try: 2 records"), "{forked}");
+    let packed = run(&["compact", "--user", "ada"]);
+    let kept = "2 records (3 with their earlier versions) kept";
+    assert!(packed.contains(kept), "{packed}");
+    let before = ["forget", "--user", "ada", "--before", "2100-01-01"];
+    let would = run(&[&before[..], &["--dry-run"]].concat());
+    let said = "2 records would be forgotten, 3 with their earlier versions";
+    assert!(would.contains(said), "{would}");
+    let gone = run(&before);
+    let said = "2 records forgotten, 3 with their earlier versions";
+    assert!(gone.contains(said), "{gone}");
+    let empty = home.run(&["--no-daemon", "list", "--user", "ada"]);
+    assert_eq!(empty.code, Some(0), "{}", empty.stderr);
+    assert!(
+        empty.stderr.contains("nothing is kept here yet"),
+        "{}",
+        empty.stderr
+    );
+}

@@ -80,6 +80,20 @@ fn a_branch_is_tried_out_and_brought_back() {
 }
 
 #[test]
+fn a_merged_record_is_shown_with_one_id() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let data = folder.path().join("data");
+    ingest(&data, "ada", "{\"text\":\"the port is open\"}\n");
+    done(&data, &["branch", "fork", "try", "--user", "ada"]);
+    ingest(&data, "ada+try", "{\"text\":\"the lift is broken\"}\n");
+    done(&data, &["branch", "merge", "try", "--user", "ada"]);
+    let found = done(&data, &["recall", "--user", "ada", "lift"]);
+    let lift = &found["results"][0];
+    assert_eq!(lift["text"], "the lift is broken");
+    assert!(lift["external_id"].is_null(), "{lift}");
+}
+
+#[test]
 fn what_is_no_branch_is_left_alone() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let data = folder.path().join("data");

@@ -326,3 +326,18 @@ fn a_user_is_removed_whole_and_only_when_that_was_meant() {
         .into();
     assert_eq!(left, [false, false, true, true]);
 }
+
+#[test]
+fn an_id_that_was_given_to_forget_in_another_form_is_told_its_option() {
+    let home = Home::with(&ALONE);
+    home.keep(
+        &[json!({ "external_id": "m5", "text": "the ibis flew off" })],
+        &[],
+    );
+    for arguments in [&["forget", "m5"][..], &["forget", "--id", "m5"]] {
+        let told = home.run(arguments);
+        assert_eq!(told.code, Some(2), "{}", told.stdout);
+        assert!(told.stderr.contains("--external-id m5"), "{}", told.stderr);
+    }
+    home.done(&["forget", "--external-id", "m5"]);
+}

@@ -246,7 +246,10 @@ fn an_answer_to_a_pair_compares_no_others() {
         "{listed}"
     );
     let said = home.done(&["review", "p-260", "p-480", "--answer", "d"]);
-    assert_eq!(said, "both stay, and are not asked about again\n");
+    assert_eq!(
+        said,
+        "p-260 and p-480 both stay, and are not asked about again\n"
+    );
     assert!(!home.done(&["review"]).contains("PR 260"));
     let told = home.done(&["diary"]);
     assert!(told.starts_with("0 actions"), "{told}");
@@ -276,6 +279,36 @@ fn one_of_a_thing_is_told_as_one() {
         };
         let odd: Vec<&str> = said.lines().filter(odd).collect();
         assert!(odd.is_empty(), "{odd:?}");
+    }
+}
+
+#[test]
+fn a_time_is_told_in_the_zone_of_whoever_asks() {
+    let home = Home::with(&["--no-daemon"]);
+    home.keep(&[json!({ "text": "the ibis flew off" })], &[]);
+    for command in ["doctor", "stats"] {
+        let told = |zone: &str| {
+            let finished = finish(home.command(&[command]).env("TZ", zone)).expect("reprise runs");
+            let mut lines = finished.stdout.lines();
+            let line = lines.find(|line| line.contains("last ingest"));
+            line.expect("it says when").to_owned()
+        };
+        assert_ne!(told("JST-9"), told("UTC0"), "{command}");
+    }
+}
+
+#[test]
+fn a_question_for_nothing_is_no_question() {
+    let home = Home::with(&["--no-daemon"]);
+    home.keep(&[json!({ "text": "the ibis flew off" })], &[]);
+    for option in ["--limit", "--top-k"] {
+        refused(&home, &["recall", "ibis", option, "0"], "`limit` is 0");
+    }
+    for asked in [
+        r#"{"query":"ibis","limit":0}"#,
+        r#"{"query":"ibis","top_k":0}"#,
+    ] {
+        refused(&home, &["call", "recall", asked], "`limit` is 0");
     }
 }
 

@@ -401,3 +401,31 @@ fn secrets_are_taken_out_of_whatever_moves_in() {
     let kept = export.stdout.to_lowercase();
     assert!(!kept.contains(&secret.to_lowercase()), "{kept}");
 }
+
+#[test]
+fn a_plain_text_beside_notes_is_not_passed_over_in_silence() {
+    let home = Home::new();
+    let folder = home.folder().join("notes");
+    std::fs::create_dir(&folder).expect("made");
+    std::fs::write(folder.join("a.md"), "# Deploy\n\nOn Mondays.\n").expect("written");
+    let text = folder.join("printer.txt");
+    std::fs::write(&text, "The printer is on the third floor.\n").expect("written");
+    let [folder, text] = [&folder, &text].map(|path| path.to_string_lossy().into_owned());
+    let told = home.run(&["import", &folder]);
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    assert!(
+        told.stderr.contains("1 file with the ending .txt") && told.stderr.contains(&text),
+        "{}",
+        told.stderr
+    );
+    let told = home.run(&["import", &text]);
+    assert_eq!(told.code, Some(2), "{}", told.stdout);
+    assert!(told.stderr.contains("--from markdown"), "{}", told.stderr);
+    home.done(&["import", &text, "--from", "markdown"]);
+    // Markdown that was given to the other command is sent here.
+    let note = folder + "/a.md";
+    for flag in ["--jsonl", "--yaml"] {
+        let told = home.run(&["ingest", flag, &note]);
+        assert!(told.stderr.contains("reprise import"), "{}", told.stderr);
+    }
+}

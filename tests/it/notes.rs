@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use reprise_tests::finish;
 use serde_json::Value;
 
 use crate::home::Home;
@@ -85,6 +86,44 @@ fn a_changed_section_of_a_note_supersedes_the_old_one() {
     assert_eq!(report["gone"][0]["forgotten"], true);
     assert_eq!(texts(&home).len(), 1);
     assert_eq!(counts(&import(&home, &path, &[])), [0, 0, 1, 0]);
+}
+
+#[test]
+fn a_note_that_left_a_plain_folder_is_named_and_forgotten_however_the_folder_was_named() {
+    let home = Home::new();
+    let folder = home.folder().join("n5");
+    fs::create_dir(&folder).expect("made");
+    for name in ["a", "b", "c"] {
+        let text = format!("# Of {name}\n\nWhat {name} says.\n");
+        fs::write(folder.join(name).with_extension("md"), text).expect("written");
+    }
+    let imported = |place: &str, inside: &str, flags: &[&str]| {
+        let named = ["import", "--user", "ada", "--from", "markdown", place];
+        let mut command = home.command(&[&named[..], flags].concat());
+        finish(command.current_dir(home.folder().join(inside))).expect("reprise runs")
+    };
+    imported("n5", ".", &[]);
+    assert_eq!(texts(&home).len(), 3);
+    // A note that is named alone, from its own folder, is the same one.
+    let alone = imported("b.md", "n5", &[]);
+    assert!(alone.stdout.contains("1 was known"), "{}", alone.stdout);
+    fs::remove_file(folder.join("b.md")).expect("removed");
+    for (place, inside) in [("n5", "."), (".", "n5"), ("./n5/", ".")] {
+        let told = imported(place, inside, &[]);
+        assert!(
+            told.stdout.contains("gone: b.md: b > Of b What b says."),
+            "{place}: {}",
+            told.stdout
+        );
+    }
+    let told = imported("n5", ".", &["--forget-gone"]);
+    assert!(
+        told.stdout
+            .contains("forgotten: b.md: b > Of b What b says."),
+        "{}",
+        told.stdout
+    );
+    assert_eq!(texts(&home).len(), 2);
 }
 
 #[test]

@@ -159,3 +159,61 @@ fn an_open_page_is_told_of_what_is_kept_asked_and_learned_and_of_nobody_elses() 
     // The page that is shown listens.
     assert!(visitor.ask("GET", "/", "").contains("data-live"));
 }
+
+#[test]
+fn an_empty_page_names_whose_memory_its_commands_are_for() {
+    let home = Home::new();
+    home.done(&["--json", "learn", "a lesson, so that the daemon runs"]);
+    let shown = |visitor: &Visitor, path: &str| -> Vec<String> {
+        let page = visitor.ask("GET", path, "");
+        let codes = page.split("<code>").skip(1);
+        let codes = codes.filter_map(|code| code.split("</code>").next());
+        let commands = codes.filter(|code| code.starts_with("reprise "));
+        commands.map(str::to_owned).collect()
+    };
+    let nobody = Visitor::of(&home, "nobody-at-all");
+    for (path, least) in [
+        ("/", 3),
+        ("/prompts", 1),
+        ("/knowledge", 1),
+        ("/search?q=x", 1),
+    ] {
+        let commands = shown(&nobody, path);
+        assert!(commands.len() >= least, "{path}: {commands:?}");
+        let is_his = |command: &String| command.ends_with(" --user nobody-at-all");
+        assert!(commands.iter().all(is_his), "{path}: {commands:?}");
+    }
+    let own = shown(&Visitor::of(&home, "default"), "/prompts");
+    assert_eq!(own, ["reprise connect claude-code"]);
+}
+
+#[test]
+fn a_damaged_file_is_named_where_the_page_says_what_needs_somebody() {
+    let home = Home::new();
+    for text in ["first", "second", "third"] {
+        home.done(&["--no-daemon", "note", "--user", "ada", text]);
+    }
+    let memory = home.data().join("ada/memory.rvf");
+    let mut bytes = std::fs::read(&memory).expect("there");
+    // Within its first commit.
+    for byte in &mut bytes[250..400] {
+        *byte ^= 0xFF;
+    }
+    std::fs::write(&memory, &bytes).expect("written");
+    let visitor = Visitor::of(&home, "ada");
+    for room in ["/needs?part=1", "/care/audit"] {
+        let shown = visitor.ask("GET", room, "");
+        assert!(shown.contains("of the file are damaged"), "{shown}");
+        assert!(!shown.contains("Nothing waits for you"), "{shown}");
+    }
+}
+
+#[test]
+fn home_of_a_memory_without_a_record_says_how_one_begins() {
+    let home = Home::new();
+    home.done(&["--no-daemon", "note", "--user", "ada", "gone soon"]);
+    let all = ["forget", "--user", "ada", "--before", "2100-01-01"];
+    home.done(&[&["--no-daemon"], &all[..]].concat());
+    let shown = Visitor::of(&home, "ada").ask("GET", "/", "");
+    assert!(shown.contains("Nothing is remembered yet"), "{shown}");
+}

@@ -170,7 +170,7 @@ fn a_wrong_file_is_given_up_after_ten_lines_and_makes_no_memory() {
         assert_eq!(finished.code, Some(2), "{}", finished.stdout);
         let lines: Vec<&str> = finished.stderr.lines().collect();
         assert_eq!(lines.len(), 11, "{}", finished.stderr);
-        assert!(lines[10].contains("plain text"), "{}", lines[10]);
+        assert!(lines[10].contains("`reprise import "), "{}", lines[10]);
         assert!(finished.stderr.len() < 2_000, "{}", finished.stderr);
         assert!(!home.data().join("bea").exists());
     }

@@ -424,6 +424,21 @@ fn what_was_ingested_and_is_learned_is_one_record() {
         assert_eq!(learned["outcome"], "duplicate", "{learned}");
         assert_eq!(learned["id"], exported(&home, "ada")[0]["id"]);
         assert_eq!(texts(&home, "ada").len(), 1);
+        // Capitals that begin words, spaces and closing marks say nothing more; all else does.
+        let spoken = "the staging  database is restored every Night.";
+        let again = home.asked(&["learn", spoken, "--user", "ada"]);
+        assert_eq!(
+            (&again["outcome"], &again["id"]),
+            (&json!("duplicate"), &learned["id"])
+        );
+        for other in [
+            "The staging database is restored every night?",
+            "The STAGING database is restored every night",
+            "The staging database is restored",
+        ] {
+            let more = home.asked(&["learn", other, "--user", "ada"]);
+            assert_eq!(more["outcome"], "inserted", "{other}");
+        }
         // And the other way round.
         home.asked(&["learn", text, "--user", "eve"]);
         let report = run(&home, &["ingest".to_owned(), file], "eve");

@@ -48,6 +48,32 @@ fn keep_what_wants_tending(home: &Home) {
 }
 
 #[test]
+fn a_correction_and_its_tags_are_taken_back() {
+    let home = Home::new();
+    keep_what_wants_tending(&home);
+    let of = |command: &[&str]| home.asked(&[command, &ADA].concat());
+    // A correction is taken back by the name of its record, and so is that.
+    of(&["edit", "t-90", "nothing of the sort"]);
+    for says in [
+        "The timeout of the login page is 90 seconds",
+        "nothing of the sort",
+    ] {
+        assert_eq!(of(&["undo", "t-90"])["reverted"], json!(["t-90"]));
+        assert_eq!(of(&["show", "t-90"])["records"][0]["text"], says);
+    }
+    // So are its tags, which change without a version.
+    for tag in ["slow", "login"] {
+        assert_eq!(of(&["edit", "t-90", "--tags", tag])["is_new"], false);
+    }
+    for tag in ["slow", "login"] {
+        assert_eq!(of(&["undo", "t-90"])["reverted"], json!(["t-90"]));
+        assert_eq!(of(&["show", "t-90"])["records"][0]["tags"], json!([tag]));
+    }
+    let never = home.run(&["undo", "d-1", "--user", "ada"]);
+    assert_eq!(never.code, Some(2), "{}", never.stderr);
+}
+
+#[test]
 fn all_that_tending_does_is_said_and_undone() {
     let home = Home::new();
     keep_what_wants_tending(&home);
@@ -115,21 +141,48 @@ fn all_that_tending_does_is_said_and_undone() {
     assert_eq!(answering(&home), before);
     let none = home.run(&["tend", "undo", "--user", "ada"]);
     assert_eq!(none.code, Some(2), "{}", none.stderr);
-    assert!(none.stderr.contains("no action holds"), "{}", none.stderr);
-    // A correction is taken back by the name of its record, and so is that.
-    of(&["edit", "t-90", "nothing of the sort"]);
-    for says in [
-        "The timeout of the login page is 90 seconds",
-        "nothing of the sort",
-    ] {
-        assert_eq!(of(&["undo", "t-90"])["reverted"], json!(["t-90"]));
-        assert_eq!(of(&["show", "t-90"])["records"][0]["text"], says);
-    }
-    let never = home.run(&["undo", "d-1", "--user", "ada"]);
-    assert_eq!(never.code, Some(2), "{}", never.stderr);
+    assert!(
+        none.stderr.contains("there is nothing to undo"),
+        "{}",
+        none.stderr
+    );
     home.done(&["stop"]);
     let offline = home.asked(&["--no-daemon", "audit", "--user", "ada"]);
     assert_eq!(offline["records"], 8);
+}
+
+#[test]
+fn an_answer_to_a_pair_that_nobody_was_asked_about_is_refused() {
+    let home = Home::with(&["--no-daemon"]);
+    home.keep(
+        &[
+            line("n-1", "mon", "The cat sleeps on the router"),
+            line("d-1", "tue", "The deploy script fails without the VPN"),
+            line("t-30", "mon", "The timeout of the login page is 30 seconds"),
+            line("t-90", "tue", "The timeout of the login page is 90 seconds"),
+        ],
+        &ADA,
+    );
+    let of = |command: &[&str]| home.run(&[command, &ADA].concat());
+    let before = answering(&home);
+    for answer in ["newer", "same", "different"] {
+        let refused = of(&["tend", "review", "n-1", "d-1", "--answer", answer]);
+        assert_ne!(refused.code, Some(0), "{}", refused.stdout);
+        let says = "`n-1` and `d-1` are no pair of `review`";
+        assert!(refused.stderr.contains(says), "{}", refused.stderr);
+    }
+    assert_eq!(answering(&home), before);
+    // The list says how it is answered, and the answer which of the two stays.
+    let listed = of(&["tend", "review"]).stdout;
+    let how = "`reprise tend review A B --answer ANSWER --user ada`";
+    assert!(listed.contains(how), "{listed}");
+    let said = of(&["tend", "review", "t-30", "t-90", "--answer", "newer"]).stdout;
+    assert!(
+        said.starts_with("t-90 answers for t-30 too; undo "),
+        "{said}"
+    );
+    let none = of(&["tend", "review"]).stdout;
+    assert!(!none.contains("--answer"), "{none}");
 }
 
 #[test]

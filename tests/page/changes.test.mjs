@@ -287,6 +287,43 @@ test("the map is walked, and a list beside it says the same", async () => {
   isClean(tab);
 });
 
+test("titles on the map cover neither each other nor the edge, and the drawing fills its canvas", async () => {
+  const { tab } = await somebody();
+  await tab.emulateMedia({ reducedMotion: "reduce" });
+  for (const [width, height] of [[390, 844], [1280, 900], [2560, 1300]]) {
+    await tab.setViewportSize({ width, height });
+    await tab.goto(`${tab.origin}/map`);
+    await tab.waitForTimeout(300);
+    const { titles, dots, canvas } = await tab.evaluate(() => {
+      const [titles, dots, pen] = [[], [], CanvasRenderingContext2D.prototype];
+      const { fillText, arc } = pen;
+      pen.fillText = function (text, x, y) {
+        const half = this.measureText(text).width / 2;
+        titles.push({ text, left: x - half, right: x + half, top: y - 9, bottom: y });
+        fillText.call(this, text, x, y);
+      };
+      pen.arc = function (x, y, ...more) {
+        dots.push(x);
+        arc.call(this, x, y, ...more);
+      };
+      dispatchEvent(new Event("resize"));
+      [pen.fillText, pen.arc] = [fillText, arc];
+      return { titles, dots, canvas: document.querySelector("canvas").clientWidth };
+    });
+    assert.ok(titles.length > 2, `${width}: ${titles.length} titles`);
+    for (const [place, one] of titles.entries()) {
+      assert.ok(one.left >= 0 && one.right <= canvas, `${width}: ${one.text} is cut`);
+      for (const other of titles.slice(place + 1)) {
+        const clear = one.right < other.left || one.left > other.right || one.bottom < other.top || one.top > other.bottom;
+        assert.ok(clear, `${width}: ${one.text} lies on ${other.text}`);
+      }
+    }
+    const across = (Math.max(...dots) - Math.min(...dots)) / canvas;
+    assert.ok(across > 0.4, `${width}: ${across} of the canvas`);
+  }
+  isClean(tab);
+});
+
 test("what is alike stands in groups, which are walked from record to record", async () => {
   const { tab } = await somebody();
   await tab.goto(`${tab.origin}/map`);

@@ -90,6 +90,8 @@ test("the keys are told, and a person who writes is left alone", async () => {
   const tab = await house.tab("ada");
   await tab.keyboard.press("?");
   assert.match(await tab.locator("dialog").innerText(), /next, previous record[\s\S]*everything the page can do/);
+  const [last, close] = [await tab.locator("dialog kbd").last().boundingBox(), await tab.locator("dialog button").boundingBox()];
+  assert.ok(last.y + last.height + 4 <= close.y, "Close stands clear of the last key");
   await tab.keyboard.press("Escape");
   await tab.waitForSelector("dialog", { state: "detached" });
   await tab.keyboard.press("/");
@@ -118,6 +120,20 @@ test("the palette goes everywhere, acts on the record under the cursor, and asks
   assert.equal(new URL(tab.url()).pathname, `/records/${id}/forget`);
   await choose("who owns the importer");
   assert.match(tab.url(), /search\?q=who%20owns/);
+  // What is done to selected records is offered once some are; how the page is made is nobody's errand.
+  const offers = async () => {
+    await tab.keyboard.press("Control+k");
+    await tab.waitForSelector("dialog input:focus");
+    const all = await tab.locator("dialog li > span").allInnerTexts();
+    await tab.keyboard.press("Escape");
+    await tab.waitForSelector("dialog", { state: "detached" });
+    return all;
+  };
+  await tab.goto(`${tab.origin}/timeline`);
+  assert.doesNotMatch((await offers()).join(), /selected records|How this page/);
+  await tab.keyboard.press("j");
+  await tab.keyboard.press("x");
+  assert.match((await offers()).join(), /Forget the selected records/);
   // Every place of the menus and every act of a room is in it.
   await tab.goto(`${tab.origin}/records/${id}`);
   await tab.keyboard.press("Control+k");
@@ -206,7 +222,7 @@ for (const user of ["nobody", "ada", "many"]) {
 
 test("an empty memory teaches the first commands, and a small one needs nothing", async () => {
   const nobody = await house.tab("nobody");
-  assert.match(await nobody.locator("main").innerText(), /reprise learn[\s\S]*reprise recall[\s\S]*reprise connect/);
+  assert.match(await nobody.locator("main").innerText(), /reprise learn .* --user nobody\s[\s\S]*reprise recall .* --user nobody\s[\s\S]*reprise connect claude-code --user nobody\s/);
 });
 
 test("what is kept shows by itself, when it happened; and what programs asked in its room", async () => {

@@ -65,17 +65,44 @@ impl Snapshot {
         self.index.lexical(&query, &view, most, lexical).best
     }
 
-    /// A live record with exactly this text, among those whose words are most like it.
+    /// A live record with this text, among those whose words are most like it: exactly this one,
+    /// else one that differs in nothing that is heard.
     pub fn saying(&self, text: &str) -> Option<MemoryRecord> {
         const LOOKED_AT: usize = 8;
         let mut scratch = AlikeScratch::default();
         let like = self.alike(text, LOOKED_AT, &mut scratch).iter();
-        let mut found = like.filter_map(|(place, _)| self.at(*place)?.ok());
-        found.find(|record| record.text == text)
+        let found = like.filter_map(|(place, _)| self.at(*place)?.ok());
+        let mut found: Vec<MemoryRecord> = found.collect();
+        let heard = as_heard(text);
+        let exact = found.iter().position(|record| record.text == text);
+        let alike = || {
+            found
+                .iter()
+                .position(|record| as_heard(&record.text) == heard)
+        };
+        let place = exact.or_else(alike)?;
+        Some(found.swap_remove(place))
     }
 
     /// The cosine of two live records, within about 0.005; `None` where no space has both.
     pub fn cosine_of(&self, one: RecordId, other: RecordId) -> Option<f32> {
         self.likeness(self.ordinal(one)?, self.ordinal(other)?)
     }
+}
+
+/// A text without the capitals that begin words, the width of its spaces and its closing marks. A
+/// question stays one, and a word with capitals within, as a constant has them, stays as it is.
+fn as_heard(text: &str) -> String {
+    let closes = |c: char| c.is_whitespace() || matches!(c, '.' | '!' | ',' | ';' | '\u{2026}');
+    let words = text.trim_end_matches(closes).split_whitespace();
+    let words = words.map(|word| {
+        let mut rest = word.chars();
+        match rest.next() {
+            Some(first) if !rest.as_str().contains(char::is_uppercase) => {
+                first.to_lowercase().chain(rest).collect()
+            }
+            _ => word.to_owned(),
+        }
+    });
+    words.collect::<Vec<String>>().join(" ")
 }

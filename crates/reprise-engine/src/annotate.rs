@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use reprise_types::{
     Annotation, Link, MemoryFilter, RecordId, Related, Seen, normal_tag, normal_tags,
 };
@@ -28,8 +28,23 @@ impl Engine {
         if self.snapshot.tags_of(ordinal) == wanted {
             return Ok(false);
         }
-        self.annotate(ordinal, Annotation::Tagged { tags: wanted }, now)?;
+        let mut at = self.advance_clock(now);
+        // Of two changes at one moment the first could not be given back.
+        if self.snapshot.marks.last_tagged(ordinal) == Some(at.timestamp_micros()) {
+            at = self.advance_clock(at + TimeDelta::microseconds(1));
+        }
+        self.say_all(vec![(ordinal, Annotation::Tagged { tags: wanted })], at)?;
         Ok(true)
+    }
+
+    /// Gives a record the tags that it had before they last changed. Answers whether that changed
+    /// anything.
+    pub fn tag_as_before(&mut self, id: RecordId, now: DateTime<Utc>) -> Result<bool, EngineError> {
+        let ordinal = self.snapshot.ordinal(id);
+        match ordinal.and_then(|ordinal| self.snapshot.marks.before_edit(ordinal)) {
+            Some(tags) => self.tag(id, &tags, now),
+            None => Ok(false),
+        }
     }
 
     /// Gives every live record that has the tag `from` the tag `into` in its place, in commits of

@@ -5,6 +5,7 @@ use reprise_store::{CommitSeq, Entry, Scrub};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::snapshot::Snapshot;
 use crate::state::LEARNING_TAG;
 use crate::state::State;
 
@@ -38,6 +39,14 @@ impl CheckReport {
     /// Whether nothing is wrong.
     pub fn is_sound(&self) -> bool {
         self.findings.is_empty()
+    }
+}
+
+impl Snapshot {
+    /// Bytes of the file that do not hold what they should. Reads all of it.
+    pub fn damaged_bytes(&self) -> Result<u64, EngineError> {
+        let damage = self.reader.scrub(&mut Scrub::default(), u64::MAX)?;
+        Ok(damage.iter().map(|damage| damage.length).sum())
     }
 }
 

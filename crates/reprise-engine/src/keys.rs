@@ -260,7 +260,8 @@ impl Keys {
             let mut pairs = own.iter().zip(&of.sealed);
             pairs.all(|(own, other)| Arc::ptr_eq(own, other))
         });
-        if same_base && same {
+        // Of damaged rows nothing was written: whoever asks next rebuilds.
+        if same_base && same && self.is_sound() {
             self.base = Some(base);
             self.sealed.drain(..of.sealed.len());
         }

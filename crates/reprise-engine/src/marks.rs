@@ -185,6 +185,27 @@ impl Marks {
         Some(tags.into_iter().collect())
     }
 
+    /// The tags of a record before they last changed, ascending; `None` where it has those that it
+    /// was kept with.
+    pub(crate) fn before_edit(&self, ordinal: u32) -> Option<Vec<String>> {
+        let places = self.on(ordinal).filter(|places| places.edited)?;
+        self.edited(ordinal, Some(self.last_change(places)? - 1))
+    }
+
+    /// The last instant at which a record got a tag or lost one; `None` where it never had any.
+    pub(crate) fn last_tagged(&self, ordinal: u32) -> Option<i64> {
+        self.last_change(self.on(ordinal)?)
+    }
+
+    /// The same of where it stands.
+    fn last_change(&self, places: &Places) -> Option<i64> {
+        let spans = places.spans.iter();
+        let spans = spans
+            .filter_map(|(tag, place)| self.tags.get(*tag as usize)?.spans.get(*place as usize));
+        let times = spans.flat_map(|span| [span.from, span.until]);
+        times.filter(|time| *time != NEVER).max()
+    }
+
     /// Every tag with the records that have it now.
     pub(crate) fn tags(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = u32>)> {
         self.numbers.iter().filter_map(|(name, number)| {
@@ -243,14 +264,8 @@ impl Marks {
         let back = back.filter_map(|(link, until)| Some((link.from, until?)));
         let records = self.places.values().flat_map(|chunk| chunk.iter());
         let edited = records.filter(|(_, places)| places.edited);
-        let tagged = edited.filter_map(|(ordinal, places)| {
-            let spans = places.spans.iter();
-            let spans = spans.filter_map(|(tag, place)| {
-                self.tags.get(*tag as usize)?.spans.get(*place as usize)
-            });
-            let times = spans.flat_map(|span| [span.from, span.until]);
-            Some((*ordinal, times.filter(|time| *time != NEVER).max()?))
-        });
+        let tagged =
+            edited.filter_map(|(ordinal, places)| Some((*ordinal, self.last_change(places)?)));
         let mut changes = BTreeMap::new();
         for (ordinal, time) in back.chain(tagged).filter(|(_, time)| *time >= at) {
             let last = changes.entry(ordinal).or_insert(time);

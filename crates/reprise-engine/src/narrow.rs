@@ -188,7 +188,7 @@ fn parts(filter: &MemoryFilter) -> Vec<(String, MemoryFilter)> {
     if filter.since.is_some() || filter.until.is_some() {
         let name = match (filter.since, filter.until) {
             (Some(since), Some(until)) if since > until => format!(
-                "from {} or later and also from {} or earlier",
+                "from {} or later and also from {} or earlier: `since` is after `until`",
                 to_the_minute(since),
                 to_the_minute(until)
             ),

@@ -145,8 +145,9 @@ fn dataset(records: &[MemoryRecord]) -> std::result::Result<Dataset, String> {
         .collect();
     if able.len() < QUESTIONS_MIN {
         return Err(format!(
-            "this memory has {} records of more than one sentence, and {QUESTIONS_MIN} are needed \
-             to compare models by; keep more, or ask `reprise eval jsonl` about a set of yours",
+            "of this memory's records {} have more than one sentence, and {QUESTIONS_MIN} are \
+             needed to compare models by; keep more, or ask `reprise eval jsonl` about a set of \
+             yours",
             able.len()
         ));
     }
@@ -269,7 +270,7 @@ mod tests {
         );
         let few = dataset(&records[..5]).unwrap_err();
         assert!(
-            few.contains("5 records") && few.contains("10 are needed"),
+            few.contains("records 5 have") && few.contains("10 are needed"),
             "{few}"
         );
     }

@@ -15,10 +15,10 @@ pub fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(
         out,
-        "{} records in {} stores ({} refused); {} questions, {} judged, {} without an answer",
+        "records {} ({} refused), stores {}; questions {}, {} judged, {} without an answer",
         report.records,
-        report.stores,
         report.refused,
+        report.stores,
         report.questions,
         report.judged,
         report.without_answer
@@ -63,7 +63,7 @@ pub fn print_brief(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(
         out,
-        "{} records, {} questions",
+        "records {}, questions {}",
         report.records, report.judged
     )?;
     writeln!(

@@ -252,7 +252,7 @@ fn a_clone_is_asked_for_its_commits_by_its_changelog() {
     for row in ["R@1", "nDCG@10", "reprise", "bm25", "cosine", "rrf"] {
         assert!(table.contains(row), "{row}: {table}");
     }
-    assert!(table.contains("6 records, 3 questions"), "{table}");
+    assert!(table.contains("records 6, questions 3"), "{table}");
 }
 
 #[test]

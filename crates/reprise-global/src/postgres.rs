@@ -35,6 +35,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deadpool_postgres::{Object, Pool};
 use reprise_types::RecordId;
+use tokio_postgres::error::SqlState;
 
 use crate::caller::Caller;
 use crate::error::{GlobalError, Result};
@@ -119,18 +120,25 @@ impl PostgresStore {
     }
 }
 
-/// A connection for the first look: where pgvector is missing, the pool's own cannot be made.
+/// A connection for the first look: where pgvector is missing, the pool's own cannot be made. A
+/// server may be up before its database is made: now it is not there yet, later it would be gone.
 async fn without_types(options: &PostgresOptions, pool: &Pool) -> Result<Object> {
-    match connect::connection(pool).await {
-        Ok(client) => Ok(client),
-        Err(Failure::Database(error))
-            if error.code() == Some(&tokio_postgres::error::SqlState::UNDEFINED_OBJECT) =>
-        {
-            let database = options.url.parse::<tokio_postgres::Config>().ok();
-            let database = database.and_then(|config| config.get_dbname().map(str::to_owned));
-            Err(schema::no_vector(&database.unwrap_or_default()))
-        }
-        Err(failure) => Err(failure.into()),
+    let error = match connect::connection(pool).await {
+        Ok(client) => return Ok(client),
+        Err(Failure::Database(error)) => error,
+        Err(failure) => return Err(failure.into()),
+    };
+    let database = || {
+        let config = options.url.parse::<tokio_postgres::Config>().ok();
+        let name = config.and_then(|config| config.get_dbname().map(str::to_owned));
+        name.unwrap_or_default()
+    };
+    match error.code() {
+        Some(&SqlState::UNDEFINED_OBJECT) => Err(schema::no_vector(&database())),
+        Some(&SqlState::INVALID_CATALOG_NAME) => Err(GlobalError::Unavailable {
+            message: format!("its server has no database `{}`; create it", database()),
+        }),
+        _ => Err(Failure::Database(error).into()),
     }
 }
 

@@ -100,7 +100,7 @@ impl OtherVectors {
 
     /// As [`crate::IndexSnapshot::sample`].
     pub fn sample(&self, query: &QueryCodes, n: usize, view: &View) -> Vec<(u32, f32)> {
-        self.vectors.sample(query, n, view.world())
+        self.vectors.sample(query, n, view.world(), None)
     }
 
     /// Bytes of heap behind it.

@@ -82,7 +82,6 @@ impl PurgeJob {
                 lent,
             }),
             done: 0,
-            sessions: Vec::new(),
         }
     }
 }
@@ -93,9 +92,8 @@ pub struct Purged {
     gone: Gone,
     /// Until it is taken over.
     made: Option<Made>,
-    /// Documents that are holes by now, and the sessions that they were in.
+    /// Documents that are holes by now.
     done: usize,
-    sessions: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -153,19 +151,19 @@ impl IndexWriter {
         }
         let left = gone.ordinals.get(purged.done..).unwrap_or_default();
         let next = left.get(..most).unwrap_or(left);
+        let mut vacated = Vec::new();
         let block = |ordinal: &u32| *ordinal as usize / BLOCK;
         for together in next.chunk_by(|one, other| block(one) == block(other)) {
             let sessions = together.iter().filter_map(|ordinal| self.hole(*ordinal));
-            purged.sessions.extend(sessions);
+            vacated.extend(sessions);
             if let Some(first) = together.first() {
                 self.facets.renew(&self.rows, *first);
             }
         }
         purged.done += next.len();
         let is_done = next.len() == left.len();
-        if is_done {
-            self.take_names(std::mem::take(&mut purged.sessions));
-        }
+        // Each step leaves no name behind: the next one may never come.
+        self.take_names(vacated);
         is_done
     }
 

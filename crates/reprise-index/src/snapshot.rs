@@ -303,7 +303,8 @@ impl IndexSnapshot {
     /// The approximate cosines of about `n` evenly spaced documents that are live in `view` and
     /// have a vector, admitted or not; of all of them where there are no more than `n`.
     pub fn sample(&self, query: &QueryCodes, n: usize, view: &View) -> Vec<(u32, f32)> {
-        self.vectors.sample(query, n, view.world())
+        let cells = self.layers.cells.as_ref();
+        self.vectors.sample(query, n, view.world(), cells)
     }
 
     /// The query's terms. What lies beyond `QUERY_BYTES_MAX` is ignored.

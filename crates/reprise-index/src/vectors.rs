@@ -185,6 +185,12 @@ impl Vectors {
         }
     }
 
+    /// Whether a document's codes are those in the file.
+    fn is_left_at(&self, ordinal: u32) -> bool {
+        let chunk = self.chunks.get(ordinal as usize / CHUNK_DOCUMENTS);
+        chunk.is_some_and(|chunk| chunk.is_left())
+    }
+
     /// Whether some codes are still in the file.
     pub(crate) fn is_left(&self) -> bool {
         self.left.as_ref().is_some_and(|left| !left.is_loaded())

@@ -242,7 +242,7 @@ impl World {
     pub(crate) fn deserted(&self, mut sessions: Vec<u32>) -> Vec<u32> {
         sessions.retain(|session| self.of_session(*session).next().is_none());
         if !sessions.is_empty() {
-            let mut has = vec![false; self.tallies.len()];
+            let mut has = vec![false; sessions.last().map_or(0, |last| *last as usize + 1)];
             for hot in self.hot.iter() {
                 if let Some(has) = has.get_mut(hot.session as usize) {
                     *has = true;

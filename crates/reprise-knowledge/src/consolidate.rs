@@ -19,7 +19,7 @@ mod runs;
 mod score;
 mod tokens;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_engine::{Engine, EngineError, Retired, Snapshot};
@@ -94,6 +94,13 @@ pub fn carry_out(engine: &mut Engine, plan: Plan, now: DateTime<Utc>) -> Result<
         forgotten,
         plan,
     })
+}
+
+/// Whether two live records seem to say the same, or to contradict each other, or somebody has said
+/// that they do not. No others are compared.
+pub fn are_related(memory: &Snapshot, one: RecordId, other: RecordId) -> bool {
+    let pair = BTreeSet::from([[one, other]]);
+    memory.are_apart(one, other) || !compare::related(memory, pair).is_empty()
 }
 
 /// The name of all that was done at one instant.

@@ -30,7 +30,7 @@ use crate::error::ImportError;
 use give::Giver;
 
 pub(crate) use markdown::parts_of;
-pub use markdown::state_of_notes;
+pub use markdown::{is_plain_text, plain_texts, state_of_notes};
 
 pub use item::{Found, ImportKind, Item, Reading};
 pub use own::read_archive;

@@ -55,8 +55,8 @@ mod yaml;
 
 pub use archive::{Archive, Beside, held_back, moved, tell};
 pub use consolidate::{
-    Action, Distillate, Done, Known, Merge, Pair, Plan, Planner, Score, Undone, actions, carry_out,
-    known, plan, scores, undo,
+    Action, Distillate, Done, Known, Merge, Pair, Plan, Planner, Score, Undone, actions,
+    are_related, carry_out, known, plan, scores, undo,
 };
 pub use ended::{Ended, Ran, committed, failing, ran};
 pub use error::{ExportError, ImportError};
@@ -66,8 +66,8 @@ pub use export::{
 };
 pub use graph::{Cluster, Graph, Step};
 pub use import::{
-    Found, ImportKind, Item, Reading, back_up, read, read_archive, recognise, recognise_all,
-    session_places, state_of_notes,
+    Found, ImportKind, Item, Reading, back_up, is_plain_text, plain_texts, read, read_archive,
+    recognise, recognise_all, session_places, state_of_notes,
 };
 pub use joint::Joint;
 pub use lesson::{Fit, Lesson, normal_contexts};

@@ -88,7 +88,8 @@ pub fn renew(memory: &Snapshot, read: Vec<Item>, clean: &dyn Fn(&str) -> String)
         let known = held.0.remove(&of).unwrap_or_default();
         paired(pieces, known, clean, &mut renewal, &mut renamed);
     }
-    for (of, known) in held.0 {
+    // A folder without any note may just not be mounted: it says nothing of what is gone.
+    for (of, known) in held.0.into_iter().filter(|_| !read.is_empty()) {
         let is_gone = |scope: &Scope| {
             let path = Path::new(&of.path);
             scope.root == of.root

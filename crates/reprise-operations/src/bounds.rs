@@ -64,6 +64,8 @@ const NAMES: [&str; 30] = [
 ];
 /// Times as a calendar reads them.
 const TIMES: [&str; 6] = ["as_of", "before", "known_at", "since", "until", "when"];
+/// How many answers are asked for: none is no question.
+const LIMITS: [&str; 2] = ["k", "limit"];
 /// What is not just any text where it is needed at all: questions, and who acts where in a governed
 /// workspace.
 const NEEDED: [(&str, &str); 6] = [
@@ -140,6 +142,9 @@ fn within(name: &str, schema: &mut Map<String, Value>, is_needed: bool) {
     }
     if is("array") {
         say("maxItems", json!(LIST_ITEMS_MAX));
+    }
+    if is("integer") && LIMITS.contains(&name) {
+        schema.insert("minimum".to_owned(), json!(1));
     }
     let is_free = !schema.contains_key("properties");
     if is("object") && is_free {

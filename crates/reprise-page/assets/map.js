@@ -88,67 +88,119 @@ export function map() {
       const count = Math.max(own.length, 1);
       const x = own.reduce((sum, one) => sum + one.x, 0) / count;
       const y = own.reduce((sum, one) => sum + one.y, 0) / count;
-      return { title, number, own, x, y, reach: Math.max(0, ...own.map((one) => Math.hypot(one.x - x, one.y - y))) + 18 };
+      return { title, number, own, x, y, reach: Math.max(0, ...own.map((one) => Math.hypot(one.x - x, one.y - y))) };
     });
   }
 
   /** @param {string} name */
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
+  /** Where the drawing stands: its middle and how much it is stretched, so that it fills the canvas. */
+  function view() {
+    const all = [...spots.values()];
+    const { clientWidth: width, clientHeight: height } = /** @type {HTMLCanvasElement} */ (canvas);
+    const side = (/** @type {number[]} */ of, /** @type {number} */ room) => {
+      const [low, high] = [Math.min(0, ...of), Math.max(0, ...of)];
+      return { middle: (low + high) / 2, scale: room / Math.max(high - low, 1) };
+    };
+    const [across, down] = [side(all.map((one) => one.x), Math.max(width - 150, 60)), side(all.map((one) => one.y), Math.max(height - 110, 60))];
+    const least = Math.min(across.scale, down.scale, 4);
+    const [scaleX, scaleY] = [across, down].map(({ scale }) => Math.min(scale, 1.8 * least));
+    /** @param {{ x: number, y: number }} one @returns {[number, number]} */
+    const at = (one) => [width / 2 + panX + (one.x - across.middle) * scaleX, height / 2 + panY + (one.y - down.middle) * scaleY];
+    return { width, height, scaleX, scaleY, at };
+  }
+
   /**
-   * A title over all that lies below it.
-   * @param {string} text @param {number} x @param {number} y @param {string} ink
+   * A title, cut to a width.
+   * @param {string} text @param {number} most
    */
-  function said(text, x, y, ink) {
-    if (!pen) return;
-    const title = text.length > 30 ? `${text.slice(0, 29)}\u2026` : text;
-    pen.lineWidth = 4;
-    pen.strokeStyle = colour("panel");
-    pen.strokeText(title, x, y);
-    pen.fillStyle = colour(ink);
-    pen.fillText(title, x, y);
+  function cut(text, most) {
+    let letters = [...text];
+    if (pen && pen.measureText(text).width <= most) return text;
+    while (letters.length > 1 && pen && pen.measureText(`${letters.join("")}\u2026`).width > most) letters = letters.slice(0, -Math.ceil(letters.length / 12));
+    return `${letters.join("").trimEnd()}\u2026`;
   }
 
   function draw() {
     if (!canvas || !pen) return;
     const ratio = devicePixelRatio || 1;
-    const { clientWidth: width, clientHeight: height } = canvas;
-    if (canvas.width !== width * ratio) [canvas.width, canvas.height] = [width * ratio, height * ratio];
-    pen.setTransform(ratio, 0, 0, ratio, (width / 2 + panX) * ratio, (height / 2 + panY) * ratio);
-    pen.clearRect(-width / 2 - panX, -height / 2 - panY, width, height);
-    const all = grounds();
-    for (const { number, x, y, reach, own } of all) {
+    const { width, height, scaleX, scaleY, at } = view();
+    const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)];
+    if (canvas.width !== wide || canvas.height !== high) [canvas.width, canvas.height] = [wide, high];
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    const all = grounds().map((one) => ({ ...one, at: at(one), across: one.reach * scaleX + 18, down: one.reach * scaleY + 18 }));
+    for (const { number, at: [x, y], across, down, own } of all) {
       if (own.length < 2) continue;
       pen.globalAlpha = 0.09;
       pen.fillStyle = colour(GROUPS[number % GROUPS.length]);
       pen.beginPath();
-      pen.arc(x, y, reach, 0, 2 * Math.PI);
+      pen.ellipse(x, y, across, down, 0, 0, 2 * Math.PI);
       pen.fill();
     }
     pen.globalAlpha = 1;
     pen.strokeStyle = colour("line");
     pen.lineWidth = 1.5;
+    /** @type {Map<string, number>} */
+    const degree = new Map();
     for (const tie of ties) {
       const [one, other] = [spots.get(tie.from), spots.get(tie.to)];
       if (!one || !other) continue;
+      for (const { id } of [one, other]) degree.set(id, (degree.get(id) ?? 0) + 1);
       pen.beginPath();
-      pen.moveTo(one.x, one.y);
-      pen.lineTo(other.x, other.y);
+      pen.moveTo(...at(one));
+      pen.lineTo(...at(other));
       pen.stroke();
     }
-    const near = new Set(ties.flatMap((tie) => (tie.from === middle ? [tie.to] : tie.to === middle ? [tie.from] : [])));
-    pen.font = `12px ${getComputedStyle(document.body).fontFamily}`;
-    pen.textAlign = "center";
     for (const one of spots.values()) {
       const isMiddle = one.id === middle;
       const own = one.group === null ? (groups.length ? "faint" : one.kind) : GROUPS[one.group % GROUPS.length];
       pen.fillStyle = colour(isMiddle ? "accent" : own) || colour("note");
       pen.beginPath();
-      pen.arc(one.x, one.y, isMiddle ? 9 : 6, 0, 2 * Math.PI);
+      pen.arc(...at(one), isMiddle ? 9 : 6, 0, 2 * Math.PI);
       pen.fill();
-      if (isMiddle || near.has(one.id) || spots.size <= 24) said(one.title, one.x, one.y + 22, "soft");
     }
-    if (!middle) for (const { title, x, y, reach, own } of all) if (own.length > 2) said(title, x, y - reach - 4, "text");
+    const near = new Set(ties.flatMap((tie) => (tie.from === middle ? [tie.to] : tie.to === middle ? [tie.from] : [])));
+    /** @param {Spot} one */
+    const weight = (one) => (one.id === middle ? 2e6 : 0) + (near.has(one.id) ? 1e6 : 0) + (degree.get(one.id) ?? 0);
+    const named = middle ? [] : all.filter(({ own }) => own.length > 2).sort((one, other) => other.own.length - one.own.length);
+    label([
+      ...named.map(({ title, at: [x, y], down }) => ({ title, ink: "text", places: /** @type {[number, number][]} */ ([[x, y - down - 4], [x, y + down + 14]]) })),
+      ...[...spots.values()].sort((one, other) => weight(other) - weight(one)).map((one) => {
+        const [x, y] = at(one);
+        return { title: one.title, ink: "soft", places: /** @type {[number, number][]} */ ([[x, y + 22], [x, y - 13]]) };
+      }),
+    ], width, height, [...spots.values()].map(at));
+  }
+
+  /**
+   * Titles, the first first, each where it covers neither another nor a record; one for which there is no room is left out.
+   * @param {{ title: string, ink: string, places: [number, number][] }[]} all @param {number} width @param {number} height
+   * @param {[number, number][]} dots
+   */
+  function label(all, width, height, dots) {
+    if (!pen) return;
+    pen.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+    pen.textAlign = "center";
+    pen.lineWidth = 4;
+    pen.strokeStyle = colour("panel");
+    const taken = dots.map(([x, y]) => ({ left: x - 7, right: x + 7, top: y - 7, bottom: y + 7 }));
+    for (const { title, ink, places } of all) {
+      const text = cut(title, Math.min(220, width - 16));
+      const half = pen.measureText(text).width / 2 + 3;
+      for (const [over, y] of places) {
+        const x = Math.min(Math.max(over, half + 4), width - half - 4);
+        const box = { left: x - half, right: x + half, top: y - 12, bottom: y + 4 };
+        const isFree = box.top >= 0 && box.bottom <= height && Math.abs(x - over) < half && taken.every((other) => box.right < other.left || box.left > other.right || box.bottom < other.top || box.top > other.bottom);
+        if (!isFree) continue;
+        taken.push(box);
+        pen.strokeText(text, x, y);
+        pen.fillStyle = colour(ink);
+        pen.fillText(text, x, y);
+        break;
+      }
+    }
   }
 
   function tick() {
@@ -164,8 +216,11 @@ export function map() {
   function under(event) {
     const box = canvas?.getBoundingClientRect();
     if (!box) return undefined;
-    const [x, y] = [event.clientX - box.left - box.width / 2 - panX, event.clientY - box.top - box.height / 2 - panY];
-    return [...spots.values()].find((one) => Math.hypot(one.x - x, one.y - y) < 14);
+    const { at } = view();
+    return [...spots.values()].find((one) => {
+      const [x, y] = at(one);
+      return Math.hypot(x - (event.clientX - box.left), y - (event.clientY - box.top)) < 14;
+    });
   }
 
   let moved = 0;

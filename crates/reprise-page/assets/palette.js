@@ -23,7 +23,8 @@ function commands() {
       ["Forget this record", `${at}/forget`]]) all.push({ name, hint: "record", run: go(path) });
   }
   for (const one of document.querySelectorAll("[data-command]")) {
-    if (!(one instanceof HTMLElement)) continue;
+    // What is done to selected records waits until some are.
+    if (!(one instanceof HTMLElement) || one.closest(".many") && !one.getClientRects().length) continue;
     const name = one.dataset.command ?? "";
     if (all.some((other) => other.name === name)) continue;
     all.push({ name, hint: "here", run: () => act(one) });

@@ -49,6 +49,17 @@ pub(crate) struct Visit {
 
 pub(crate) type Hash = [u8; 32];
 
+impl Visit {
+    /// A command as it is typed for this memory: whose it is, where that is not the default one.
+    pub(crate) fn command(&self, command: &str) -> String {
+        const DEFAULT: &str = "default";
+        if self.user.as_str() == DEFAULT {
+            return command.to_owned();
+        }
+        format!("{command} --user {}", self.user)
+    }
+}
+
 #[derive(Debug)]
 struct Pending {
     hash: Hash,

@@ -53,10 +53,13 @@ impl Known {
     }
 }
 
-/// Its title, else its first line.
+/// Its title, else its first line. A piece of a note has the title of the whole note, and says
+/// first which piece it is.
 pub(crate) fn title(record: &MemoryRecord) -> &str {
-    let own = || record.details.as_ref()?.get("title")?.as_str();
-    let own = own().filter(|title| !title.trim().is_empty());
+    let said = |key: &str| record.details.as_ref()?.get(key)?.as_str();
+    let is_piece = said("type").is_some_and(|kind| kind.starts_with("note_"));
+    let own = said("title").filter(|_| !is_piece);
+    let own = own.filter(|title| !title.trim().is_empty());
     let first = || record.text.lines().find(|line| !line.trim().is_empty());
     own.or_else(first).unwrap_or("(empty)")
 }
@@ -85,7 +88,7 @@ pub(crate) fn row_with(record: &MemoryRecord, when: When, known: &Known, aside: 
             input type="checkbox" name="id" value=(record.id) form="many"
                 aria-label="Select this record";
             (kind_icon(record))
-            span class=(kind_class(record)) { (about.record_type.name()) }
+            span class=(kind_class(record)) title=[dot_says(record)] { (about.record_type.name()) }
             a class="x" href=(path(record)) { (text::line(title, TITLE_CHARS)) }
             span class="w" {
                 @if record.retention == Retention::Pinned { (icon("pin")) }
@@ -129,6 +132,12 @@ fn kind_class(record: &MemoryRecord) -> String {
         Some(class) => format!("k category {class}"),
         None => "k".to_owned(),
     }
+}
+
+/// What the dot before a kind stands for.
+fn dot_says(record: &MemoryRecord) -> Option<String> {
+    let category = category(record).filter(|category| category_class(category).is_some());
+    category.map(|category| format!("The dot is the colour of its category, {category}"))
 }
 
 /// The picture of what a record is, in its colour; of a test also how it ended.
@@ -387,7 +396,45 @@ pub(crate) fn judge(visit: &Visit, fields: &[(&str, &str)]) -> Markup {
 
 #[cfg(test)]
 mod tests {
+    use chrono::DateTime;
+    use reprise_types::{MemoryKind, MemorySource, RecordBody};
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_piece_of_a_note_is_called_by_what_it_is_about_and_not_by_its_note() {
+        let titled = |text: &str, kind: &str| {
+            let mut body = RecordBody::new(text, MemorySource::UserInput, MemoryKind::Finding);
+            body.details = Some(json!({ "type": kind, "title": "alpha" }));
+            let record = body.kept(RecordId::from_parts(1, 1), DateTime::UNIX_EPOCH);
+            title(&record).to_owned()
+        };
+        let section = "alpha > DNS move > What went wrong\n\nThe old zone stayed.";
+        assert_eq!(
+            titled(section, "note_section"),
+            "alpha > DNS move > What went wrong"
+        );
+        let observed = titled("alpha: Use postfix", "note_observation");
+        assert_eq!(observed, "alpha: Use postfix");
+        assert_eq!(titled("Use postfix.", "lesson"), "alpha");
+    }
+
+    #[test]
+    fn the_dot_before_a_kind_says_what_it_stands_for() {
+        let says = |details| {
+            let mut body = RecordBody::new("a", MemorySource::UserInput, MemoryKind::Finding);
+            body.details = details;
+            dot_says(&body.kept(RecordId::from_parts(1, 1), DateTime::UNIX_EPOCH))
+        };
+        let decision = "The dot is the colour of its category, decision";
+        assert_eq!(
+            says(Some(json!({ "type": "decision" }))).as_deref(),
+            Some(decision)
+        );
+        assert_eq!(says(Some(json!({ "type": "lesson" }))), None);
+        assert_eq!(says(None), None);
+    }
 
     #[test]
     fn each_category_has_its_colour() {

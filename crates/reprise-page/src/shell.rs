@@ -161,8 +161,6 @@ fn head(visit: &Visit, place: Place) -> Markup {
                     nav class="pop" aria-label="Menu" {
                         div class="only-narrow" { (places(place)) hr; }
                         @for (path, name) in ORDER { a href=(path) { (name) } }
-                        hr;
-                        a href="/inventory" { "How this page is made" }
                     }
                 }
             }

@@ -5,25 +5,16 @@ use reprise_types::Calendar;
 
 /// Day and minute on the reader's calendar.
 pub(crate) fn at(instant: DateTime<Utc>, calendar: &Calendar) -> String {
-    format!(
-        "{} {}",
-        calendar.day_of(instant),
-        calendar.clock_of(instant)
-    )
+    calendar.minute_of(instant)
 }
 
-/// A size in the unit that leaves one to three digits.
+/// A size as the command line says it.
 pub(crate) fn size(bytes: u64) -> String {
-    const UNITS: [&str; 4] = ["bytes", "KiB", "MiB", "GiB"];
-    let mut size = bytes as f64;
-    let mut unit = 0;
-    while size >= 1024.0 && unit + 1 < UNITS.len() {
-        size /= 1024.0;
-        unit += 1;
-    }
-    match (unit, UNITS.get(unit)) {
-        (0, _) => format!("{bytes} bytes"),
-        (_, name) => format!("{size:.1} {}", name.unwrap_or(&"")),
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{:.1} KB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.2} GB", bytes as f64 / 1e9),
     }
 }
 
@@ -54,8 +45,8 @@ mod tests {
     fn numbers_read_well() {
         assert_eq!(count(0), "0");
         assert_eq!(count(1_234_567), "1,234,567");
-        assert_eq!(size(900), "900 bytes");
-        assert_eq!(size(1_536), "1.5 KiB");
+        assert_eq!(size(900), "900 B");
+        assert_eq!(size(114_049), "114.0 KB");
         assert_eq!(of(1, "record", "records"), "1 record");
         assert_eq!(of(2_000, "record", "records"), "2,000 records");
     }

@@ -31,6 +31,9 @@ use routes::Desk;
 
 /// How long open requests may take to end once the service is to end.
 const DRAIN: Duration = Duration::from_secs(10);
+/// A connection may be idle for so long: a person's next question finds it open, and does not pay
+/// for a new one's round trips.
+const IDLE: Duration = Duration::from_secs(75);
 
 /// What a service starts from.
 #[derive(Clone)]
@@ -108,7 +111,7 @@ impl GlobalService {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let open = Arc::new(GracefulShutdown::new());
         let router = routes::router(&self.desk);
-        let entrance = Entrance::new(router, Arc::clone(&open), connections_max());
+        let entrance = Entrance::new(router, Arc::clone(&open), connections_max()).idle(IDLE);
         let listening = tokio::spawn(entrance.tcp(self.tcp));
         tokio::select! {
             _ = terminate.recv() => {}

@@ -78,7 +78,7 @@ impl Calendar {
         }
     }
 
-    /// The local date and time of an instant, to the minute.
+    /// The local time of day of an instant, to the minute.
     #[must_use]
     pub fn clock_of(&self, instant: DateTime<Utc>) -> String {
         const MINUTES: &str = "%H:%M";
@@ -87,6 +87,12 @@ impl Calendar {
             Zone::Fixed(offset) => instant.with_timezone(&offset).format(MINUTES).to_string(),
             Zone::Machine => instant.with_timezone(&Local).format(MINUTES).to_string(),
         }
+    }
+
+    /// The local day and time of an instant, to the minute.
+    #[must_use]
+    pub fn minute_of(&self, instant: DateTime<Utc>) -> String {
+        format!("{} {}", self.day_of(instant), self.clock_of(instant))
     }
 
     /// How long ago, in the words by which a question finds it: three days ago is the third day

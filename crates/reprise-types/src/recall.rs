@@ -45,12 +45,18 @@ impl RecallRequest {
         }
     }
 
-    /// Refuses an empty query, and names the operation that lists without one.
+    /// Refuses an empty query, and names the operation that lists without one; and a question that
+    /// nothing may answer.
     pub fn check(&self) -> Result<(), MemoryError> {
         if self.query.trim().is_empty() {
             return Err(MemoryError::Invalid {
                 message: "the question is empty; `reprise list` looks through memory without one"
                     .to_owned(),
+            });
+        }
+        if self.top_k == 0 {
+            return Err(MemoryError::Invalid {
+                message: "`limit` is 0; ask for 1 result or more".to_owned(),
             });
         }
         Ok(())
@@ -496,8 +502,8 @@ pub enum SearchTier {
     None,
     /// All quantised vectors were scanned: exact in practice.
     Scan,
-    /// The first answers after opening, with most codes still in the file: of a large memory from
-    /// the lists of the nearest centroids, of a small one as `Scan`.
+    /// The first answers of a large memory after opening: the lists of the nearest centroids, with
+    /// the rest still in the file.
     LayerA,
     /// A graph over the newest records and a scan of the others.
     LayerB,

@@ -361,6 +361,15 @@ impl Config {
         self.global.hooks.then_some(deadline)
     }
 
+    /// The service that hooks, or recalls that do not say, will ask: connected to in advance, where
+    /// plain HTTP may be used.
+    pub(crate) fn global_connects(&self) -> Option<&str> {
+        let url = self.global.url.as_deref()?;
+        let is_asked = self.global.hooks || self.global.scope != RecallScope::Local;
+        let may_ask = self.global.allow_plain_http || !is_plain_to_another(url);
+        (is_asked && may_ask).then(|| url.trim_end_matches('/'))
+    }
+
     /// Whose knowledge a recall asks for that does not say.
     pub(crate) fn scope(&self) -> RecallScope {
         self.global.scope

@@ -103,6 +103,12 @@ fn hint(error: &clap::Error, command: clap::Command) -> Option<anyhow::Error> {
         return None;
     };
     let is_unknown = error.kind() == ErrorKind::UnknownArgument;
+    if is_unknown && !word.starts_with('-') && typed(command.clone(), &["forget"]) {
+        return Some(anyhow::anyhow!(
+            "`forget` is told what by an option, for one record `--id {word}` or \
+             `--external-id {word}`; `reprise delete {word}` takes either"
+        ));
+    }
     if !is_unknown || !typed(command, &["recall", "learn"]) {
         return None;
     }

@@ -87,6 +87,35 @@ impl Page {
         lines.iter().map(|line| line.trim().to_owned()).collect()
     }
 
+    /// A text of which the lines that are too long go on below, further in.
+    pub(crate) fn fit(self, text: &str) -> String {
+        let Some(columns) = self.columns else {
+            return text.to_owned();
+        };
+        let columns = columns.max(COLUMNS_MIN);
+        let mut fitting = String::with_capacity(text.len());
+        for (place, line) in text.lines().enumerate() {
+            if place > 0 {
+                fitting.push('\n');
+            }
+            if textwrap::core::display_width(line) <= columns {
+                fitting.push_str(line);
+                continue;
+            }
+            let said = line.trim_start();
+            let indent = (line.len() - said.len()).min(columns / 3);
+            for (number, part) in self.wrap(said, indent, indent + 2).iter().enumerate() {
+                let indent = if number == 0 { indent } else { indent + 2 };
+                if number > 0 {
+                    fitting.push('\n');
+                }
+                fitting.push_str(&" ".repeat(indent));
+                fitting.push_str(part);
+            }
+        }
+        fitting
+    }
+
     /// Columns that are left of a line after `indent`; `otherwise` where a line has no end.
     pub(crate) fn room(self, indent: usize, otherwise: usize) -> usize {
         self.columns.map_or(otherwise, |columns| {
@@ -231,6 +260,14 @@ mod tests {
         // A wide character takes two columns; a word longer than a line is broken.
         let wide = Page::of(24).wrap(&"\u{65e5}".repeat(15), 4, 4);
         assert_eq!(wide, ["\u{65e5}".repeat(10), "\u{65e5}".repeat(5)]);
+    }
+
+    #[test]
+    fn lines_that_are_too_long_go_on_below() {
+        let text = "short as  it is\n\n  the quick brown fox jumps over";
+        let said = "short as  it is\n\n  the quick brown fox\n    jumps over";
+        assert_eq!(Page::of(24).fit(text), said);
+        assert_eq!(Page { columns: None }.fit(text), text);
     }
 
     #[test]

@@ -2,10 +2,13 @@
 //! service that hangs costs no more than its own lines. And how far it is, as `doctor` says.
 
 use std::fs;
-use std::io::Write as _;
-use std::net::TcpListener;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::spawn;
+use std::time::Duration;
 
 use reprise_tests::reprise;
 use serde_json::{Value, json};
@@ -15,6 +18,10 @@ use super::{done, ingest, run};
 
 /// What a prompt of a session is given.
 fn prompted(data: &Path, config: &str, session: &str) -> String {
+    hooked(data, config, "user-prompt", session)
+}
+
+fn hooked(data: &Path, config: &str, kind: &str, session: &str) -> String {
     let event = json!({ "session_id": session, "cwd": "/",
         "prompt": "why do otters hold hands ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8" });
     let mut command = reprise(data).expect("reprise is built");
@@ -23,7 +30,7 @@ fn prompted(data: &Path, config: &str, session: &str) -> String {
         "--config",
         config,
         "hook",
-        "user-prompt",
+        kind,
         "--user",
         "bob",
     ]);
@@ -93,6 +100,86 @@ fn a_prompt_has_what_others_published_where_hooks_may_ask() {
     // The first may be late for its own reasons: its daemon starts.
     let own = own.into_iter().find(|own| own.contains("on Mondays"));
     assert!(own.is_some_and(|own| !own.contains("published by")));
+    run(&data, &["--config", &config, "stop"]);
+}
+
+/// Who sent a request, counted by connections, and its first line.
+type Heard = (usize, String);
+
+/// A service that knows nothing and keeps connections open; what it hears.
+fn keeping_open() -> (String, Receiver<Heard>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let (tell, heard) = channel();
+    spawn(move || {
+        for (number, stream) in listener.incoming().enumerate() {
+            let (stream, tell) = (stream.expect("a client"), tell.clone());
+            spawn(move || answer_all(&stream, number, &tell));
+        }
+    });
+    (url, heard)
+}
+
+fn answer_all(mut stream: &TcpStream, number: usize, tell: &Sender<Heard>) {
+    let mut reader = BufReader::new(stream);
+    loop {
+        let (mut first, mut body_bytes) = (String::new(), 0);
+        if reader.read_line(&mut first).unwrap_or_default() == 0 {
+            return;
+        }
+        let mut line = String::new();
+        while reader.read_line(&mut line).unwrap_or_default() > 2 {
+            let header = line.to_ascii_lowercase();
+            if let Some(bytes) = header.strip_prefix("content-length:") {
+                body_bytes = bytes.trim().parse().expect("a number");
+            }
+            line.clear();
+        }
+        let mut body = vec![0; body_bytes];
+        reader.read_exact(&mut body).expect("the body");
+        let answer = "{\"hits\": []}";
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n", answer.len());
+        // It hears of a request before whoever sent it goes on.
+        let told = tell.send((number, first.trim().to_owned())).is_ok();
+        let written = write!(stream, "{head}\r\n{answer}").is_ok();
+        if !told || !written {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_daemon_has_its_connection_before_the_first_prompt_asks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("bob");
+    ingest(
+        &data,
+        "bob",
+        &[json!({ "text": "Our otters hold hands on Mondays", "external_id": "o" })],
+    );
+    let (url, heard) = keeping_open();
+    // Where nothing asks it unbidden, it hears nothing.
+    let off = configured(&data, &url, "rpr_x", "");
+    hooked(&data, &off, "session-start", "zero");
+    run(&data, &["--config", &off, "stop"]);
+    let on = "hooks = true\nhook_deadline_ms = 30000\n";
+    let config = configured(&data, &url, "rpr_x", on);
+    hooked(&data, &config, "session-start", "one");
+    let next = || {
+        let heard = heard.recv_timeout(Duration::from_mins(1));
+        heard.expect("the daemon asks")
+    };
+    assert_eq!(next(), (0, "GET /health/live HTTP/1.1".to_owned()));
+    // Its answer is read by now, or soon: each prompt looks for the connection anew.
+    let used_again = (0..50).any(|number| {
+        prompted(&data, &config, &format!("one {number}"));
+        let (connection, line) = next();
+        assert_eq!(line, "POST /v1/query HTTP/1.1");
+        connection == 0
+    });
+    assert!(used_again, "each prompt made a connection of its own");
+    let more: Vec<Heard> = heard.try_iter().collect();
+    assert!(more.is_empty(), "one request in advance: {more:?}");
     run(&data, &["--config", &config, "stop"]);
 }
 

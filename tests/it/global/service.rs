@@ -120,6 +120,23 @@ fn a_service_waits_for_its_database_and_says_503_while_it_is_gone() {
 }
 
 #[test]
+fn a_service_waits_for_a_database_that_its_server_does_not_have_yet() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut server, url) = furnished(&[]);
+    let away = ["ALTER DATABASE knowledge RENAME TO elsewhere"];
+    let back = ["ALTER DATABASE elsewhere RENAME TO knowledge"];
+    server.sql("postgres", &away).expect("it is elsewhere");
+    let node = folder.path().join("node");
+    let service = Service::start_hearing(&node, &["--database-url", &url], |line| {
+        if line.contains("waiting for the database") {
+            server.sql("postgres", &back).expect("it is back");
+        }
+    });
+    let first = &service.first;
+    assert!(first.contains("has no database `knowledge`"), "{first}");
+}
+
+#[test]
 #[expect(
     clippy::too_many_lines,
     reason = "two machines, their tokens and the end of the service are one story"

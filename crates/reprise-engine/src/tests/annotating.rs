@@ -51,6 +51,36 @@ fn sorted(recall: &Recall) -> Vec<&str> {
 }
 
 #[test]
+fn tags_that_changed_are_as_before_and_those_that_did_not_stay() {
+    let mut bench = Bench::new();
+    let ids = inserted(&bench.keep(vec![tagged("a", &["rust"]), tagged("b", &[])]));
+    let back = |bench: &mut Bench, id| {
+        bench.now += Duration::seconds(1);
+        let now = bench.now;
+        let changed = bench.engine().tag_as_before(id, now).unwrap();
+        let found = bench.engine().snapshot().get(id).unwrap();
+        (changed, found.unwrap().body.tags)
+    };
+    for id in &ids {
+        assert!(!back(&mut bench, *id).0, "nothing has changed");
+    }
+    bench.tag(ids[0], &["rust", "errors"]);
+    bench.tag(ids[0], &[]);
+    bench.tag(ids[1], &["late"]);
+    bench.reopen();
+    assert_eq!(back(&mut bench, ids[0]), (true, words(&["errors", "rust"])));
+    assert_eq!(back(&mut bench, ids[0]), (true, Vec::new()));
+    assert_eq!(back(&mut bench, ids[1]), (true, Vec::new()));
+    assert_eq!(back(&mut bench, ids[1]), (true, words(&["late"])));
+    // Also where the clock stands.
+    let now = bench.now;
+    for tag in ["one", "two"] {
+        bench.engine().tag(ids[1], &words(&[tag]), now).unwrap();
+    }
+    assert_eq!(back(&mut bench, ids[1]), (true, words(&["one"])));
+}
+
+#[test]
 pub(super) fn a_tag_filter_admits_what_has_every_tag_now_or_had_it_then() {
     let mut bench = Bench::new();
     let ids = inserted(&bench.keep(vec![

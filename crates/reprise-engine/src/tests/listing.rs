@@ -89,7 +89,7 @@ pub(super) fn every_part_of_a_filter_narrows_and_says_when_it_leaves_nothing() {
         .clone();
     bench.keep(vec![tagged, other]);
     let time = |text: &str| parse_timestamp(text).ok();
-    let cases: [(Change<'_>, &[&str], &str); 13] = [
+    let cases: [(Change<'_>, &[&str], &str); 14] = [
         (
             &|f| f.project = Some("shop".into()),
             &["other", "tagged"],
@@ -117,6 +117,14 @@ pub(super) fn every_part_of_a_filter_narrows_and_says_when_it_leaves_nothing() {
             &|f| f.since = time("2027-01-01"),
             &[],
             "from 2027-01-01 00:00 UTC or later",
+        ),
+        (
+            &|f| {
+                f.since = time("2026-02-02");
+                f.until = time("2026-02-01");
+            },
+            &[],
+            "`since` is after `until`",
         ),
         (
             &|f| {

@@ -100,7 +100,7 @@ pub fn print_learning(report: &LearningReport, out: &mut dyn Write) -> io::Resul
     let (seeds, depth) = (report.seeds.len(), report.depth);
     writeln!(
         out,
-        "held-out nDCG@{depth} after learning, {seeds} seeds; change against cosine [95 %]\n"
+        "held-out nDCG@{depth} after learning (seeds: {seeds}); change against cosine [95 %]\n"
     )?;
     writeln!(
         out,

@@ -186,3 +186,12 @@ fn a_purge_that_nobody_finishes_holds_nothing_up() {
     assert_eq!(best[0].0, 301);
     assert!(!holds(&writer.to_parts(), &word(3)));
 }
+
+#[test]
+fn a_session_that_a_step_leaves_empty_has_no_name_though_no_other_step_comes() {
+    let mut writer = writer();
+    let mut purged = writer.start_purge().unwrap().run();
+    assert!(!writer.finish_purge(&mut purged, 8));
+    drop(purged);
+    assert!(!holds(&writer.to_parts(), &session(1)));
+}

@@ -7,9 +7,12 @@
 //! ```text
 //! front: u32 dimensions | u32 documents | u32 even at | u32 cells
 //!   | per cell i8 codes, f32 scale | per list u32 documents | per list u64 check
+//!   | u32 sampled | per sampled u32 ordinal | per sampled i8 codes, f32 scale
 //! per list: u64 words of signs, in groups of 8 documents as in a chunk | u32 ordinals | padding
 //! ```
-//! The last list is of the documents that have no cell yet; it is always read.
+//! The last list is of the documents that have no cell yet; it is always read. The sample is what
+//! the spread of a question's cosines is taken from, where its rows would be as many reads. Version
+//! 1 has none.
 
 use std::sync::{Arc, OnceLock};
 
@@ -19,13 +22,16 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::kernels::{LANES, dot};
 use super::query::QueryCodes;
 use super::{CHUNK_DOCUMENTS, Vectors, quantise, signs};
-use crate::codec::put_u32;
-use crate::error::Result;
+use crate::codec::{Reader, put_u32};
+use crate::error::{IndexError, Result};
 use crate::growth::CELLS_DOCUMENTS;
 use crate::pages::{self, LeftPart};
 
 const CELLS: &str = "cells";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+const VERSION_UNSAMPLED: u8 = 1;
+/// Sampled documents in front: as many as a recall asks for.
+pub(super) const SPREAD: usize = 512;
 /// Documents of one cell, as long as there are not too many cells,
 const DOCUMENTS_MIN: usize = 128;
 /// which are ranked one by one for each question.
@@ -41,15 +47,15 @@ const READ_MIN: usize = 4_096;
 /// "No cell yet".
 const NONE: u16 = u16::MAX;
 
-/// Codes and scales of the centroids, as of documents.
+/// Codes and scales: of centroids, or of documents.
 #[derive(Debug, Clone)]
-struct Centroids {
+struct Rows {
     dimensions: usize,
     codes: Vec<i8>,
     scales: Vec<f32>,
 }
 
-impl Centroids {
+impl Rows {
     fn len(&self) -> usize {
         self.scales.len()
     }
@@ -57,6 +63,21 @@ impl Centroids {
     fn each(&self) -> impl Iterator<Item = (&[i8], f32)> {
         let codes = self.codes.chunks_exact(self.dimensions.max(1));
         codes.zip(self.scales.iter().copied())
+    }
+
+    /// So many of them from a front.
+    fn read(reader: &mut Reader<'_>, count: usize, dimensions: usize) -> Result<Self> {
+        let mut rows = Self {
+            dimensions,
+            codes: Vec::with_capacity(count * dimensions),
+            scales: Vec::with_capacity(count),
+        };
+        for _ in 0..count {
+            let codes = reader.take(dimensions)?;
+            rows.codes.extend_from_slice(bytemuck::cast_slice(codes));
+            rows.scales.push(f32::from_bits(reader.u32()?));
+        }
+        Ok(rows)
     }
 
     /// The centroid nearest to a document's codes.
@@ -89,7 +110,7 @@ impl Centroids {
 #[derive(Debug)]
 struct Training {
     sample: Vec<u32>,
-    centroids: Centroids,
+    centroids: Rows,
     /// Of each centroid, the sum of what came to it in this round.
     sums: Vec<f32>,
     at: usize,
@@ -101,11 +122,10 @@ impl Training {
     fn begin(vectors: &Vectors) -> Self {
         let (len, held) = (vectors.len(), vectors.held() as usize);
         let count = (held / DOCUMENTS_MIN).min(COUNT_MAX);
-        let probes = (count * SAMPLE).saturating_mul(len) / held.max(1);
-        let places = evenly(len).take(probes.min(len)).map(|place| place as u32);
+        let places = spread(len, count * SAMPLE, held);
         let sample: Vec<u32> = places.filter(|ordinal| vectors.has(*ordinal)).collect();
         let dimensions = vectors.dimensions();
-        let mut centroids = Centroids {
+        let mut centroids = Rows {
             dimensions,
             codes: Vec::with_capacity(count * dimensions),
             scales: Vec::with_capacity(count),
@@ -167,7 +187,7 @@ impl Training {
 pub(crate) struct CellState {
     /// Documents with a vector from which on there are cells.
     pub(crate) from: usize,
-    centroids: Option<Arc<Centroids>>,
+    centroids: Option<Arc<Rows>>,
     training: Option<Training>,
     /// The cell of each document.
     of: Vec<u16>,
@@ -301,9 +321,8 @@ impl CellState {
         for number in [dimensions, documents, even_at, centroids.len() as u32] {
             put_u32(&mut front, number);
         }
-        for (codes, scale) in centroids.each() {
-            front.extend_from_slice(bytemuck::cast_slice(codes));
-            front.extend_from_slice(&scale.to_le_bytes());
+        for row in centroids.each() {
+            put_row(&mut front, row);
         }
         for list in &lists {
             put_u32(&mut front, list.len() as u32);
@@ -315,6 +334,16 @@ impl CellState {
             let check = xxh3_64(paged.get(from..)?);
             front.extend_from_slice(&check.to_le_bytes());
         }
+        let places = spread(vectors.len(), SPREAD, vectors.held() as usize);
+        let row = |at| Some((at, vectors.row(at).filter(|row| row.1 != 0.0)?));
+        let sampled: Vec<_> = places.filter_map(row).collect();
+        put_u32(&mut front, sampled.len() as u32);
+        for (ordinal, _) in &sampled {
+            put_u32(&mut front, *ordinal);
+        }
+        for (_, row) in sampled {
+            put_row(&mut front, row);
+        }
         Some(pages::write(VERSION, &front, &[&paged]))
     }
 }
@@ -325,6 +354,17 @@ pub(super) fn evenly(len: usize) -> impl Iterator<Item = usize> {
     const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
     let place = move |turn: u64| (u128::from(turn.wrapping_mul(GOLDEN)) * len as u128) >> 64;
     (0..).map(move |turn| place(turn) as usize)
+}
+
+/// Evenly spaced ordinals below `len`, about `n` of which are among the `held`.
+pub(super) fn spread(len: usize, n: usize, held: usize) -> impl Iterator<Item = u32> {
+    let probes = (n.saturating_mul(len) / held.max(1)).min(len);
+    evenly(len).take(probes).map(|place| place as u32)
+}
+
+fn put_row(out: &mut Vec<u8>, (codes, scale): (&[i8], f32)) {
+    out.extend_from_slice(bytemuck::cast_slice(codes));
+    out.extend_from_slice(&scale.to_le_bytes());
 }
 
 /// Words of signs, and of all, of a list of so many documents.
@@ -358,12 +398,14 @@ fn put_list(out: &mut Vec<u8>, ordinals: &[u32], vectors: &Vectors) {
 /// The saved layer: the front in memory, the lists in the file.
 #[derive(Debug, Clone)]
 pub(crate) struct SavedCells {
-    centroids: Arc<Centroids>,
+    centroids: Arc<Rows>,
     /// Documents when it was saved.
     documents: usize,
     /// What [`CellState::part`] was given.
     pub(crate) even_at: u32,
     lists: Arc<[Place]>,
+    /// Rows of evenly spaced documents; none in a part of version 1.
+    sampled: Arc<(Vec<u32>, Rows)>,
     part: LeftPart,
     /// The cell of each document, once somebody has read all lists.
     placed: Arc<OnceLock<Box<[u16]>>>,
@@ -397,28 +439,38 @@ impl List<'_> {
 impl SavedCells {
     /// Reads the front and leaves the rest in the file.
     pub(crate) fn read(part: &LeftPart, dimensions: usize, documents: usize) -> Result<Self> {
-        let front = part.front(CELLS, VERSION)?;
-        let mut reader = pages::front_reader(CELLS, &front, VERSION)?;
+        let (front, version) = match part.front(CELLS, VERSION) {
+            Err(IndexError::Version {
+                got: VERSION_UNSAMPLED,
+                ..
+            }) => (part.front(CELLS, VERSION_UNSAMPLED)?, VERSION_UNSAMPLED),
+            front => (front?, VERSION),
+        };
+        let mut reader = pages::front_reader(CELLS, &front, version)?;
         let [got, held] = [reader.u32()?, reader.u32()?].map(|number| number as usize);
         let [even_at, count] = [reader.u32()?, reader.u32()?];
         let count = count as usize;
         if got != dimensions || held > documents || count > COUNT_MAX {
             return Err(reader.damaged("a count does not fit"));
         }
-        let mut centroids = Centroids {
-            dimensions,
-            codes: Vec::with_capacity(count * dimensions),
-            scales: Vec::with_capacity(count),
-        };
-        for _ in 0..count {
-            let codes = reader.take(dimensions)?;
-            centroids
-                .codes
-                .extend_from_slice(bytemuck::cast_slice(codes));
-            centroids.scales.push(f32::from_bits(reader.u32()?));
-        }
+        let centroids = Rows::read(&mut reader, count, dimensions)?;
         let sizes: &[[u8; 4]] = reader.column(count + 1)?;
         let checks: &[[u8; 8]] = reader.column(count + 1)?;
+        let has_sample = version != VERSION_UNSAMPLED;
+        let sampled = if has_sample {
+            reader.u32()? as usize
+        } else {
+            0
+        };
+        if sampled > held {
+            return Err(reader.damaged("a count does not fit"));
+        }
+        let ordinals: &[[u8; 4]] = reader.column(sampled)?;
+        let ordinals = ordinals.iter().map(|bytes| u32::from_le_bytes(*bytes));
+        let sampled = (
+            ordinals.collect(),
+            Rows::read(&mut reader, sampled, dimensions)?,
+        );
         reader.end()?;
         let mut at = front.len() as u64;
         let mut lists = Vec::with_capacity(count + 1);
@@ -440,9 +492,16 @@ impl SavedCells {
             documents: held,
             even_at,
             lists: lists.into(),
+            sampled: Arc::new(sampled),
             part: part.clone(),
             placed: Arc::default(),
         })
+    }
+
+    /// Ordinals and rows of the sample, as they were when it was saved.
+    pub(super) fn sampled(&self) -> impl Iterator<Item = (u32, (&[i8], f32))> {
+        let (ordinals, rows) = &*self.sampled;
+        ordinals.iter().copied().zip(rows.each())
     }
 
     pub(crate) fn is_placed(&self) -> bool {

@@ -6,7 +6,7 @@ use reprise_graph::{Graph, GraphScratch, key_parts};
 use reprise_types::SearchTier;
 
 use super::CHUNK_DOCUMENTS;
-use super::cells::evenly;
+use super::cells::{SPREAD, SavedCells, evenly, spread};
 use super::closest::Closest;
 use super::kernels::{LANES, dot, within};
 use super::signs::{GROUPS, Planes};
@@ -47,6 +47,13 @@ pub struct QueryCodes {
     pub(super) codes: Vec<i8>,
     scale: f32,
     pub(super) planes: Planes,
+}
+
+impl QueryCodes {
+    /// The approximate cosine with a document.
+    fn cosine(&self, (codes, scale): (&[i8], f32)) -> f32 {
+        dot(&self.codes, codes) as f32 * (self.scale * scale)
+    }
 }
 
 /// Reusable buffers of the vector queries.
@@ -228,11 +235,7 @@ impl Vectors {
         scratch: &'s mut VectorScratch,
     ) -> &'s [(u32, f32)] {
         scratch.best.clear();
-        scratch.tier = if self.is_left() {
-            SearchTier::LayerA
-        } else {
-            SearchTier::Scan
-        };
+        scratch.tier = SearchTier::Scan;
         let k = k.min(self.len());
         if k == 0 {
             return &scratch.best;
@@ -314,23 +317,22 @@ impl Vectors {
         layers: &Layers,
         scratch: &mut VectorScratch,
     ) {
+        scratch.tier = SearchTier::LayerA;
         let VectorScratch { close, signs, .. } = scratch;
         // Each is a read of the file: fewer than of a scan, which has them in memory.
         let wanted = SIGN_CANDIDATES_MIN.max(k.saturating_mul(SIGN_OVERSAMPLE));
         close.start(wanted, query.planes.farthest());
-        let is_new = |chunk: usize| self.chunks.get(chunk).is_some_and(|chunk| !chunk.is_left());
         let among = |word: usize| {
-            if is_new(word * 64 / CHUNK_DOCUMENTS) {
-                u64::MAX
-            } else {
+            if self.is_left_at((word * 64) as u32) {
                 0
+            } else {
+                u64::MAX
             }
         };
         self.close_by_signs(query, view, among, close, signs);
         if let Some(cells) = &layers.cells {
             cells.near(query, signs, |ordinal, distance| {
-                let chunk = ordinal as usize / CHUNK_DOCUMENTS;
-                if view.admits(ordinal) && self.has(ordinal) && !is_new(chunk) {
+                if view.admits(ordinal) && self.has(ordinal) && self.is_left_at(ordinal) {
                     close.offer(ordinal, distance);
                 }
             });
@@ -387,21 +389,43 @@ impl Vectors {
     }
 
     pub(crate) fn cosine(&self, query: &QueryCodes, ordinal: u32) -> Option<f32> {
-        let (codes, scale) = self.row(ordinal).filter(|(_, scale)| *scale != 0.0)?;
-        Some(dot(&query.codes, codes) as f32 * (query.scale * scale))
+        let row = self.row(ordinal).filter(|(_, scale)| *scale != 0.0)?;
+        Some(query.cosine(row))
     }
 
-    /// Samples evenly spaced documents; where too few of them have a vector, walks over all.
-    pub(crate) fn sample(&self, query: &QueryCodes, n: usize, world: &World) -> Vec<(u32, f32)> {
-        let len = self.len();
+    /// Samples evenly spaced documents; where too few of them have a vector, walks over all. As
+    /// long as the rows are in the file, those of the cells' sample are not read from there.
+    pub(crate) fn sample(
+        &self,
+        query: &QueryCodes,
+        n: usize,
+        world: &World,
+        cells: Option<&SavedCells>,
+    ) -> Vec<(u32, f32)> {
+        let len = self.len() as u32;
         let live = world.counted().min(self.held()) as usize;
-        let has = |at: &usize| world.counts(*at as u32) && self.has(*at as u32);
-        let cosine = |at: usize| Some((at as u32, self.cosine(query, at as u32)?));
-        let probes = (n.saturating_mul(len) / live.max(1)).min(len);
-        if probes < len {
+        let has = |at: &u32| world.counts(*at) && self.has(*at);
+        let scored = |at| self.scored(query, at);
+        let is_saved = n == SPREAD && n < live && self.is_left();
+        if let Some(cells) = cells.filter(|_| is_saved) {
+            let saved = cells.sampled().filter(|(at, _)| has(at));
+            let sample: Vec<_> = saved
+                .filter_map(|(at, row)| {
+                    if self.is_left_at(at) {
+                        Some((at, query.cosine(row)))
+                    } else {
+                        scored(at)
+                    }
+                })
+                .collect();
+            if sample.len() >= n / 2 {
+                return sample;
+            }
+        }
+        if n.saturating_mul(len as usize) / live.max(1) < len as usize {
             // A plain stride could hit only one side of every dialogue.
-            let probed = evenly(len).take(probes);
-            let sample: Vec<_> = probed.filter(has).filter_map(cosine).collect();
+            let probed = spread(len as usize, n, live);
+            let sample: Vec<_> = probed.filter(has).filter_map(scored).collect();
             if sample.len() >= n / 2 {
                 return sample;
             }
@@ -409,7 +433,7 @@ impl Vectors {
         let known = (0..len).filter(has).count();
         let stride = known.div_ceil(n.max(1)).max(1);
         let even = (0..len).filter(has).step_by(stride);
-        even.filter_map(cosine).collect()
+        even.filter_map(scored).collect()
     }
 }
 

@@ -70,8 +70,22 @@ pub(super) fn instructs(path: &Path) -> bool {
 /// Whether a folder has a note in it.
 pub(super) fn has_notes(path: &Path) -> Result<bool, ImportError> {
     let mut found = Vec::new();
-    walk(path, DEPTH_MAX, &mut found)?;
+    walk(path, DEPTH_MAX, is_note, &mut found)?;
     Ok(!found.is_empty())
+}
+
+/// Texts in a folder that are notes only where they are named.
+pub fn plain_texts(path: &Path) -> Result<Vec<PathBuf>, ImportError> {
+    let mut found = Vec::new();
+    if path.is_dir() {
+        walk(path, DEPTH_MAX, is_plain_text, &mut found)?;
+    }
+    Ok(found)
+}
+
+/// Whether a file is a text by its name, but no note.
+pub fn is_plain_text(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "txt")
 }
 
 /// What says whether notes have changed: their names, sizes and times.
@@ -79,7 +93,7 @@ pub fn state_of_notes(path: &Path) -> Result<Vec<(PathBuf, u64, Option<SystemTim
     let mut files = vec![path.to_owned()];
     if path.is_dir() {
         files.clear();
-        walk(path, DEPTH_MAX, &mut files)?;
+        walk(path, DEPTH_MAX, is_note, &mut files)?;
         files.extend(INSTRUCTIONS.map(|name| path.join(name)));
     }
     let looked = files.into_iter().filter_map(|file| {
@@ -89,8 +103,14 @@ pub fn state_of_notes(path: &Path) -> Result<Vec<(PathBuf, u64, Option<SystemTim
     Ok(looked.collect())
 }
 
-/// Every note below a folder, in the order of names; what is hidden is not looked at.
-fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), ImportError> {
+/// Every file below a folder that is `wanted`, in the order of names; what is hidden is not looked
+/// at.
+fn walk(
+    folder: &Path,
+    depth: usize,
+    wanted: fn(&Path) -> bool,
+    found: &mut Vec<PathBuf>,
+) -> Result<(), ImportError> {
     let mut inside: Vec<_> = fs_err::read_dir(folder)?.collect::<Result<_, _>>()?;
     inside.sort_by_key(fs_err::DirEntry::file_name);
     for entry in inside {
@@ -101,8 +121,8 @@ fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Imp
             continue;
         }
         if kind.is_dir() && depth > 0 {
-            walk(&path, depth - 1, found)?;
-        } else if kind.is_file() && is_note(&path) {
+            walk(&path, depth - 1, wanted, found)?;
+        } else if kind.is_file() && wanted(&path) {
             found.push(path);
         }
     }
@@ -114,7 +134,7 @@ pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError
     let mut files = vec![path.to_owned()];
     if path.is_dir() {
         files.clear();
-        walk(path, DEPTH_MAX, &mut files)?;
+        walk(path, DEPTH_MAX, is_note, &mut files)?;
     }
     Reader::new(path, &[]).read(path, files, giver)
 }
@@ -130,7 +150,7 @@ pub(super) fn read_instructions(path: &Path, giver: &mut Giver<'_>) -> Result<()
         if inside.is_file() {
             files.push(inside);
         } else if inside.is_dir() {
-            walk(&inside, DEPTH_MAX, &mut files)?;
+            walk(&inside, DEPTH_MAX, is_note, &mut files)?;
         }
     }
     Reader::new(path, &["instructions"]).read(path, files, giver)
@@ -138,6 +158,8 @@ pub(super) fn read_instructions(path: &Path, giver: &mut Giver<'_>) -> Result<()
 
 struct Reader {
     root: PathBuf,
+    /// The same folder as the disk calls it.
+    whole: PathBuf,
     project: Option<Project>,
     tags: Vec<String>,
     /// By everything that a note is called, its first record.
@@ -153,7 +175,9 @@ impl Reader {
         let root = if path.is_dir() {
             path
         } else {
-            path.parent().unwrap_or(path)
+            // A note that is named without a folder is in this one.
+            let named = path.parent().filter(|above| *above != Path::new(""));
+            named.unwrap_or(Path::new("."))
         };
         let project = Project::of(root);
         let named = project.as_ref().map(Project::tag);
@@ -162,6 +186,7 @@ impl Reader {
         Self {
             place: named.clone().unwrap_or_else(folder),
             root: root.to_owned(),
+            whole,
             tags: tags
                 .iter()
                 .map(|tag| (*tag).to_owned())
@@ -384,7 +409,8 @@ impl Reader {
             .project
             .as_ref()
             .and_then(|project| project.inside(file));
-        let inside = inside.or_else(|| file.strip_prefix(&self.root).ok().map(Path::to_owned));
+        let below = |root: &PathBuf| file.strip_prefix(root).ok().map(Path::to_owned);
+        let inside = inside.or_else(|| [&self.root, &self.whole].into_iter().find_map(below));
         let inside = inside.as_deref().unwrap_or(file);
         inside
             .iter()

@@ -51,6 +51,10 @@ fn what_is_too_much_is_refused_by_its_name() {
             refused::<list::List>(&json!({ "limit": 1e18 })),
             "`limit` is 1000000000000000000; send a number between 1 and 1000",
         ),
+        (
+            refused::<recall::Recall>(&json!({ "query": "a", "limit": 0 })),
+            "`limit` is 0; send a number between 1 and 1000000000",
+        ),
     ] {
         assert_eq!(said.as_deref(), Some(expected));
     }

@@ -222,6 +222,11 @@ impl Memory {
         Ok(self.all.service.provider(&self.user).stats().await?)
     }
 
+    /// Bytes of its file that do not hold what they should; reads all of it, beside its writer.
+    pub async fn damaged_bytes(&self) -> Result<u64, Problem> {
+        Ok(self.read(Snapshot::damaged_bytes).await??)
+    }
+
     /// What a recall finds, with whole records; `vector` is the question's where the caller has it.
     pub(crate) async fn recall(
         &self,

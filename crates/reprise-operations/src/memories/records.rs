@@ -365,11 +365,17 @@ impl Memory {
         Ok((old, self.record(&id.to_string()).await?))
     }
 
-    /// Keeps the version before the present one anew, in its place; `None` where there is none.
+    /// Gives a record back the tags that it had, where these changed last, else keeps the version
+    /// before the present one anew, in its place; `None` where there is neither.
     pub(crate) async fn revert(&self, name: &str) -> Result<Option<MemoryRecord>, Problem> {
         let present = self.record(name).await?;
         refuse_receipt(&present)?;
-        let of = present.id;
+        let (of, now) = (present.id, self.now());
+        let tagged = self.with_engine(move |engine| engine.tag_as_before(of, now));
+        if tagged.await?? {
+            self.tell("updated", vec![of]);
+            return self.record(name).await.map(Some);
+        }
         let versions = self.read(move |memory| memory.versions(of)).await?;
         let Some(before) = versions.into_iter().find(|version| version.id != of) else {
             return Ok(None);

@@ -1,6 +1,7 @@
 //! What goes, and what of it comes back.
 
 use std::borrow::Cow;
+use std::num::NonZeroUsize;
 
 use reprise_engine::{Engine, EngineError, ForgetSelector, Snapshot};
 use reprise_redact::Redactor;
@@ -34,7 +35,7 @@ const WHATS: [&str; 6] = ["id", "external_id", "session", "before", "tag", "proj
 #[command(group = clap::ArgGroup::new("what").required(true))]
 pub struct ForgetArguments {
     /// The record with this id.
-    #[arg(long, group = "what")]
+    #[arg(long, group = "what", value_parser = own_id)]
     pub id: Option<RecordId>,
     /// The record with this external id.
     #[arg(long, group = "what")]
@@ -59,6 +60,17 @@ pub struct ForgetArguments {
     /// Why; the audit stub keeps it.
     #[arg(long)]
     pub reason: Option<String>,
+}
+
+/// The id of `--id`; another system's has an option of its own.
+fn own_id(text: &str) -> Result<RecordId, String> {
+    let id = text.parse::<RecordId>();
+    id.map_err(|_| {
+        format!(
+            "that is not an id that Reprise made (26 letters and digits); an external id is given \
+             as `--external-id {text}`"
+        )
+    })
 }
 
 impl ForgetArguments {
@@ -110,6 +122,9 @@ pub struct Forgotten {
     pub dry_run: bool,
     /// With what was put behind them and distilled from them; may be nothing.
     pub forgotten: Vec<RecordId>,
+    /// How many of them are earlier versions, which other counts of records leave out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub versions: Option<NonZeroUsize>,
     /// How the texts of the first hundred begin, where nothing was forgotten.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub texts: Vec<String>,
@@ -155,17 +170,18 @@ impl Operation for Forget {
             };
             let forgotten = memory.with_engine(preview).await?;
             // Texts are read beside the writer.
-            let first: Vec<RecordId> = forgotten.iter().copied().take(SHOWN_MAX).collect();
             let shown = move |memory: &Snapshot| {
                 let names = Names(memory);
-                first.into_iter().map(|id| names.beginning(id)).collect()
+                let first = forgotten.iter().take(SHOWN_MAX);
+                Forgotten {
+                    dry_run: true,
+                    texts: first.map(|id| names.beginning(*id)).collect(),
+                    versions: versions_of(memory, &forgotten),
+                    forgotten,
+                    published: Vec::new(),
+                }
             };
-            return Ok(Forgotten {
-                dry_run: true,
-                forgotten,
-                texts: memory.read(shown).await?,
-                published: Vec::new(),
-            });
+            return memory.read(shown).await;
         }
         let reason = reason.unwrap_or_else(|| "asked for by a client".to_owned());
         let forget = move |engine: &mut Engine, request: Option<&ExternalId>| {
@@ -181,14 +197,29 @@ impl Operation for Forget {
     }
 
     fn text(gone: &Forgotten) -> Cow<'_, str> {
-        let count = counted(gone.forgotten.len(), "record");
+        let all = gone.forgotten.len();
+        let versions = gone.versions.map_or(0, NonZeroUsize::get);
+        // Where nothing else goes, an earlier version is what was asked for.
+        let records = if versions < all { all - versions } else { all };
+        let count = counted(records, "record");
         let done = if gone.dry_run {
             "would be forgotten"
         } else {
             "forgotten"
         };
-        format!("{count} {done}{}", Standing::lines(&gone.published)).into()
+        let with = if records < all {
+            format!(", {all} with their earlier versions")
+        } else {
+            String::new()
+        };
+        format!("{count} {done}{with}{}", Standing::lines(&gone.published)).into()
     }
+}
+
+/// How many of these are no record any more but an earlier version of one.
+fn versions_of(memory: &Snapshot, ids: &[RecordId]) -> Option<NonZeroUsize> {
+    let versions = ids.iter().filter(|id| !memory.is_live(**id));
+    NonZeroUsize::new(versions.count())
 }
 
 /// Forgets by `forget`, which answers what is gone, and tells of it. To a request that comes again,
@@ -202,15 +233,17 @@ where
     let request = memory.request_name("forget");
     let forget = move |engine: &mut Engine| {
         // Its receipts may be among what goes.
-        let receipts = Receipts::read(&engine.snapshot());
+        let before = engine.snapshot();
+        let receipts = Receipts::read(&before);
         let mut gone = forget(engine, request.as_ref())?;
+        let versions = versions_of(&before, &gone);
         if let Some(request) = request.filter(|_| gone.is_empty()) {
             gone = engine.forgotten_for(&request)?;
         }
-        Ok::<_, EngineError>((gone, receipts))
+        Ok::<_, EngineError>((gone, versions, receipts))
     };
     let forgetting = memory.with_engine(forget).instrument(span.clone());
-    let (forgotten, receipts) = forgetting.await??;
+    let (forgotten, versions, receipts) = forgetting.await??;
     span_records(&span, forgotten.len(), forgotten.first().copied());
     if !forgotten.is_empty() {
         memory.tell("forgotten", forgotten.clone());
@@ -221,6 +254,7 @@ where
             .map(|id| Standing::new(id, memory.user()))
             .collect(),
         forgotten,
+        versions,
         ..Forgotten::default()
     })
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::catalogue::{Operation, Profile, Spec, post};
-use crate::memories::{Memory, title_of};
+use crate::memories::{Memory, counted, title_of};
 use crate::problem::Problem;
 use crate::wire::{NoArguments, OutcomeLine, OutcomeReport};
 
@@ -30,7 +30,7 @@ impl Operation for Outcome {
     }
 
     fn text(report: &OutcomeReport) -> Cow<'_, str> {
-        format!("learned; {} runs so far", report.runs).into()
+        format!("learned; {} so far", counted(report.runs, "run")).into()
     }
 }
 

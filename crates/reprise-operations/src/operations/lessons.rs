@@ -176,7 +176,7 @@ impl Operation for Update {
         Ok(Updated {
             truncated_from_bytes: truncated.filter(|_| has_new_text).and_then(Value::as_u64),
             published,
-            is_new: new.id.to_string() != arguments.id,
+            is_new: new.id != old.id,
             id: new.id,
             supersedes: new.supersedes,
         })

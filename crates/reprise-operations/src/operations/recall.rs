@@ -42,7 +42,7 @@ pub struct RecallArguments {
     /// Whose knowledge: the user's own, what others published, or both.
     #[arg(long)]
     pub scope: Option<RecallScope>,
-    /// Answer with one text for a prompt, at most this many tokens long.
+    /// Answer with one text, at most this many tokens long.
     #[serde(alias = "budget")]
     #[arg(
         long,

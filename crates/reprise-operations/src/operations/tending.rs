@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use reprise_engine::{Engine, Snapshot};
-use reprise_knowledge::{Distillate, Plan, actions, carry_out, undo};
-use reprise_types::{QuotedMemory, system_entropy};
+use reprise_knowledge::{Distillate, Plan, actions, are_related, carry_out, undo};
+use reprise_types::{QuotedMemory, RecordId, system_entropy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -204,6 +204,9 @@ pub struct Reviewed {
     /// Of an answer: whether both stay.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
+    /// Of an answer: the two records, the older first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pair: Option<[String; 2]>,
 }
 
 #[derive(Debug)]
@@ -237,11 +240,14 @@ impl Operation for Review {
     }
 
     fn text(reviewed: &Reviewed) -> Cow<'_, str> {
-        if let Some(action) = &reviewed.action {
-            return format!("one answers for both; undo {action} takes it back").into();
-        }
-        if reviewed.apart {
-            return "both stay, and are not asked about again".into();
+        if let Some([older, newer]) = &reviewed.pair {
+            return match (&reviewed.kept, &reviewed.action) {
+                (Some(kept), Some(action)) => {
+                    let gone = if kept == older { newer } else { older };
+                    format!("{kept} answers for {gone} too; undo {action} takes it back").into()
+                }
+                _ => format!("{older} and {newer} both stay, and are not asked about again").into(),
+            };
         }
         let left = [
             counted(reviewed.review.len() + reviewed.review_more, "pair") + " in doubt",
@@ -276,16 +282,39 @@ async fn listed(memory: &Memory) -> Result<Reviewed, Problem> {
     listed.await
 }
 
-async fn decide(memory: &Memory, pair: [String; 2], answer: Verdict) -> Result<Reviewed, Problem> {
-    let now = memory.now();
-    let work = move |engine: &mut Engine| -> Result<_, Problem> {
-        let [one, other] = [live(engine, &pair[0])?, live(engine, &pair[1])?];
-        if one == other {
+/// A live pair by its names; refused where nobody was asked about it.
+async fn asked_about(memory: &Memory, pair: [String; 2]) -> Result<[RecordId; 2], Problem> {
+    let find = move |engine: &mut Engine| -> Result<_, Problem> {
+        let two = [live(engine, &pair[0])?, live(engine, &pair[1])?];
+        if two[0] == two[1] {
             return Err(Problem::invalid(format!(
                 "`{}` and `{}` are one record by now; name two",
                 pair[0], pair[1]
             )));
         }
+        Ok((two, are_related(&engine.snapshot(), two[0], two[1]), pair))
+    };
+    let (two, is_known, pair) = memory.with_engine(find).await??;
+    if is_known {
+        return Ok(two);
+    }
+    // What was found of a record that is to be merged is listed for the one that stays.
+    let plan = memory.planned(|_, plan| plan).await?;
+    let mut pairs = plan.review.iter().chain(&plan.contradictions);
+    if pairs.any(|found| two.iter().all(|id| found.pair.contains(id))) {
+        return Ok(two);
+    }
+    Err(Problem::invalid(format!(
+        "`{}` and `{}` are no pair of `review`: nothing says that they are the same or contradict \
+         each other; to let one go all the same, `edit` or `forget` it",
+        pair[0], pair[1]
+    )))
+}
+
+async fn decide(memory: &Memory, pair: [String; 2], answer: Verdict) -> Result<Reviewed, Problem> {
+    let now = memory.now();
+    let [one, other] = asked_about(memory, pair).await?;
+    let work = move |engine: &mut Engine| -> Result<_, Problem> {
         let snapshot = engine.snapshot();
         let at = |id| {
             let record = snapshot.get(id).and_then(Result::ok);
@@ -296,11 +325,14 @@ async fn decide(memory: &Memory, pair: [String; 2], answer: Verdict) -> Result<R
         } else {
             (other, one)
         };
+        let names = Names(&snapshot);
+        let pair = Some([names.of(older), names.of(newer)]);
         let (gone, kept) = match answer {
             Verdict::Different => {
                 engine.set_apart(one, other, now)?;
                 let reviewed = Reviewed {
                     apart: true,
+                    pair,
                     ..Reviewed::default()
                 };
                 return Ok((reviewed, vec![one, other]));
@@ -311,7 +343,8 @@ async fn decide(memory: &Memory, pair: [String; 2], answer: Verdict) -> Result<R
         engine.retire(&[(gone, kept)], now)?;
         let reviewed = Reviewed {
             action: Some(gone.to_string()),
-            kept: Some(Names(&snapshot).of(kept)),
+            kept: Some(names.of(kept)),
+            pair,
             ..Reviewed::default()
         };
         Ok((reviewed, vec![gone]))
@@ -341,7 +374,7 @@ pub struct TakenBack {
     /// Pairs that were named as contradicting each other; the newer stands above the older no more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<[String; 2]>,
-    /// Records that say again what they said before their last correction.
+    /// Records that are again as they were before their last correction, or have their tags again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reverted: Vec<String>,
 }
@@ -392,7 +425,7 @@ impl Operation for Undo {
 
     fn text(done: &TakenBack) -> Cow<'_, str> {
         if !done.reverted.is_empty() {
-            return "the record says again what it said before its last correction".into();
+            return "the record is again as it was before its last correction".into();
         }
         let [back, gone] =
             [&done.restored, &done.withdrawn].map(|ids| counted(ids.len(), "record"));
@@ -408,7 +441,10 @@ impl Operation for Undo {
 fn newest(memory: &Snapshot) -> Result<String, Problem> {
     let held = actions(memory).into_iter().rev().find(|one| !one.undone);
     held.map(|one| one.action).ok_or_else(|| {
-        Problem::not_found("no action holds; name a record to take its last correction back")
+        Problem::not_found(
+            "there is nothing to undo: nothing was merged, put away or answered, or all of it was \
+             taken back; `undo ID` takes the last correction of a record back",
+        )
     })
 }
 

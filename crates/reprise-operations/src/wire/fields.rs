@@ -107,6 +107,10 @@ fn named(what: &str) -> String {
         ("struct" | "map" | "internally" | "enum" | "variant", _) | (_, "a map") => "an object",
         ("sequence" | "tuple", _) | (_, "a sequence") => "a list",
         (_, "string" | "a string") => "a text",
+        (_, "u8" | "u16" | "u32" | "u64" | "usize" | "i8" | "i16" | "i32" | "i64" | "isize") => {
+            "a whole number"
+        }
+        (_, "f32" | "f64") => "a number",
         ("unit" | "null" | "Option", _) => "null",
         ("integer" | "floating" | "boolean" | "string", _) => {
             let value = what.split_once(' ').map_or(what, |(_, value)| value);
@@ -146,6 +150,8 @@ mod tests {
         text: String,
         #[serde(default)]
         _tags: Vec<String>,
+        #[serde(default)]
+        _count: usize,
         #[serde(flatten)]
         _other: Map<String, Value>,
     }
@@ -162,6 +168,10 @@ mod tests {
             (
                 "{\"text\":\"a\",\n\"_tags\":{}}",
                 "an object stands where a list is expected (line 2, column",
+            ),
+            (
+                "{\"text\":\"a\",\"_count\":\"5\"}",
+                "\"5\" stands where a whole number is expected",
             ),
             ("{}", "`text` is missing"),
             ("{\"text\":", "the JSON is cut: it does not end"),

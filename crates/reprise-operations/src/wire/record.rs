@@ -428,11 +428,12 @@ impl Fate {
     }
 }
 
-/// The batch contract's id, else the first of another system.
+/// The batch contract's id, else the first of another system: not what a request or a merge named
+/// it by.
 #[must_use]
 pub fn external_id_of(record: &MemoryRecord) -> Option<String> {
     let others = record.external_ids.iter();
-    let mut others = others.filter(|other| other.namespace != ExternalId::REQUEST);
+    let mut others = others.filter(|other| other.is_handed_on());
     let batch = record.external_id(ExternalId::BATCH);
     batch
         .or_else(|| others.next().map(|other| other.id.as_str()))

@@ -55,7 +55,10 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -
         @if prompts.is_empty() {
             div class="panel empty" {
                 h2 { "No prompt was asked through memory yet" }
-                p { code { "reprise connect claude-code" } " lets an agent's prompts be answered." }
+                p {
+                    code { (visit.command("reprise connect claude-code")) }
+                    " lets an agent's prompts be answered."
+                }
             }
         }
         (list)

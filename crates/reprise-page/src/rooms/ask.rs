@@ -255,7 +255,7 @@ fn results(
             }
             @for degraded in &recall.degraded { p class="notice" { (degraded.sentence()) } }
             @for note in &recall.notes { (noted(note)) }
-            @if is_nothing { (nothing(pairs, asked)) }
+            @if is_nothing { (nothing(visit, pairs, asked)) }
             @if !shown.is_empty() {
                 ol class="hits" {
                     @for hit in &shown {
@@ -267,7 +267,7 @@ fn results(
             (below("Only the nearest, not shown to a prompt", &weak, known, false))
             (prompt(asked, found, is_nothing))
             (why_not::section(pairs, asked.expected, place, recall, asked.shown))
-            (elsewhere(pairs, asked, found))
+            (elsewhere(visit, pairs, asked, found))
         }
         div class="aside" {
             (over_time(pairs, &recall.results, &known.calendar))
@@ -294,7 +294,7 @@ fn noted(note: &str) -> Markup {
     }
 }
 
-fn nothing(pairs: &Pairs, asked: &Asked<'_>) -> Markup {
+fn nothing(visit: &Visit, pairs: &Pairs, asked: &Asked<'_>) -> Markup {
     let narrowed = pairs::FILTERS
         .iter()
         .any(|(name, _)| pairs.get(name).is_some());
@@ -319,7 +319,7 @@ fn nothing(pairs: &Pairs, asked: &Asked<'_>) -> Markup {
                     }
                 }
                 li { a href="/timeline" { "look through the timeline" } }
-                li { "keep it: " code { "reprise learn \"\u{2026}\"" } }
+                li { "keep it: " code { (visit.command("reprise learn \"\u{2026}\"")) } }
             }
         }
     }
@@ -456,7 +456,7 @@ fn command(pairs: &Pairs, asked: &Asked<'_>) -> String {
 }
 
 /// The question as a command, the answer as Markdown and as JSON.
-fn elsewhere(pairs: &Pairs, asked: &Asked<'_>, found: &Found) -> Markup {
+fn elsewhere(visit: &Visit, pairs: &Pairs, asked: &Asked<'_>, found: &Found) -> Markup {
     let hits = || found.recall.results.iter().take(asked.shown);
     let lines = hits().map(|hit| {
         let text: Vec<&str> = hit.record.text.split_whitespace().take(80).collect();
@@ -474,7 +474,7 @@ fn elsewhere(pairs: &Pairs, asked: &Asked<'_>, found: &Found) -> Markup {
         })
     });
     let forms = [
-        ("As a command", command(pairs, asked)),
+        ("As a command", visit.command(&command(pairs, asked))),
         ("As Markdown", lines.collect::<Vec<_>>().join("\n")),
         (
             "As JSON",

@@ -11,6 +11,7 @@ use reprise_operations::operations::care::Stats;
 use reprise_operations::{NoArguments, Operation};
 use reprise_types::Calendar;
 
+use super::home;
 use crate::chart::{self, Line};
 use crate::door::Visit;
 use crate::host::{Backup, Token};
@@ -35,7 +36,7 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -
         (undo::told(&page, &visit, pairs.get("done")))
         div class="split" {
             div {
-                @if stats.is_some() { (copies(&backups, &calendar)) }
+                @if stats.is_some() { (copies(&visit, &backups, &calendar)) }
                 (admitted(&visit, &tokens, &calendar))
                 section {
                     h2 { "Settings" }
@@ -72,16 +73,17 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -
     Ok(Room::new(Place::Order, "/care", "File, copies, tokens, settings").shows(&visit, &body))
 }
 
-fn copies(backups: &[Backup], calendar: &Calendar) -> Markup {
+fn copies(visit: &Visit, backups: &[Backup], calendar: &Calendar) -> Markup {
     html! {
         section {
-            h2 { "Copies" }
+            h2 { "Copies and exports" }
             @if backups.is_empty() {
                 p class="why" {
-                    "None was made here; " code { "reprise backup FILE" } " makes one, checked."
+                    "None was made here; " code { (visit.command("reprise backup FILE")) }
+                    " makes one, checked."
                 }
             } @else {
-                (table("Copies", &["When", "Size", "File"], backups.iter().map(|one| html! {
+                (table("Copies and exports", &["When", "Size", "File"], backups.iter().map(|one| html! {
                     @match one.there {
                         Some((at, bytes)) => {
                             td { (words::at(at, calendar)) }
@@ -170,9 +172,13 @@ pub(crate) async fn revoke_token(State(page): State<Page>, posted: Posted) -> An
 /// How well memory stands, and how well it stood.
 pub(crate) async fn audit(State(page): State<Page>, visit: Visit) -> Answer<Markup> {
     let audited = page.ask_if::<Audit>(&visit, NoArguments {}).await?;
+    let damage = home::damage(&page, &visit).await;
     let body = match &audited {
         None => html! { div class="empty" { h2 { "Nothing is remembered yet" } } },
         Some(audited) => html! {
+            @if let Some(damage) = &damage {
+                div class="need" { b { "Not well" } p { (damage) } }
+            }
             p class="lead" {
                 (format!("{:.1}", 100.0 * audited.score)) " % of the records are without trouble: \
                  none is said twice, contradicted, over its time, left alone, or holds what looks \

@@ -72,7 +72,7 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -
         Known::of(&page, &visit),
     );
     let Some(stats) = found(stats.map_err(Into::into))? else {
-        return Ok(Room::new(Place::Home, "", "Home").shows(&visit, &empty()));
+        return Ok(Room::new(Place::Home, "", "Home").shows(&visit, &empty(&visit)));
     };
     let (records, prompts, known) = (records?.records, prompts?.prompts, known?);
     let calendar = known.calendar;
@@ -81,7 +81,13 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -
         (undo::told(&page, &visit, pairs.get("done")))
         (question(""))
         div class="split" {
-            div data-live="digest" { (rows::list(&visit, &digest(&records, &prompts, &known))) }
+            @if stats.live == 0 {
+                (nothing(&visit))
+            } @else {
+                div data-live="digest" {
+                    (rows::list(&visit, &digest(&records, &prompts, &known)))
+                }
+            }
             div class="aside" {
                 section {
                     h2 { "Needs you" }
@@ -264,6 +270,20 @@ fn troubles(stats: &EngineStats, memory: &Memory) -> Vec<String> {
     troubles
 }
 
+/// That the file is damaged, in a sentence. It is read wholly, so this comes after the page.
+pub(super) async fn damage(page: &Page, visit: &Visit) -> Option<String> {
+    let read = page.memory(visit).damaged_bytes().await;
+    match found(read.map_err(Into::into)) {
+        Ok(None | Some(0)) => None,
+        Ok(Some(bytes)) => Some(format!(
+            "{} of the file are damaged; `{}` says what was lost.",
+            words::size(bytes),
+            visit.command("reprise check")
+        )),
+        Err(trouble) => Some(trouble.sentence),
+    }
+}
+
 fn into_prompts(prompts: &[Prompt], now: DateTime<Utc>, calendar: &Calendar) -> Markup {
     let since = now - TimeDelta::days(DAYS);
     let week: Vec<&Prompt> = prompts.iter().filter(|prompt| prompt.at >= since).collect();
@@ -332,14 +352,20 @@ fn numbers(stats: &EngineStats, page: &Page, calendar: &Calendar) -> Markup {
     html! { section { h2 { a href="/care" { "Memory" } } (figures(&rows)) } }
 }
 
-fn empty() -> Markup {
+fn empty(visit: &Visit) -> Markup {
+    html! { (question("")) (nothing(visit)) }
+}
+
+/// What begins a memory.
+fn nothing(visit: &Visit) -> Markup {
     html! {
-        (question(""))
         section class="empty" data-live="digest" {
             h2 { "Nothing is remembered yet" }
             p { "Three commands begin a memory:" }
             dl class="facts" {
-                @for (command, says) in BEGIN { dt { code { (command) } } dd { (says) } }
+                @for (command, says) in BEGIN {
+                    dt { code { (visit.command(command)) } } dd { (says) }
+                }
             }
         }
     }
@@ -364,8 +390,12 @@ pub(crate) async fn needs(State(page): State<Page>, visit: Visit, pairs: Pairs) 
         let reviews = reviews.map(|found| found.reviews).unwrap_or_default();
         waiting.extend(reviews.into_iter().map(|one| (tree.clone(), one)));
     }
-    let nothing = all == 0 && waiting.is_empty();
+    let damage = damage(&page, &visit).await;
+    let nothing = all == 0 && waiting.is_empty() && damage.is_none();
     let body = html! {
+        @if let Some(damage) = &damage {
+            div class="need" { b { "Not well" } p { (damage) } }
+        }
         @for pair in contradictions.iter().take(NEEDS) {
             (review::need(&visit, &Pair::of(pair), "Which holds now?"))
         }

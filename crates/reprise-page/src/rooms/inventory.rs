@@ -75,10 +75,10 @@ fn type_and_colour() -> Markup {
 
 fn records(noon: DateTime<Utc>, calendar: &Calendar) -> Markup {
     let all = RecordType::ALL.iter().zip(0_u8..).map(|(kind, place)| {
-        let text = format!(
-            "What a {} says in its first line, and more in the next\nlines",
-            kind.name()
-        );
+        let name = kind.name();
+        let article = if name.starts_with('a') { "an" } else { "a" };
+        let text =
+            format!("What {article} {name} says in its first line, and more in the next\nlines");
         let mut body = RecordBody::new(text, MemorySource::WorkerResult, MemoryKind::Finding);
         body.details = Some(json!({ "type": kind.name(), "passed": place % 2 == 0 }));
         body.tags = vec!["project:shop".to_owned()];

@@ -175,7 +175,12 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -
                 div class="map" data-map=(asked) {
                     canvas aria-hidden="true" {}
                     p class="faint" {
-                        "Click a record to walk on, drag to move. The list beside it says the same."
+                        "Click a record to walk on, drag to move. "
+                        @if around.is_some() { "The list beside it says the same." }
+                        @else {
+                            "The list beside it names the groups, and of a record its links and \
+                             group."
+                        }
                     }
                 }
                 div class="aside" { section id="map-list" { (beside) } }

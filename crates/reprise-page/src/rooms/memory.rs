@@ -172,22 +172,6 @@ pub(crate) async fn knowledge(
     );
     let (listed, done, tags, known) = (listed?, done?, tags?, known?);
     let merged: Option<usize> = pairs.read("merged")?;
-    let sorts = [
-        (None, "all"),
-        (Some(RecordType::Decision), "decisions"),
-        (Some(RecordType::Lesson), "lessons"),
-        (Some(RecordType::Note), "notes"),
-    ];
-    let bar = html! {
-        nav class="tabs" aria-label="Sorts" {
-            @for (one, says) in sorts {
-                @let path = one.map_or("/knowledge".to_owned(), |one| {
-                    format!("/knowledge?type={}", one.name())
-                });
-                a href=(path) aria-current=[(one == typed).then_some("page")] { (says) }
-            }
-        }
-    };
     let body = html! {
         (undo::told(&page, &visit, pairs.get("done")))
         @if let Some(count) = merged {
@@ -197,7 +181,9 @@ pub(crate) async fn knowledge(
             @if listed.records.is_empty() && done.records.is_empty() {
                 div class="panel empty" {
                     h2 { "Nothing of this sort was learned yet" }
-                    p { code { "reprise learn \"\u{2026}\"" } " keeps a lesson." }
+                    p {
+                        code { (visit.command("reprise learn \"\u{2026}\"")) } " keeps a lesson."
+                    }
                 }
             } @else {
                 ol class="rows" { (learned(&listed.records, &known)) }
@@ -210,7 +196,28 @@ pub(crate) async fn knowledge(
         }))
         @if let Some(tags) = &tags { (in_use(&visit, tags)) }
     };
+    let bar = sorts(typed);
     Ok(Room::new(Place::Memory, "/knowledge", "Knowledge").shows_with(&visit, &bar, &body))
+}
+
+/// The sorts of knowledge, to choose one.
+fn sorts(typed: Option<RecordType>) -> Markup {
+    let sorts = [
+        (None, "all"),
+        (Some(RecordType::Decision), "decisions"),
+        (Some(RecordType::Lesson), "lessons"),
+        (Some(RecordType::Note), "notes"),
+    ];
+    html! {
+        nav class="tabs" aria-label="Sorts" {
+            @for (one, says) in sorts {
+                @let path = one.map_or("/knowledge".to_owned(), |one| {
+                    format!("/knowledge?type={}", one.name())
+                });
+                a href=(path) aria-current=[(one == typed).then_some("page")] { (says) }
+            }
+        }
+    }
 }
 
 /// What was learned, each with its goal beside it.

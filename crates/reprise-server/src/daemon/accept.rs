@@ -21,7 +21,7 @@ use super::progress::Progress;
 /// Connections open at once at each door, where the system has descriptors for them; the next one
 /// waits to be accepted.
 const CONNECTIONS_MAX: usize = 1_024;
-/// A client that has begun a request has this long for its head.
+/// A client has this long for a request's head, from its connection or the last answer on.
 const HEAD: Duration = Duration::from_secs(10);
 /// A client that takes nothing of its answer for so long loses it; on this machine somebody may be
 /// paging through it.
@@ -50,6 +50,9 @@ pub(crate) struct Entrance {
     router: Router,
     open: Arc<GracefulShutdown>,
     places: Arc<Semaphore>,
+    /// Connections get `idle` while so many places are free, else [`HEAD`].
+    spare: usize,
+    idle: Duration,
 }
 
 impl Entrance {
@@ -59,7 +62,15 @@ impl Entrance {
             router,
             open,
             places,
+            spare: connections_max / 2,
+            idle: HEAD,
         }
+    }
+
+    /// The same, where a connection may wait so long for the next request's head, as long as half
+    /// of the places are free for those who come.
+    pub(crate) fn idle(self, idle: Duration) -> Self {
+        Self { idle, ..self }
     }
 
     /// Accepts at the socket for ever. Only processes of the same user can connect: the folder is
@@ -124,9 +135,11 @@ impl Entrance {
         place: OwnedSemaphorePermit,
     ) {
         let service = TowerToHyperService::new(self.router.clone());
+        let is_roomy = self.places.available_permits() >= self.spare;
+        let head = if is_roomy { self.idle } else { HEAD };
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(HEAD)
+            .header_read_timeout(head)
             // A client that has said all it has to say still wants its answer.
             .half_close(true)
             .serve_connection(TokioIo::new(stream), service);

@@ -77,7 +77,11 @@ pub(super) async fn erase_person(
             "this deletes everything of `{}`, for good; to mean it, send that name as `?confirm=`",
             caller.user
         );
-        return Err(Problem::invalid(said).into());
+        let kind = match confirm {
+            None => ProblemKind::Invalid,
+            Some(_) => ProblemKind::Conflict,
+        };
+        return Err(Problem::new(kind, said).into());
     }
     let erased = desk.store.erase_person(&caller).await;
     let mut erased = match erased {

@@ -5,7 +5,10 @@ mod lessons;
 
 use std::sync::Arc;
 
-use rmcp::model::{CallToolRequestParams, GetPromptRequestParams, ReadResourceRequestParams};
+use rmcp::model::{
+    CallToolRequestParams, ClientRequest, CustomRequest, GetPromptRequestParams,
+    ReadResourceRequestParams,
+};
 use rmcp::service::{RoleClient, RunningService};
 use rmcp::{ServiceError, ServiceExt};
 use serde_json::{Value, json};
@@ -175,6 +178,7 @@ async fn a_wrong_call_is_answered_with_what_to_do_and_the_session_goes_on() {
             json!({"title": "a", "confidence": "certain"}),
             "very_high",
         ),
+        ("recall", json!({"query": "a", "limit": 0}), "`limit` is 0"),
         ("get", json!({"id": "nobody"}), "no record"),
         ("get", json!({}), "1 to 50"),
         ("outcome", json!({"quality": 7, "query": "a"}), "0 and 1"),
@@ -186,6 +190,12 @@ async fn a_wrong_call_is_answered_with_what_to_do_and_the_session_goes_on() {
         let error = call(&session, tool, arguments).await.unwrap_err();
         assert!(error.contains(expected), "{tool}: {error}");
     }
+    let strange = ClientRequest::CustomRequest(CustomRequest::new("foo/bar", None));
+    let strange = session.send_request(strange).await.unwrap_err();
+    assert!(
+        strange.to_string().contains("no method `foo/bar`"),
+        "{strange}"
+    );
     let tools = session.list_all_tools().await.unwrap();
     assert_eq!(tools.len(), 4);
     drop(session);

@@ -2,6 +2,7 @@
 //! it is in use and proven before anybody relies on it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -41,7 +42,7 @@ pub(super) fn run(context: &Context, arguments: &BackupArguments) -> anyhow::Res
     if to != Path::new("-") {
         return one_or_rest(context, user, to, arguments);
     }
-    let (engine, _) = store::open(context, user, Access::Read, Verify::Tail)?;
+    let engine = opened(context, user)?;
     let mut out = arguments.seal.over(crate::printer::stdout_of_bytes())?;
     engine.snapshot().log().copy_to(&mut out)?;
     out.finish()?.flush()?;
@@ -75,6 +76,9 @@ fn one_or_rest(
 ) -> anyhow::Result<Exit> {
     let is_forced = arguments.force;
     copies::may_write(context, user, to, &Form::Backup, is_forced)?;
+    if !is_forced {
+        keep_the_fuller(context, user, to)?;
+    }
     let made = if arguments.seal.seals() {
         sealed(context, user, to, &arguments.seal)
     } else {
@@ -111,6 +115,43 @@ fn one_or_rest(
     Ok(Exit::Refused)
 }
 
+/// Refuses to replace a sound copy that has what the memory has not: a file that was cut short
+/// opens as a shorter memory and grows again, and the copy may have the only rest of it.
+fn keep_the_fuller(context: &Context, user: &UserId, to: &Path) -> anyhow::Result<()> {
+    let file = context.places.file_of(user);
+    let held = |path: &Path| store::open_log(path).ok().map(|log| log.stats());
+    let (Some(copy), Some(memory)) = (held(to), held(&file)) else {
+        return Ok(());
+    };
+    let is_shorter = copy.commits > memory.commits || copy.records > memory.records;
+    // A compaction since the copy took ids of the forgotten away.
+    let taken = if copy.compacted_to == memory.compacted_to {
+        0
+    } else {
+        memory.forgotten.saturating_sub(copy.forgotten) as usize
+    };
+    let has_more = is_shorter || others(to, &file) > taken;
+    ensure!(
+        !has_more || proven(to).is_err(),
+        "`{}` is a sound copy with what the memory of `{user}` does not have ({} commits there, {} \
+         here; so it is after an older backup was restored); name another file to keep it, or \
+         replace it with --force",
+        to.display(),
+        copy.commits,
+        memory.commits
+    );
+    Ok(())
+}
+
+/// How many records a copy has that the memory has not, nor knows to be forgotten.
+fn others(copy: &Path, memory: &Path) -> usize {
+    let open = |path| store::open_quietly(None, path, Access::Read, Verify::Tail).ok();
+    let (Some((copy, _)), Some((memory, _))) = (open(copy), open(memory)) else {
+        return 0;
+    };
+    memory.snapshot().diff(&copy.snapshot()).added.len()
+}
+
 fn salvage(context: &Context, user: &UserId, beside: &Path, to: &Path) -> anyhow::Result<Proven> {
     let log = store::open_log(&context.places.file_of(user))?;
     log.salvage_to(beside)?;
@@ -141,8 +182,21 @@ fn users(context: &Context) -> anyhow::Result<Vec<UserId>> {
     Ok(users)
 }
 
+/// The memory as a backup reads it; tells which bytes of its file no copy has.
+fn opened(context: &Context, user: &UserId) -> anyhow::Result<Engine> {
+    let (engine, report) = store::open(context, user, Access::Read, Verify::Tail)?;
+    let torn = report.recovery.torn_bytes;
+    if torn > 0 {
+        super::note(&format!(
+            "{user}: the last {torn} bytes of the memory were no whole commit and are not in the \
+             copy; if records are missing, an earlier backup has them"
+        ));
+    }
+    Ok(engine)
+}
+
 fn one(context: &Context, user: &UserId, to: &Path) -> anyhow::Result<Proven> {
-    let (engine, _) = store::open(context, user, Access::Read, Verify::Tail)?;
+    let engine = opened(context, user)?;
     let beside = with_ending(to, UNPROVEN);
     let named = || copies::note_file(context, user, to, Form::Backup, &beside);
     let copied = copy(&engine, &beside, to, named);
@@ -160,7 +214,7 @@ fn sealed(
     to: &Path,
     seal: &SealArguments,
 ) -> anyhow::Result<Proven> {
-    let (engine, _) = store::open(context, user, Access::Read, Verify::Tail)?;
+    let engine = opened(context, user)?;
     let plain = with_ending(&context.places.file_of(user), UNPROVEN);
     let written = || -> anyhow::Result<Proven> {
         let mut file = private(&plain)?;
@@ -168,7 +222,7 @@ fn sealed(
         file.sync_all()?;
         let records = proven(&plain)?;
         whole::place(to, |beside| {
-            let mut out = seal.over(private(beside)?)?;
+            let mut out = seal.over(new_file(to, beside)?)?;
             std::io::copy(&mut fs_err::File::open(&plain)?, &mut out)?;
             out.finish()?.sync_all()?;
             copies::note_file(context, user, to, Form::Backup, beside);
@@ -183,8 +237,22 @@ fn sealed(
     written
 }
 
+/// The file beside the place of a copy; what goes wrong is told of that place.
+fn new_file(to: &Path, beside: &Path) -> anyhow::Result<fs_err::File> {
+    let shown = to.display();
+    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        let folder = folder.display();
+        bail!("`{shown}` cannot be written: there is no folder `{folder}`; make it first");
+    }
+    private(beside).map_err(|error| {
+        let why = error.root_cause();
+        anyhow!("`{shown}` cannot be written: {why}; name another place")
+    })
+}
+
 fn copy(engine: &Engine, beside: &Path, to: &Path, named: impl FnOnce()) -> anyhow::Result<Proven> {
-    let mut file = private(beside)?;
+    let mut file = new_file(to, beside)?;
     let bytes = engine.snapshot().log().copy_to(&mut file)?;
     file.sync_all()?;
     let records = proven(beside)?;
@@ -281,6 +349,9 @@ fn restore_one(
                     "nothing was restored: `{shown}` is no backup of a memory ({why}); records are \
                      read by `reprise ingest`"
                 ),
+                _ if error.is::<Damaged>() => anyhow!(
+                    "nothing was restored from `{shown}`: {error}; restore an earlier backup"
+                ),
                 _ => error.context(format!("nothing was restored from `{shown}`")),
             });
         }
@@ -318,15 +389,28 @@ fn take(
 pub(super) fn proven(path: &Path) -> anyhow::Result<u64> {
     let (mut engine, opened) = store::open_file(path, Access::Read, Verify::Everything)?;
     let report = engine.check()?;
-    let lost = opened.recovery.missing_records.len();
-    if let Some(finding) = report.findings.first() {
-        bail!("the copy is damaged ({}: {})", finding.what, finding.detail);
+    let missing = opened.recovery.missing_records.iter();
+    let lost: u32 = missing.map(|(first, last)| last - first + 1).sum();
+    let torn = opened.recovery.torn_bytes;
+    let why = match report.findings.first() {
+        Some(finding) => format!("{}: {}", finding.what, finding.detail),
+        None if lost > 0 => format!("{} lost", counted(lost, "record")),
+        None if torn > 0 => format!("its last {torn} bytes are no whole commit: it was cut short"),
+        None => return Ok(u64::from(report.records_read)),
+    };
+    Err(Damaged(why).into())
+}
+
+/// What is wrong with a copy.
+#[derive(Debug)]
+struct Damaged(String);
+
+impl std::error::Error for Damaged {}
+
+impl fmt::Display for Damaged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the copy is damaged ({})", self.0)
     }
-    if lost > 0 || opened.recovery.torn_bytes > 0 {
-        let torn = opened.recovery.torn_bytes;
-        bail!("the copy is damaged ({lost} stretches of records lost, {torn} bytes cut off)");
-    }
-    Ok(u64::from(report.records_read))
 }
 
 fn with_ending(path: &Path, ending: &str) -> PathBuf {

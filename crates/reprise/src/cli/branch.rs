@@ -66,11 +66,13 @@ fn fork(
     // As it was at an instant it is another file; as it is now both can share their bytes.
     let cloned = is_free && as_of.is_none() && parent.clone_to(&file)?;
     let (mut engine, _) = store::open(context, &branch, Access::Create, Verify::Tail)?;
-    let records = if cloned {
-        engine.be_branch(&stream)?
+    if cloned {
+        engine.be_branch(&stream)?;
     } else {
-        parent.fork_into(&mut engine, &stream, as_of)?
-    };
+        parent.fork_into(&mut engine, &stream, as_of)?;
+    }
+    // As `stats` counts them: without earlier versions.
+    let records = engine.stats().live;
     engine.close()?;
     if records == 0 && as_of.is_some() {
         super::note("nothing was known at that instant: the branch is empty");

@@ -6,9 +6,9 @@ use std::io::Write;
 use indicatif::{ProgressBar, ProgressStyle};
 use reprise_engine::{CheckReport, Engine, Finding};
 use reprise_knowledge::compare_stock;
-use reprise_operations::operations::care::{Compact, Reembed, Reembedded};
+use reprise_operations::operations::care::{Compact, Reembed, Reembedded, Stats};
 use reprise_operations::{NoArguments, Operation, counted};
-use reprise_store::{RealDisk, SegmentInfo, Verify};
+use reprise_store::{RealDisk, RecoveryReport, SegmentInfo, Verify};
 use serde_json::json;
 
 use super::session::Session;
@@ -50,6 +50,14 @@ pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Resu
         findings.extend(differing.into_iter().map(|why| format!("stock: {why}")));
         seen
     });
+    if has_nothing(recovery) {
+        findings.push(format!(
+            "no whole commit is left of the file; `reprise restore FILE --user {} --replace` puts a \
+             backup in its place",
+            arguments.user
+        ));
+        left = Left::File;
+    }
     let sound = findings.is_empty();
     let row = json!({
         "sound": sound,
@@ -66,7 +74,8 @@ pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Resu
         if torn > 0 {
             writeln!(
                 out,
-                "the last {torn} bytes are no whole commit: they are not counted"
+                "the last {torn} bytes are no whole commit and are not counted: a write that did \
+                 not end, or a file that was cut short; if records are missing, restore a backup"
             )?;
         }
         if let Some(seen) = seen {
@@ -78,6 +87,11 @@ pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Resu
         Ok(writeln!(out, "{}", verdict(arguments, sound, left))?)
     })?;
     Ok(output::exit(sound))
+}
+
+/// Whether a file that was read wholly ends within its first commit.
+pub(super) fn has_nothing(recovery: &RecoveryReport) -> bool {
+    recovery.torn_bytes > 0 && recovery.commits_read == 0
 }
 
 fn told(finding: &Finding) -> String {
@@ -148,9 +162,16 @@ fn stock(
 /// A new file without what was forgotten, taken into use by a rename.
 pub(super) fn compact(context: &Context, whose: &WhoseArguments) -> anyhow::Result<Exit> {
     let report = output::call::<Compact>(context, &whose.user, NoArguments {})?;
+    // As `stats` counts them: without the earlier versions, which stay too.
+    let live = output::call::<Stats>(context, &whose.user, NoArguments {})?.live;
+    let versions = if report.records > live {
+        format!(" ({} with their earlier versions)", report.records)
+    } else {
+        String::new()
+    };
     let line = format!(
-        "{} kept, {} of what was forgotten removed: {} became {}",
-        counted(report.records, "record"),
+        "{}{versions} kept, {} of what was forgotten removed: {} became {}",
+        counted(live, "record"),
         counted(report.forgotten, "version"),
         terminal::bytes(report.bytes_before),
         terminal::bytes(report.bytes_after)

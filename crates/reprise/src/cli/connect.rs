@@ -50,8 +50,12 @@ pub(super) fn undo(_: &Context, arguments: &ConnectArguments) -> anyhow::Result<
         super::note("take out what `reprise connect generic` printed by hand");
         return Ok(Exit::Success);
     }
-    let changes = disconnecting(arguments.program, &crate::env::home()?)?;
+    let home = crate::env::home()?;
+    let changes = disconnecting(arguments.program, &home)?;
     make(arguments, &changes)?;
+    if !arguments.show {
+        apply::clear_folders(&changes, &home);
+    }
     Ok(Exit::Success)
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail, ensure};
 use reprise_agent::{RelayProgress, ServiceStats};
 use reprise_engine::EngineStats;
-use reprise_operations::Answer;
+use reprise_operations::{Answer, counted};
 use reprise_sandbox::ReplayCounts;
 use reprise_store::Verify;
 use reprise_types::{Recall, RecallRequest, UserId, parse_timestamp};
@@ -66,11 +66,14 @@ pub(super) fn run(context: &Context, arguments: &DemoArguments) -> anyhow::Resul
     writeln!(out, "{}", terminal::title("Friday"))?;
     writeln!(
         out,
-        "  reopened: {survived} records are there, {torn} torn bytes cut"
+        "  reopened: {} there, {} cut",
+        counted(survived, "record"),
+        counted(torn, "torn byte")
     )?;
     let runtime = runtime::threaded()?;
     let day = runtime.block_on(friday(&context, &user, &last, factory, &arguments.request))?;
-    writeln!(out, "  {} more records kept", day.progress.inserted)?;
+    let more = counted(day.progress.inserted, "more record");
+    writeln!(out, "  {more} kept")?;
     ensure!(u64::from(day.stats.live) >= survived, "records were lost");
 
     let request = terminal::title("request:");
@@ -116,14 +119,13 @@ fn first_days(context: &Context, user: &UserId) -> anyhow::Result<Exit> {
         let mut out = crate::printer::stdout();
         writeln!(
             out,
-            "{} events in ({} repeated, {} unreadable), {} records kept, {} duplicates, {} secrets \
-             redacted",
-            counts.inserted + counts.duplicates,
+            "{} in ({} repeated, {} unreadable), {} kept, {}, {} redacted",
+            counted(counts.inserted + counts.duplicates, "event"),
             counts.duplicates,
             counts.bad,
-            progress.inserted,
-            progress.duplicates,
-            progress.topics.total().redacted,
+            counted(progress.inserted, "record"),
+            counted(progress.duplicates, "duplicate"),
+            counted(progress.topics.total().redacted, "secret"),
         )?;
         writeln!(out, "{READY}")?;
         out.flush()?;
@@ -219,7 +221,10 @@ fn figures(out: &mut impl Write, day: &Friday, took: Duration) -> anyhow::Result
             "events on Friday",
             (day.counts.inserted + day.counts.duplicates).to_string(),
         ),
-        ("records kept", format!("{live} in {sessions} sessions")),
+        (
+            "records kept",
+            format!("{live} in {}", counted(sessions, "session")),
+        ),
         ("duplicates", known.to_string()),
         ("per embedding", format!("{embed_ms:.1} ms")),
         ("this recall", format!("{:.1} ms", day.recall_ms)),

@@ -11,14 +11,14 @@ use reprise_engine::Engine;
 use reprise_knowledge::hindrance;
 use reprise_operations::counted;
 use reprise_store::Verify;
-use reprise_types::{Clock, SystemClock, UserId, to_the_minute};
+use reprise_types::{Clock, SystemClock, UserId};
 use serde_json::{Value, json};
 
 use super::daemon::Daemon;
 use super::store::{self, Access};
 use super::unsent::{Tally, Unsent};
 use super::{Context, check, endpoint, model, output, rebuild};
-use crate::args::{CheckArguments, DoctorArguments};
+use crate::args::{CheckArguments, DoctorArguments, calendar};
 use crate::exit::Exit;
 use crate::{roots, terminal};
 
@@ -279,16 +279,18 @@ fn stores(context: &Context) -> Vec<Finding> {
         let finding = match store::open(context, &user, Access::Read, Verify::Everything) {
             Ok((engine, report)) => {
                 let stats = engine.stats();
-                let last = stats.last_ingest.map_or("never".to_owned(), to_the_minute);
-                let whole = report.recovery.is_whole();
+                let last = stats.last_ingest;
+                let last = last.map_or("never".to_owned(), |at| calendar().minute_of(at));
+                let whole = report.recovery.is_whole() && !check::has_nothing(&report.recovery);
                 findings.extend(oddities(&user, &engine));
+                findings.extend(torn(&user, report.recovery.torn_bytes));
                 let proposal = stats.proposal.filter(|_| context.config.proposes_models());
                 let proposal = proposal.map(|says| format!("{user}: {says}"));
                 findings.extend(proposal.map(|says| Finding::new(true, "language", says)));
                 findings.extend(projections(context, &user, &engine));
                 let open = open_to_others(&context.places.file_of(&user));
                 let advice = match (whole, &open) {
-                    (false, _) => "; damaged: run `reprise check`".to_owned(),
+                    (false, _) => format!("; damaged: run `reprise check --user {user}`"),
                     (true, Some(file)) => {
                         let file = file.display();
                         format!("; others may read it: run `chmod go= {file}`")
@@ -309,6 +311,17 @@ fn stores(context: &Context) -> Vec<Finding> {
     findings
 }
 
+/// Bytes at the end of a file that nothing reads. What is lost with a file that was cut short does
+/// not show in it.
+fn torn(user: &UserId, bytes: u64) -> Option<Finding> {
+    let says = format!(
+        "{user}: the last {bytes} bytes of its file are no whole commit and are not counted: a \
+         write that did not end, or a file that was cut short; if records are missing, `reprise \
+         restore FILE --user {user} --replace` puts a backup in its place"
+    );
+    (bytes > 0).then(|| Finding::new(false, "store", says))
+}
+
 /// What is right in the file and may still surprise.
 fn oddities(user: &UserId, engine: &Engine) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -325,7 +338,7 @@ fn oddities(user: &UserId, engine: &Engine) -> Vec<Finding> {
         );
     }
     if let Some((count, until)) = engine.kept_after(SystemClock.now() + CLOCK_SLACK) {
-        let until = to_the_minute(until);
+        let until = calendar().minute_of(until);
         say(
             "clock",
             format!(
@@ -352,7 +365,9 @@ fn projections(context: &Context, user: &UserId, engine: &Engine) -> Vec<Finding
         let more = says.len().saturating_sub(FINDINGS_MAX);
         says.truncate(FINDINGS_MAX);
         if more > 0 {
-            says.push(format!("and {more} more; run `reprise check`"));
+            says.push(format!(
+                "and {more} more; run `reprise check --user {user}`"
+            ));
         }
     }
     let findings = says.into_iter().map(|says| format!("{user}: {says}"));

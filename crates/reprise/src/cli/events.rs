@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use reprise_agent::RelayProgress;
+use reprise_operations::counted;
 use reprise_sandbox::ReplayCounts;
 use serde_json::json;
 
@@ -45,28 +46,31 @@ pub(super) fn run(context: &Context, command: &EventsCommand) -> anyhow::Result<
 fn table(out: &mut Out, counts: &ReplayCounts, progress: &RelayProgress) -> anyhow::Result<()> {
     writeln!(
         out,
-        "{} lines: {} events, {} of them known already, {} unreadable",
-        counts.lines,
-        counts.inserted + counts.duplicates,
+        "{}: {}, {} of them known already, {} unreadable",
+        counted(counts.lines, "line"),
+        counted(counts.inserted + counts.duplicates, "event"),
         counts.duplicates,
         counts.bad
     )?;
     writeln!(
         out,
-        "memory: {} records kept, {} duplicates, {} refused, {} cut to 64 KiB",
-        progress.inserted, progress.duplicates, progress.rejected, progress.truncated
+        "memory: {} kept, {}, {} refused, {} cut to 64 KiB",
+        counted(progress.inserted, "record"),
+        counted(progress.duplicates, "duplicate"),
+        progress.rejected,
+        progress.truncated
     )?;
     for (topic, count) in progress.topics.topics() {
         let fate = match (count.records, count.ignored, count.unknown, count.malformed) {
             (0, _, 1.., _) => "unknown topic, not kept".to_owned(),
             (0, _, _, 1..) => "could not be read".to_owned(),
             (0, ..) => "left out by the table".to_owned(),
-            (records, ..) => format!("{records} records"),
+            (records, ..) => counted(records, "record"),
         };
         let seen = count.mapped + count.ignored + count.unknown + count.malformed;
         let redacted = match count.redacted {
             0 => String::new(),
-            secrets => format!(", {secrets} secrets redacted"),
+            secrets => format!(", {} redacted", counted(secrets, "secret")),
         };
         writeln!(
             out,

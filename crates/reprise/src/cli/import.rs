@@ -10,11 +10,11 @@ use std::collections::{BTreeSet, HashSet};
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use reprise_engine::Engine;
 use reprise_knowledge::{
-    Found, ImportError, ImportKind, Item, Joint, Reading, Renewal, back_up, read, recognise,
-    recognise_all,
+    Found, ImportError, ImportKind, Item, Joint, Reading, Renewal, back_up, is_plain_text,
+    plain_texts, read, recognise, recognise_all,
 };
 use reprise_operations::operations::links::NamedLink;
 use reprise_operations::{Fate, counted, read_line};
@@ -57,6 +57,9 @@ pub(super) fn run(context: &Context, arguments: &ImportArguments) -> anyhow::Res
         kind.is_of_notes() || !(arguments.sync || arguments.watch || arguments.forget_gone),
         "--sync, --watch and --forget-gone go with notes, and this is {kind}"
     );
+    if kind == ImportKind::Markdown {
+        name_texts(&arguments.path)?;
+    }
     let once = || take(context, arguments, kind, reading);
     if arguments.watch {
         return notes::watch(context, arguments, once);
@@ -135,6 +138,12 @@ fn likeliest(arguments: &ImportArguments) -> anyhow::Result<ImportKind> {
                 "`{shown}` has records of ours on its lines; `reprise ingest {shown}` keeps them"
             )
         }
+        Err(ImportError::Unknown { .. }) if is_plain_text(path) => {
+            anyhow::bail!(
+                "`{shown}` may be any text; `--from {}` takes it as a note",
+                ImportKind::Markdown
+            )
+        }
         recognised => recognised?,
     };
     let others = recognise_all(&arguments.path)?.into_iter().skip(1);
@@ -146,6 +155,19 @@ fn likeliest(arguments: &ImportArguments) -> anyhow::Result<ImportKind> {
         ));
     }
     Ok(kind)
+}
+
+/// Says which texts of a folder do not come in with its notes.
+fn name_texts(path: &Path) -> anyhow::Result<()> {
+    let texts = plain_texts(path)?;
+    if let Some(first) = texts.first() {
+        let (files, first) = (counted(texts.len(), "file"), first.display());
+        note(&format!(
+            "{files} with the ending .txt left out; `--from {} {first}` takes one that is named",
+            ImportKind::Markdown
+        ));
+    }
+    Ok(())
 }
 
 /// Whether a file begins with a record as `ingest` reads them.
@@ -358,8 +380,12 @@ fn progress(
             true
         })?;
         bar.set_length(total);
-        let form = "{bar:30} {human_pos} of {human_len}, {per_sec}, {eta} left";
-        bar.set_style(ProgressStyle::with_template(form)?);
+        let form = "{bar:30} {human_pos} of {human_len}, {rate}, {eta} left";
+        let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            let rate = format!("{:.0}/s", state.per_sec());
+            out.write_str(&rate).unwrap_or_default();
+        };
+        bar.set_style(ProgressStyle::with_template(form)?.with_key("rate", rate));
     }
     Ok(bar)
 }
@@ -428,11 +454,12 @@ fn say(context: &Context, arguments: &ImportArguments, report: &Report) -> anyho
         } else {
             "were"
         };
+        let known = if *duplicate == 1 { "was" } else { "were" };
         let path = arguments.path.display();
         let (records, links) = (counted(inserted, "record"), counted(links, "link"));
         write!(
             out,
-            "{path} is {kind}: {records} and {links} {verb} kept, {duplicate} were known"
+            "{path} is {kind}: {records} and {links} {verb} kept, {duplicate} {known} known"
         )?;
         if *rejected > 0 {
             write!(out, ", {} cannot be used", counted(rejected, "line"))?;
@@ -442,16 +469,16 @@ fn say(context: &Context, arguments: &ImportArguments, report: &Report) -> anyho
         }
         writeln!(out)?;
         if report.replaced > 0 {
-            let count = report.replaced;
-            writeln!(out, "{count} were changed there and replaced here")?;
+            let sections = counted(report.replaced, "section");
+            writeln!(out, "{sections} changed there and replaced here")?;
         }
-        for gone in report
-            .gone
-            .iter()
-            .filter(|_| arguments.dry_run)
-            .take(SAID_MAX)
-        {
-            writeln!(out, "gone: {}: {}", gone.path, gone.text)?;
+        for gone in report.gone.iter().take(SAID_MAX) {
+            let what = if gone.forgotten { "forgotten" } else { "gone" };
+            writeln!(out, "{what}: {}: {}", gone.path, gone.text)?;
+        }
+        let more = report.gone.len().saturating_sub(SAID_MAX);
+        if more > 0 {
+            writeln!(out, "and {more} more; --json lists them")?;
         }
         if let Some(history) = &report.history {
             writeln!(out, "{}", history.says())?;

@@ -6,8 +6,8 @@ use std::io::Write;
 
 use anyhow::{anyhow, bail};
 use reprise_engine::{Engine, question_vector};
-use reprise_operations::Operation;
 use reprise_operations::operations::learning::{self, Learning, LearningAction, WithdrawOutcome};
+use reprise_operations::{Operation, counted};
 use reprise_store::Verify;
 use reprise_types::{RecallId, RunPattern};
 use serde_json::json;
@@ -66,15 +66,15 @@ fn status(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit>
         }
         writeln!(
             out,
-            "adapter     fitted on {} runs",
-            status.consolidated_runs
+            "adapter     fitted on {}",
+            counted(status.consolidated_runs, "run")
         )?;
         for pattern in patterns.iter().take(5) {
-            let (runs, quality) = (pattern.runs, pattern.quality);
+            let (runs, quality) = (counted(pattern.runs, "run"), pattern.quality);
             let example = &pattern.example_run;
             writeln!(
                 out,
-                "pattern     {runs} runs of quality {quality:.2}, such as `{example}`"
+                "pattern     {runs} of quality {quality:.2}, such as `{example}`"
             )?;
             steps(out, &engine, pattern)?;
         }
@@ -176,7 +176,8 @@ fn replay(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit>
         "another state, now in force"
     };
     let digest = terminal::faint(format!("digest {digest}"));
-    let lines = format!("{runs} runs replayed: {verdict}\n{sona}\n{digest}");
+    let runs = counted(runs, "run");
+    let lines = format!("{runs} replayed: {verdict}\n{sona}\n{digest}");
     output::line(context, &report, lines)?;
     Ok(output::exit(same))
 }

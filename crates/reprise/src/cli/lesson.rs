@@ -3,22 +3,24 @@
 
 mod evidence;
 
-use std::io::{IsTerminal as _, Read};
+use std::io::{IsTerminal as _, Read, Write as _};
 use std::path::Path;
 
 use anyhow::{bail, ensure};
-use reprise_operations::Lesson;
 use reprise_operations::operations::tending::{self, Consolidate, Review, Undo};
 use reprise_operations::operations::{audit, forgetting, graph, lessons, records, tags};
+use reprise_operations::{Lesson, Operation as _};
+use reprise_types::unframed;
 
 use super::context::agreed;
-use super::output::{ask, run};
+use super::output::{ask, call, print, run};
 use super::{Context, input};
 use crate::args::{
     self, Ask, LearnArguments, ReviewArguments, ShowArguments, SourcesArguments, TagsArguments,
     TendArguments, TendCommand,
 };
 use crate::exit::Exit;
+use crate::terminal::Page;
 
 /// Most bytes of a lesson that are read; a record keeps fewer, and says so.
 const READ_MAX: u64 = 16 * 1024 * 1024;
@@ -137,5 +139,20 @@ pub(super) fn review(context: &Context, arguments: ReviewArguments) -> anyhow::R
         pair: arguments.pair.try_into().ok(),
         answer: arguments.answer,
     };
-    run::<Review>(context, &arguments.whose, asked)
+    let user = &arguments.whose.user;
+    let reviewed = call::<Review>(context, user, asked)?;
+    let waits = !(reviewed.review.is_empty() && reviewed.contradictions.is_empty());
+    print(context, &reviewed, |out| {
+        let text = Page::stdout().fit(&unframed(&Review::text(&reviewed)));
+        writeln!(out, "{text}")?;
+        if waits {
+            writeln!(
+                out,
+                "answer a pair by its two names: `reprise tend review A B --answer ANSWER --user \
+                 {user}`\n  newer, older: that one holds; same: they say the same; different: both \
+                 hold"
+            )?;
+        }
+        Ok(())
+    })
 }

@@ -47,6 +47,9 @@ pub(super) fn run(context: &Context, arguments: &ListArguments) -> anyhow::Resul
             Some(day) if page.considered == 0 => {
                 super::note(&format!("nothing that happened on `{day}` is kept here"));
             }
+            _ if page.considered == 0 && page.notes.is_empty() => {
+                super::note("nothing is kept here yet; `reprise learn` keeps something");
+            }
             _ => page.notes.iter().for_each(|note| super::note(note)),
         }
         damaged += page.damaged;

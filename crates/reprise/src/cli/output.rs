@@ -16,6 +16,7 @@ use super::session::Session;
 use crate::args::{Ask, WhoseArguments};
 use crate::exit::Exit;
 use crate::printer::{self, Printer};
+use crate::terminal::Page;
 
 /// Standard output.
 pub(super) type Out = Printer<AutoStream<std::io::StdoutLock<'static>>>;
@@ -46,7 +47,8 @@ pub(super) fn run<O: Operation>(
         writeln!(out)?;
         return Ok(Exit::Success);
     }
-    writeln!(printer::stdout(), "{}", unframed(&O::text(&ran.answer)))?;
+    let text = Page::stdout().fit(&unframed(&O::text(&ran.answer)));
+    writeln!(printer::stdout(), "{text}")?;
     if !ran.redacted.is_empty() {
         super::note(&taken_out(&ran.redacted));
     }

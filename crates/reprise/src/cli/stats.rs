@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use reprise_engine::EngineStats;
-use reprise_operations::NoArguments;
 use reprise_operations::operations::care::Stats;
+use reprise_operations::{NoArguments, counted};
 
 use super::Context;
 use super::output::{self, Out};
@@ -26,11 +26,8 @@ fn table(
     stats: &EngineStats,
 ) -> anyhow::Result<()> {
     let last = stats.last_ingest.map_or("never".to_owned(), |at| {
-        format!(
-            "{} ({})",
-            at.format("%Y-%m-%d %H:%M:%S"),
-            calendar().ago(at)
-        )
+        let calendar = calendar();
+        format!("{} ({})", calendar.minute_of(at), calendar.ago(at))
     });
     writeln!(
         out,
@@ -39,8 +36,9 @@ fn table(
     )?;
     writeln!(
         out,
-        "  records       {} in {} sessions",
-        stats.live, stats.sessions
+        "  records       {} in {}",
+        stats.live,
+        counted(stats.sessions, "session")
     )?;
     writeln!(
         out,
@@ -57,8 +55,8 @@ fn table(
     let space = stats.space.as_deref().unwrap_or("no vectors yet");
     writeln!(
         out,
-        "  embedding     {space}, {} records waiting",
-        stats.unembedded
+        "  embedding     {space}, {} waiting",
+        counted(stats.unembedded, "record")
     )?;
     if let Some(proposal) = stats
         .proposal
@@ -77,9 +75,9 @@ fn table(
     }
     writeln!(
         out,
-        "  file          {} in {} commits, {} reclaimable",
+        "  file          {} in {}, {} reclaimable",
         terminal::bytes(stats.file_bytes),
-        stats.commits,
+        counted(stats.commits, "commit"),
         terminal::bytes(stats.reclaimable_bytes)
     )?;
     writeln!(out, "  compaction    {}", compaction(stats))?;

@@ -70,7 +70,10 @@ fn open_now(
             path.display()
         );
     }
-    open_in(context.of_user(user).space(), &path, access, verify)
+    let (engine, report) = open_quietly(context.of_user(user).space(), &path, access, verify)?;
+    let advice = format!("; `reprise check --user {user}` says what was lost");
+    warn(&path, &report, &advice);
+    Ok((engine, report))
 }
 
 /// Whether a user has a memory; a folder that may not be looked into is not taken for an empty one.
@@ -211,19 +214,33 @@ pub(super) fn open_in(
     access: Access,
     verify: Verify,
 ) -> anyhow::Result<(Engine, OpenReport)> {
+    let (engine, report) = open_quietly(space, path, access, verify)?;
+    warn(path, &report, "");
+    Ok((engine, report))
+}
+
+/// Tells of the damage that opening found.
+fn warn(path: &Path, report: &OpenReport, advice: &str) {
+    let path = path.display();
+    for damage in &report.recovery.damage {
+        super::note(&format!("warning: `{path}`: {damage}{advice}"));
+    }
+}
+
+/// Opens a file, and leaves it to the caller to tell of its damage.
+pub(super) fn open_quietly(
+    space: Option<EmbeddingSpace>,
+    path: &Path,
+    access: Access,
+    verify: Verify,
+) -> anyhow::Result<(Engine, OpenReport)> {
     let dimensions = space.as_ref().map_or(DIMENSIONS, |space| space.dimensions);
     let mut options = EngineOptions::new(dimensions, entropy()?, SystemClock.now());
     options.create = access == Access::Create;
     options.read_only = access == Access::Read;
     options.space = space;
     options.verify = verify;
-    let (engine, report) = Engine::open(Arc::new(RealDisk), path, &options)?;
-    for damage in &report.recovery.damage {
-        super::note(&format!(
-            "warning: {damage}; `reprise check` says what was lost"
-        ));
-    }
-    Ok((engine, report))
+    Ok(Engine::open(Arc::new(RealDisk), path, &options)?)
 }
 
 /// Opens the log of a file as it is now, without index and lock.

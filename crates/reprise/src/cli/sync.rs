@@ -183,7 +183,7 @@ impl Done {
             let (records, digest) = (counted(records, "record"), &self.digest[..16]);
             Ok(writeln!(
                 out,
-                "{records}, {forgotten} forgotten, digest {digest}"
+                "{records} with their earlier versions, {forgotten} forgotten, digest {digest}"
             )?)
         })
     }

@@ -61,6 +61,29 @@ fn a_token_goes_to_another_machine_by_https_alone_unless_that_is_written_out() {
 }
 
 #[test]
+fn a_service_is_connected_to_in_advance_where_it_will_be_asked_unbidden() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config.toml");
+    for (text, expected) in [
+        ("hooks = true", None),
+        ("url = \"https://knowledge.example/\"", None),
+        ("url = \"http://knowledge.example\"\nhooks = true", None),
+        (
+            "url = \"https://knowledge.example/\"\nhooks = true",
+            Some("https://knowledge.example"),
+        ),
+        (
+            "url = \"http://127.0.0.1:9\"\nscope = \"local+global\"",
+            Some("http://127.0.0.1:9"),
+        ),
+    ] {
+        fs_err::write(&path, format!("[global]\n{text}\n")).unwrap();
+        let config = Config::read(&path, true).unwrap();
+        assert_eq!(config.global_connects(), expected, "{text}");
+    }
+}
+
+#[test]
 fn a_memory_is_tended_unless_the_file_says_no() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config.toml");

@@ -90,7 +90,7 @@ fn a_sample_is_even_and_over_the_living_alone() {
     let rows: Vec<Row> = (0..4_000).map(|at| row(at % 2 == 0)).collect();
     let world = Arc::new(World::now(rows.iter()));
     let sample = |index: &Vectors, n| {
-        let sampled = index.sample(&codes, n, &world).into_iter();
+        let sampled = index.sample(&codes, n, &world, None).into_iter();
         Sample::of(sampled.map(|(_, cosine)| cosine))
     };
     let all = sample(&index, 9_999);

@@ -121,6 +121,23 @@ fn clear(changes: &[Change]) {
     }
 }
 
+/// Takes away the folders below `home` in which nothing is left once the files of ours are gone.
+pub(super) fn clear_folders(changes: &[Change], home: &Path) {
+    let gone = changes
+        .iter()
+        .filter(|change| change.is_one() && change.after.is_empty());
+    for change in gone {
+        let folders = change.path.ancestors().skip(1);
+        let own = folders.take_while(|folder| *folder != home && !folder.ends_with(".config"));
+        for folder in own {
+            // One with anything in it stays, and so do those around it.
+            if fs_err::remove_dir(folder).is_err() {
+                break;
+            }
+        }
+    }
+}
+
 impl Change {
     pub(super) fn is_one(&self) -> bool {
         self.before != self.after

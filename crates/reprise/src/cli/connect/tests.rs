@@ -14,6 +14,17 @@ const PROGRAM: HostProgram = HostProgram::ClaudeCode;
 const SERVERS: &str = "{\n\"mcpServers\": {\"memory\": {\"command\": \"npx\", \"args\": []}} }\n";
 const SETTINGS: &str = "{ \"theme\": 1 }\n";
 
+fn entry() -> Entry {
+    Entry {
+        program: "/opt/reprise".to_owned(),
+        data: "/d".to_owned(),
+        config: None,
+        user: "ada".to_owned(),
+        of_project: false,
+        replaces: true,
+    }
+}
+
 /// A home with two files that only their owner reads.
 struct Home(tempfile::TempDir);
 
@@ -33,15 +44,7 @@ impl Home {
     }
 
     fn connecting(&self) -> Vec<Change> {
-        let entry = Entry {
-            program: "/opt/reprise".to_owned(),
-            data: "/d".to_owned(),
-            config: None,
-            user: "ada".to_owned(),
-            of_project: false,
-            replaces: true,
-        };
-        connecting(PROGRAM, self.0.path(), &entry).unwrap()
+        connecting(PROGRAM, self.0.path(), &entry()).unwrap()
     }
 
     fn disconnect(&self) {
@@ -99,6 +102,24 @@ fn files_keep_their_mode_and_come_back_to_the_letter() {
     home.disconnect();
     assert!(home.is_as_it_was());
     assert_eq!(home.files(), [".claude.json", "settings.json"]);
+}
+
+#[test]
+fn a_folder_that_was_made_for_ours_goes_with_it() {
+    for is_shared in [false, true] {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join(".codex");
+        let changes = connecting(HostProgram::Codex, home.path(), &entry()).unwrap();
+        apply(&changes, &mut |_| Ok(())).unwrap();
+        if is_shared {
+            fs_err::write(folder.join("auth.json"), "{}").unwrap();
+        }
+        let changes = disconnecting(HostProgram::Codex, home.path()).unwrap();
+        apply(&changes, &mut |_| Ok(())).unwrap();
+        apply::clear_folders(&changes, home.path());
+        assert_eq!(folder.exists(), is_shared);
+        assert!(home.path().is_dir());
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context as _, bail, ensure};
+use reprise_operations::counted;
 use reprise_types::SystemClock;
 use reprise_workspace::{Actor, AuditQuery, Receipt, RepoPath, Workspace, WriteRequest};
 use serde_json::{Value, json};
@@ -203,7 +204,11 @@ impl Demo {
         Ok(vec![
             format!("refused: {refused}"),
             format!("tsm wrote {TSD} for PRD {hash:.10} in {}", receipt.tx),
-            format!("snapshot {} of {} files", snapshot.id, snapshot.files.len()),
+            format!(
+                "snapshot {} of {}",
+                snapshot.id,
+                counted(snapshot.files.len(), "file")
+            ),
         ])
     }
 

@@ -22,11 +22,13 @@ use crate::outbound;
 /// How long a change may take, once the service has answered ...
 const CHANGE: Duration = Duration::from_secs(30);
 /// ... and one after which tables may be written anew ...
-const SWEEP: Duration = Duration::from_secs(130);
+const SWEEP: Duration = Duration::from_mins(5);
 /// ... whether it is there at all.
 const THERE: Duration = Duration::from_secs(3);
 /// So long one answer says that it is there.
 const KNOWN: Duration = Duration::from_mins(1);
+/// An idle connection is kept for so long, where the service keeps it too.
+const IDLE: Duration = Duration::from_mins(5);
 /// Longest answer, in bytes.
 const ANSWER_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
@@ -47,17 +49,33 @@ pub(super) struct RemoteStore {
 
 impl RemoteStore {
     pub(super) fn new(url: &str, token_of: TokenOf, question: Duration) -> Self {
-        let config = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .build();
+        Self::over(agent(), url, token_of, question)
+    }
+
+    /// The same over connections that others use too.
+    pub(super) fn over(
+        agent: ureq::Agent,
+        url: &str,
+        token_of: TokenOf,
+        question: Duration,
+    ) -> Self {
         Self {
-            agent: config.into(),
+            agent,
             url: url.to_owned(),
             token_of,
             question,
             answered: Arc::default(),
         }
+    }
+
+    /// Connects in the background, by one request without a token: a new connection takes two or
+    /// three round trips, and a hook does not wait for as many.
+    pub(super) fn connect(self) {
+        std::thread::spawn(move || {
+            if let Err(error) = self.is_there() {
+                tracing::debug!(%error, "the global store is not connected yet");
+            }
+        });
     }
 
     /// Asks a service of which nothing was heard lately for nothing but an answer: a change waits
@@ -143,6 +161,16 @@ impl RemoteStore {
         let bytes = read.read_to_vec().map_err(|error| away(&error))?;
         Ok((status, bytes))
     }
+}
+
+/// Connections to services, shared by its clones.
+pub(super) fn agent() -> ureq::Agent {
+    let config = ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .max_idle_age(IDLE)
+        .build();
+    config.into()
 }
 
 /// What a service says when it refuses.

@@ -18,16 +18,20 @@ use reprise_sandbox::Before;
 use reprise_store::RealDisk;
 use reprise_types::{Clock, Embedder, Embedding, RecallScope, SystemClock, UserId, lock};
 
-use super::remote::RemoteStore;
+use super::remote::{self, RemoteStore};
 use crate::cli::store::DIMENSIONS;
 use crate::cli::{Context, model, runtime};
 use crate::config::GlobalService;
 
 /// How the users of this process reach published knowledge, and what a recall asks that does not
-/// say.
+/// say. Where it lasts longer than a command it connects to the service now.
 pub(in crate::cli) fn sharing(context: &Context, is_command: bool) -> Sharing {
-    let config = &context.config;
-    Sharing::new(reach(context, is_command), config.scope()).for_hooks(config.hooks_ask())
+    let (config, agent) = (&context.config, remote::agent());
+    if let Some(url) = config.global_connects().filter(|_| !is_command) {
+        RemoteStore::over(agent.clone(), url, Arc::new(|_| Ok(None)), ALONE).connect();
+    }
+    let reach = reach(context, is_command, agent);
+    Sharing::new(reach, config.scope()).for_hooks(config.hooks_ask())
 }
 
 /// What stands before the memories of a host whose recalls ask for published knowledge too.
@@ -36,7 +40,8 @@ pub(in crate::cli) fn before(context: &Context, clock: &Arc<dyn Clock>) -> Optio
     if scope == RecallScope::Local {
         return None;
     }
-    let (reach, vectors) = (reach(context, false), vectors(context));
+    let reach = reach(context, false, remote::agent());
+    let vectors = vectors(context);
     let tiers: Mutex<HashMap<UserId, GlobalTier>> = Mutex::default();
     let clock = Arc::clone(clock);
     Some(Arc::new(move |user, own| {
@@ -56,8 +61,8 @@ pub(in crate::cli) fn before(context: &Context, clock: &Arc<dyn Clock>) -> Optio
 }
 
 /// The way of a user to the service or to the data directory's own store. A command waits for its
-/// own store as it does for its memory.
-fn reach(context: &Context, is_command: bool) -> Arc<Reach> {
+/// own store as it does for its memory. All use the connections of `agent`.
+fn reach(context: &Context, is_command: bool, agent: ureq::Agent) -> Arc<Reach> {
     let context = context.clone();
     let own: OnceLock<EmbeddedStore> = OnceLock::new();
     let reach = move |user: &UserId, vectors| -> anyhow::Result<GlobalTier> {
@@ -65,7 +70,7 @@ fn reach(context: &Context, is_command: bool) -> Arc<Reach> {
         let mut options = context.config.global_tier()?;
         let service = context.config.global_service(user);
         let store: Arc<dyn GlobalStore> = if let Some(service) = service {
-            Arc::new(remote(service))
+            Arc::new(remote(service, agent.clone()))
         } else {
             if is_command {
                 options.deadline = PATIENCE;
@@ -99,7 +104,7 @@ pub(in crate::cli) fn round_trip(
 ) -> Option<(String, anyhow::Result<Duration>)> {
     let service = context.config.global_service(user)?;
     let url = service.url.clone();
-    let store = remote(service);
+    let store = remote(service, remote::agent());
     let once = || -> anyhow::Result<Duration> {
         let began = Instant::now();
         wait(store.answers())??;
@@ -114,9 +119,9 @@ pub(in crate::cli) fn round_trip(
     Some((url, took))
 }
 
-fn remote(service: GlobalService) -> RemoteStore {
+fn remote(service: GlobalService, agent: ureq::Agent) -> RemoteStore {
     let token = Arc::new(move |_: &Caller| service.token.clone().map(Some));
-    RemoteStore::new(&service.url, token, ALONE)
+    RemoteStore::over(agent, &service.url, token, ALONE)
 }
 
 /// Its folder in the data directory; no user's name begins with a dot.
@@ -138,7 +143,7 @@ pub(super) fn open(
 ) -> anyhow::Result<(Arc<dyn GlobalStore>, Caller)> {
     let caller = context.config.caller(user)?;
     if let Some(service) = context.config.global_service(user) {
-        return Ok((Arc::new(remote(service)), caller));
+        return Ok((Arc::new(remote(service, remote::agent())), caller));
     }
     let held = (Hold::EachWrite, Quotas::default());
     let store = embedded(context, folder(context), held, vectors(context));

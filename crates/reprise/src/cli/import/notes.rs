@@ -39,7 +39,7 @@ pub(super) struct GoneRow {
     #[serde(rename = "where")]
     pub(super) path: String,
     pub(super) text: String,
-    forgotten: bool,
+    pub(super) forgotten: bool,
 }
 
 /// What notes do to a memory; `None` for what is no note.

@@ -32,6 +32,10 @@ pub(super) fn kind(file: &Path, lines: &[String]) -> String {
     {
         return "no text; `ingest` takes one JSON object a line".to_owned();
     }
+    // Before its lines are looked at: a note may begin with front matter, and may quote JSON.
+    if matches!(ending.as_str(), "md" | "markdown" | "mdc") {
+        return format!("a note; `reprise import {name}` takes it in");
+    }
     if let Some(object) = objects.first() {
         return of_objects(object, &name.to_string());
     }
@@ -96,7 +100,9 @@ mod tests {
     #[test]
     fn a_wrong_file_is_known_by_its_name_or_its_first_lines() {
         for (file, text, word) in [
-            ("notes.md", "# Notes\n\n- one\n", "plain text"),
+            ("notes", "# Notes\n\n- one\n", "plain text"),
+            ("notes.md", "# Notes\n\n- one\n", "reprise import notes.md"),
+            ("a.md", "---\ntitle: a\n---\n{\"a\":1}\n", "reprise import"),
             ("memory.rvf", "", "restore"),
             ("x.db", "", "SQLite"),
             ("picture", "\n\n", "no text"),

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use reprise_operations::counted;
 use reprise_sandbox::{RecallStatus, Turn};
 
 use super::told::{Remembered, RunTold, Story, WeekTold};
@@ -21,9 +22,12 @@ pub(super) fn story(out: &mut impl Write, story: &Story) -> io::Result<()> {
     writeln!(out, "\n{}", title("what was learned"))?;
     writeln!(
         out,
-        "  {} runs; evidence believed {:.2}, what runs have in common {:.2}; a score may move by \
+        "  {}; evidence believed {:.2}, what runs have in common {:.2}; a score may move by \
          {:.3}",
-        learned.runs, learned.evidence_gate, learned.adapter_gate, learned.cap
+        counted(learned.runs, "run"),
+        learned.evidence_gate,
+        learned.adapter_gate,
+        learned.cap
     )
 }
 
@@ -115,9 +119,9 @@ fn trace(out: &mut impl Write, turns: &[Turn]) -> io::Result<()> {
     for turn in turns {
         let memory = match &turn.memory {
             RecallStatus::Answered => format!(
-                "{} memories, {} bytes in its context, asked in {:.1} ms",
-                turn.records.len(),
-                turn.injected_bytes,
+                "{}, {} in its context, asked in {:.1} ms",
+                counted(turn.records.len(), "record"),
+                counted(turn.injected_bytes, "byte"),
                 turn.recall_us as f64 / 1e3
             ),
             RecallStatus::Off => "no memory".to_owned(),
