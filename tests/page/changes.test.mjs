@@ -225,7 +225,7 @@ test("a conversation shows what memory put in where, what of it was used, and wh
   const records = await house.list(user);
   const used = records.find((one) => one.text.includes("per line"));
   const moment = (event, report) =>
-    house.reprise("call", "hook", JSON.stringify({ event, session: "now", project: "shop", ...report }), "--user", user);
+    house.hook(user, { event, session: "now", project: "shop", ...report });
   await moment("user-prompt", { text: "why is the checkout total wrong with a coupon" });
   await moment("post-tool", { command: "cargo test -p shop", succeeded: true });
   await moment("stop", { text: `As in ${used.id}: the coupon is taken once now, per sum.` });

@@ -53,6 +53,17 @@ export class House {
     return stdout;
   }
 
+  /** A hook gives up early where the machine is busy: it is asked again then. */
+  async hook(user, report) {
+    for (let tries = 0; ; tries += 1) {
+      try {
+        return await this.reprise("call", "hook", JSON.stringify(report), "--user", user);
+      } catch (error) {
+        if (tries > 60 || !/did not answer within/.test(error.message)) throw error;
+      }
+    }
+  }
+
   /** Keeps records: texts, or objects of the ingest form. */
   async ingest(user, records) {
     const file = path.join(this.folder, "records.jsonl");

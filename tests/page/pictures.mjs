@@ -15,16 +15,7 @@ try {
   const ids = Object.fromEntries(memory().map((one) => [one.external_id, all.find((kept) => kept.text === one.text)?.id]));
   const call = (name, body) => house.reprise("call", name, JSON.stringify(body), "--user", "ada");
   for (const [from, to, relation] of LINKS) if (ids[from] && ids[to]) await call("link", { from: ids[from], to: ids[to], relation });
-  // A hook gives up early where the machine is busy; what it then says is no picture of memory.
-  const moment = async (event, report) => {
-    for (let tries = 0; ; tries += 1) {
-      try {
-        return await call("hook", { event, session: "shop-web-9", project: "shop-web", ...report });
-      } catch (error) {
-        if (tries > 60) throw error;
-      }
-    }
-  };
+  const moment = (event, report) => house.hook("ada", { event, session: "shop-web-9", project: "shop-web", ...report });
   const said = [
     ["websockets drop behind the proxy again", `As in ${named("unless it speaks HTTP/1.1")}: the ingress speaks HTTP/1.0 once more.`],
     ["when are releases cut?", "On Tuesdays, never on Fridays."],

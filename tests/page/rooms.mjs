@@ -114,8 +114,8 @@ export async function live(house, user, say, count) {
   await house.reprise("link", told[0].id, records.at(-1).id, "--user", user);
   await house.reprise("edit", told[0].id, "--content", `${say(0)} (corrected)`, "--user", user);
   for (const n of few) {
-    await call("hook", { event: "user-prompt", session: "now", project: "shop", text: `why is it so: ${say(n)}` });
-    await call("hook", { event: "stop", session: "now", project: "shop", text: `As in ${told.at(-1).id}: ${say(n)}` });
+    await house.hook(user, { event: "user-prompt", session: "now", project: "shop", text: `why is it so: ${say(n)}` });
+    await house.hook(user, { event: "stop", session: "now", project: "shop", text: `As in ${told.at(-1).id}: ${say(n)}` });
   }
   await house.reprise("publish", told.at(-1).id, "--title", say(2).slice(0, 80), "--licence", "MIT", "--yes", "--user", user);
   await house.reprise("backup", "--user", user, path.join(house.folder, "<img src=x onerror=ran=1>.rvf"));

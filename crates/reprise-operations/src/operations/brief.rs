@@ -28,7 +28,7 @@ pub struct Arguments {
     /// In the user's words.
     #[serde(alias = "text")]
     pub query: String,
-    /// Most results; 5 by default.
+    /// Results; 5 by default.
     #[serde(alias = "top_k")]
     pub limit: Option<usize>,
     /// Which records may answer.
