@@ -69,9 +69,14 @@ impl Snapshot {
     /// else one that differs in nothing that is heard.
     pub fn saying(&self, text: &str) -> Option<MemoryRecord> {
         const LOOKED_AT: usize = 8;
+        // Longer ones are no sentence that somebody says again in other letters.
+        const HEARD_MAX: usize = 4_096;
         let mut scratch = AlikeScratch::default();
         let like = self.alike(text, LOOKED_AT, &mut scratch).iter();
-        let found = like.filter_map(|(place, _)| self.at(*place)?.ok());
+        let mut found = like.filter_map(|(place, _)| self.at(*place)?.ok());
+        if text.len() > HEARD_MAX {
+            return found.find(|record| record.text == text);
+        }
         let mut found: Vec<MemoryRecord> = found.collect();
         let heard = as_heard(text);
         let exact = found.iter().position(|record| record.text == text);
