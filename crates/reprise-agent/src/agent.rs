@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::admission::Permit;
 use crate::job::{Job, Reply, storage};
 use crate::protocol::{EngineWork, MemoryAgentMsg, Own, OwnMsg};
+use crate::threads::lent;
 use crate::writer::{self, Gate};
 
 use compaction::{CompactionByRule, compact};
@@ -154,9 +155,7 @@ impl MemoryAgentState {
                 tokio::spawn(async move {
                     let counting = handle.run(|engine: &mut Engine| engine.counting()).await;
                     let counted = match counting {
-                        Ok(counting) => tokio::task::spawn_blocking(counting)
-                            .await
-                            .map_err(|_| handle.unavailable()),
+                        Ok(counting) => lent(counting).await.map_err(|_| handle.unavailable()),
                         Err(error) => Err(error),
                     };
                     // The caller may have gone.

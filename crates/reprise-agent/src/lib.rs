@@ -50,6 +50,7 @@ mod service;
 mod shutdown;
 mod stages;
 mod supervisor;
+mod threads;
 mod writer;
 
 #[cfg(test)]
@@ -80,3 +81,4 @@ pub use supervisor::{
     Children, MemorySupervisor, MemorySupervisorArguments, MemorySupervisorMsg,
     MemorySupervisorState,
 };
+pub use threads::lent;

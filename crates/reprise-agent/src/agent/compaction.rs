@@ -11,6 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::upkeep::{SingleFlight, load};
 use crate::handle::AgentHandle;
+use crate::threads::lent;
 
 /// One automatic compaction per process at a time.
 static BY_RULE: Semaphore = Semaphore::const_new(1);
@@ -77,7 +78,7 @@ pub(crate) async fn compact(handle: &AgentHandle) -> Result<CompactionOutcome, M
         Err(error) => return Ok(Err(error)),
     };
     let reader = handle.clone();
-    let run = tokio::task::spawn_blocking(move || catch_up(job.run()?, &reader));
+    let run = lent(move || catch_up(job.run()?, &reader));
     match run.await {
         Ok(Ok(done)) => {
             let finish = move |engine: &mut Engine| engine.finish_compaction(done);
@@ -100,7 +101,7 @@ async fn purge(handle: &AgentHandle) -> Result<Result<(), EngineError>, MemoryEr
             Ok(None) => break,
             Err(error) => return Ok(Err(error)),
         };
-        let made = tokio::task::spawn_blocking(move || job.run()).await;
+        let made = lent(move || job.run()).await;
         let mut left = made.map_err(|panicked| {
             tracing::error!(error = %panicked, "a purge failed");
             handle.unavailable()

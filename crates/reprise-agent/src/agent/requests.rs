@@ -24,6 +24,7 @@ use crate::job::{Coming, Job};
 use crate::second;
 use crate::stages::Stages;
 use crate::supervisor::Directory;
+use crate::threads::lent;
 
 /// Share of the recall budget for the embedder; the search needs the rest.
 const EMBED_SHARE: (u32, u32) = (4, 5);
@@ -266,7 +267,7 @@ impl Requests {
         // Taken last, so that it has what was stored while the query was embedded.
         let snapshot = self.handle.snapshot()?;
         let (settings, stages) = (Arc::clone(config), Arc::clone(&self.stages));
-        let searched = tokio::task::spawn_blocking(move || {
+        let searched = lent(move || {
             // The permit is held until the work ends, even where the caller has gone.
             let _permit = permit;
             let began = Instant::now();

@@ -15,6 +15,7 @@ use reprise_types::lock;
 use super::upkeep::SingleFlight;
 use crate::config::{MemoryConfig, TendDone, Tended, Tender};
 use crate::handle::AgentHandle;
+use crate::threads::lent;
 
 /// One memory per process at a time.
 static ONE: Semaphore = Semaphore::const_new(1);
@@ -76,7 +77,7 @@ impl Tending {
             };
             let (now, budget) = (config.clock.now(), config.limits.tend_budget);
             let (begun, reader) = (Instant::now(), handle.clone());
-            let look = tokio::task::spawn_blocking(move || {
+            let look = lent(move || {
                 let mut tender = lock(&tender);
                 let tender = tender.get_or_insert_with(|| tend(before.unwrap_or_default()));
                 // As it is now: it was this one's turn at last.

@@ -9,6 +9,7 @@ use std::time::Instant;
 use reprise_engine::Engine;
 
 use crate::handle::AgentHandle;
+use crate::threads::lent;
 
 /// Records inserted at a time: a few milliseconds, by which a commit may be delayed.
 const STEP: usize = 8;
@@ -57,7 +58,7 @@ pub(super) async fn consolidate(handle: AgentHandle) {
         tracing::warn!(%error, "stale runs could not be abandoned");
     }
     if let Ok(Some(job)) = handle.run(|e: &mut Engine| e.start_consolidation()).await
-        && let Ok(done) = tokio::task::spawn_blocking(move || job.run()).await
+        && let Ok(done) = lent(move || job.run()).await
     {
         let kept = handle.run(move |engine| engine.finish_consolidation(done));
         if let Ok(Err(error)) = kept.await {
@@ -70,7 +71,7 @@ pub(super) async fn consolidate(handle: AgentHandle) {
 pub(super) async fn load(handle: &AgentHandle) {
     let loading = handle.run(|engine: &mut Engine| engine.loading());
     if let Ok(Some(loading)) = loading.await
-        && let Err(panicked) = tokio::task::spawn_blocking(loading).await
+        && let Err(panicked) = lent(loading).await
     {
         tracing::error!(user = %handle.user(), error = %panicked, "a memory could not be read");
     }
@@ -109,7 +110,7 @@ async fn compare_routes(handle: &AgentHandle) {
     };
     let begin = Instant::now();
     let measuring = move || snapshot.crossover(&|| begin.elapsed());
-    if let Ok(Some(records)) = tokio::task::spawn_blocking(measuring).await {
+    if let Ok(Some(records)) = lent(measuring).await {
         tracing::debug!(user = %handle.user(), records, "the search's routes were compared");
         let set = move |engine: &mut Engine| engine.set_crossover(records);
         let _closed = handle.run(set).await.is_err();

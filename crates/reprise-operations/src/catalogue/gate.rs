@@ -1,6 +1,7 @@
 //! The one way in for what operations are given: before an operation sees its arguments their
 //! secrets are out, and what was taken out stands in its answer, never the value.
 
+use reprise_agent::lent;
 use reprise_redact::{Redaction, Redactor};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -85,7 +86,7 @@ pub(super) async fn take_out(
         let redacted = taken(name, keeps, &mut arguments);
         return Ok((arguments, redacted));
     }
-    let work = tokio::task::spawn_blocking(move || {
+    let work = lent(move || {
         let redacted = taken(name, keeps, &mut arguments);
         (arguments, redacted)
     });

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use reprise_agent::lent;
 use reprise_engine::{Engine, EngineError, ForgetSelector, decide};
 use reprise_knowledge::{
     Shared, SharedState, Trusted, read_shared, shared_state, trusted_file, trusted_in,
@@ -146,7 +147,7 @@ impl Memory {
             let seen = Arc::clone(&all.repositories.seen);
             let mut seen = seen.lock().await;
             let root = checkout.root.clone();
-            let looked = tokio::task::spawn_blocking(move || shared_state(&root)).await;
+            let looked = lent(move || shared_state(&root)).await;
             let state = match looked {
                 Ok(Ok(state)) => state,
                 _ => SharedState::new(),
@@ -177,7 +178,7 @@ impl Memories {
     /// Has a checkout's memory say what its files say now.
     async fn taken_from(&self, checkout: &Trusted, memory: &UserId) -> Result<(), Problem> {
         let of = checkout.clone();
-        let read = tokio::task::spawn_blocking(move || {
+        let read = lent(move || {
             let project = reprise_knowledge::Project::of(&of.root);
             // Another repository stands at its place by now, or none.
             let is_it = project.is_some_and(|project| project.name() == of.project);

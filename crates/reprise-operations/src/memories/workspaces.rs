@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use reprise_agent::lent;
 use reprise_types::UserId;
 use reprise_workspace::{Actor, Tended, Workspace, WorkspaceError};
 use serde::Deserialize;
@@ -106,7 +107,7 @@ impl Memories {
             for (name, one) in all {
                 let (path, clock) = (one.path.clone(), Arc::clone(&self.clock));
                 let mut tended = known.get(&**name).cloned().unwrap_or_default();
-                let looked = tokio::task::spawn_blocking(move || {
+                let looked = lent(move || {
                     Workspace::open(&path, clock)?.tend(&mut tended)?;
                     Ok::<_, WorkspaceError>(tended)
                 });
@@ -157,7 +158,7 @@ impl Memory {
             .asker
             .as_ref()
             .map(|asker| format!("{asker} of {}", self.user));
-        let done = tokio::task::spawn_blocking(move || {
+        let done = lent(move || {
             let mut workspace = Workspace::open(&path, clock)?;
             if let Some(identity) = identity {
                 workspace = workspace.identified(identity);

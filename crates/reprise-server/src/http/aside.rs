@@ -1,21 +1,26 @@
 //! Requests beside the threads that the doors run on: reading a body, checking it and writing an
 //! answer may take a while, and whoever asks whether the daemon lives waits for none of it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::LazyLock;
+
 use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use tokio::runtime::Handle;
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
 use tracing::Span;
 
 use super::answers::Refusal;
 use reprise_operations::{Problem, ProblemKind};
 
-/// Requests that have a thread at once. Half of what tokio lends: a request that reads the disk
-/// waits for another thread, which must be there.
-const THREADS_MAX: usize = 256;
+/// Requests that have a thread at once.
+static THREADS: Semaphore = Semaphore::const_new(256);
 
-static THREADS: Semaphore = Semaphore::const_new(THREADS_MAX);
+/// Lends the threads. A pool of their own: a request waits for others that read the disk, which
+/// would never come where the system refuses a thread and requests hold all there are.
+static POOL: LazyLock<Option<Runtime>> =
+    LazyLock::new(|| Builder::new_current_thread().build().ok());
 
 /// Answers a request on a thread that may take its time; how the process is, at once. What has
 /// begun is finished, whether or not its client waits.
@@ -25,10 +30,18 @@ pub(crate) async fn answer(request: Request, next: Next) -> Response {
     }
     let thread = THREADS.acquire().await;
     let (here, span) = (Handle::current(), Span::current());
-    let answered = tokio::task::spawn_blocking(move || {
+    let work = move || {
         let _held = thread;
         span.in_scope(|| here.block_on(next.run(request)))
-    });
+    };
+    // tokio panics where the system refuses the first thread.
+    let lent = catch_unwind(AssertUnwindSafe(|| {
+        POOL.as_ref().map(|pool| pool.spawn_blocking(work))
+    }));
+    let Ok(Some(answered)) = lent else {
+        let said = "the system refuses the daemon a thread; try again later";
+        return Refusal::from(Problem::new(ProblemKind::Unavailable, said)).into_response();
+    };
     answered.await.unwrap_or_else(|error| {
         let said = format!("the request failed ({error}); report this");
         Refusal::from(Problem::new(ProblemKind::Internal, said)).into_response()
