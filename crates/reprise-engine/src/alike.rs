@@ -73,20 +73,13 @@ impl Snapshot {
         const HEARD_MAX: usize = 4_096;
         let mut scratch = AlikeScratch::default();
         let like = self.alike(text, LOOKED_AT, &mut scratch).iter();
-        let mut found = like.filter_map(|(place, _)| self.at(*place)?.ok());
-        if text.len() > HEARD_MAX {
-            return found.find(|record| record.text == text);
-        }
-        let mut found: Vec<MemoryRecord> = found.collect();
-        let heard = as_heard(text);
-        let exact = found.iter().position(|record| record.text == text);
-        let alike = || {
-            found
-                .iter()
-                .position(|record| as_heard(&record.text) == heard)
-        };
-        let place = exact.or_else(alike)?;
-        Some(found.swap_remove(place))
+        let found = like.filter_map(|(place, _)| self.at(*place)?.ok());
+        let heard = (text.len() <= HEARD_MAX).then(|| as_heard(text));
+        let is_heard = |told: &str| heard.as_ref().is_some_and(|heard| as_heard(told) == *heard);
+        let says_it = |record: &MemoryRecord| record.text == text || is_heard(&record.text);
+        found
+            .filter(says_it)
+            .min_by_key(|record| record.text != text)
     }
 
     /// The cosine of two live records, within about 0.005; `None` where no space has both.

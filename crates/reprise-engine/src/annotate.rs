@@ -37,11 +37,14 @@ impl Engine {
         Ok(true)
     }
 
-    /// Gives a record the tags that it had before they last changed. Answers whether that changed
-    /// anything.
+    /// Gives a record the tags that it had before they last changed, and then those before that, to
+    /// the ones that it was kept with. Answers whether that changed anything.
     pub fn tag_as_before(&mut self, id: RecordId, now: DateTime<Utc>) -> Result<bool, EngineError> {
-        let ordinal = self.snapshot.ordinal(id);
-        match ordinal.and_then(|ordinal| self.snapshot.marks.before_edit(ordinal)) {
+        let Some(ordinal) = self.snapshot.ordinal(id) else {
+            return Ok(false);
+        };
+        let kept = self.snapshot.reader.record(ordinal)?.body.tags;
+        match self.snapshot.marks.before_edit(ordinal, kept) {
             Some(tags) => self.tag(id, &tags, now),
             None => Ok(false),
         }

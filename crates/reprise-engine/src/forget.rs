@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
-use reprise_store::{Entry, Tombstone};
+use reprise_store::{Entry, StoreError, Tombstone};
 use reprise_types::{Annotation, ContentHash, ExternalId, RecordId, normal_tag};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::keys::key_of;
 use crate::marks::RETIRED;
+use crate::snapshot::Snapshot;
 
 /// Which records are to be forgotten.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,15 +108,23 @@ impl Engine {
     /// What the request of this name forgot: all that went at the same moment.
     pub fn forgotten_for(&mut self, request: &ExternalId) -> Result<Vec<RecordId>, EngineError> {
         self.know_keys()?;
-        let index = &self.snapshot.index;
+        let Snapshot { index, reader, .. } = &*self.snapshot;
+        // Of a hole the log alone knows when.
+        let forgotten_at = |place| match reader.record(place) {
+            Err(StoreError::Forgotten { at, .. }) => Some(at),
+            _ => None,
+        };
         let place = self.state.keys.get(key_of(request));
-        let Some(at) = place.and_then(|place| index.doc(place)?.forgotten_at) else {
+        let Some(at) = place.and_then(forgotten_at) else {
             return Ok(Vec::new());
         };
-        let all = (0..index.len() as u32).filter_map(|place| index.doc(place));
-        let gone = all.filter(|doc| doc.forgotten_at == Some(at));
+        let gone = (0..index.len() as u32).filter(|place| {
+            let is_gone = !self.is_there(*place);
+            is_gone && forgotten_at(*place) == Some(at)
+        });
         // As they were answered: the newest first.
-        Ok(gone.map(|doc| doc.id).rev().collect())
+        let ids = gone.filter_map(|place| Some(index.doc(place)?.id));
+        Ok(ids.rev().collect())
     }
 
     /// Ends the links of what stays behind something that goes: the other sources of what was made

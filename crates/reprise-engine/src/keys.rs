@@ -75,18 +75,20 @@ type Recent = HashMap<u128, u32>;
 /// since. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Keys {
-    base: Option<Arc<Base>>,
+    base: Arc<Base>,
     /// Maps that do not change any more,
     sealed: Vec<Arc<Recent>>,
     /// and the one that takes what comes.
     recent: Recent,
 }
 
-/// The rows of a part that [`Keys::to_part`] wrote, and the keys that it was written from.
+/// The rows of a part that [`Keys::to_part`] wrote, and what they were made of: the rows
+/// before, and so many sealed maps.
 #[derive(Debug)]
 pub(crate) struct SavedKeys {
     base: Arc<Base>,
-    of: Keys,
+    before: Arc<Base>,
+    sealed: usize,
 }
 
 #[derive(Debug)]
@@ -97,6 +99,12 @@ struct Base {
     check: u64,
     /// `None` where they are damaged.
     rows: OnceLock<Option<Vec<u8>>>,
+}
+
+impl Default for Base {
+    fn default() -> Self {
+        Self::of(Vec::new())
+    }
 }
 
 impl Base {
@@ -150,21 +158,20 @@ impl Keys {
 
     /// Whether the rows in the file are whole. Reads them the first time.
     pub(crate) fn is_sound(&self) -> bool {
-        self.base.as_ref().is_none_or(|base| base.rows().is_some())
+        self.base.rows().is_some()
     }
 
     /// Work for another thread that reads them beforehand; `None` where they were read.
     pub(crate) fn loading(&self) -> Option<impl FnOnce() + Send + use<>> {
-        let base = self.base.as_ref();
-        let base = Arc::clone(base.filter(|base| base.rows.get().is_none())?);
-        Some(move || {
+        let base = Arc::clone(&self.base);
+        let is_left = base.rows.get().is_none();
+        is_left.then_some(move || {
             base.rows();
         })
     }
 
     fn rows(&self) -> &[[u8; ROW_BYTES]] {
-        let rows = self.base.as_ref().and_then(|base| base.rows());
-        rows.unwrap_or_default()
+        self.base.rows().unwrap_or_default()
     }
 
     /// Remembers a key; the newest record keeps it.
@@ -190,7 +197,6 @@ impl Keys {
 
     /// How many there are; reads those in the file only where others have come since.
     pub(crate) fn len(&self) -> usize {
-        let saved = self.base.as_ref().map_or(0, |base| base.len);
         let is_saved = |key: &u128| {
             let found = self.rows().binary_search_by_key(key, |row| row_of(row).0);
             found.is_ok()
@@ -202,7 +208,7 @@ impl Keys {
             };
             recent.keys().filter(|key| !is_known(key)).count()
         });
-        saved + later.sum::<usize>()
+        self.base.len + later.sum::<usize>()
     }
 
     /// The keys of every record, in key order: one pass over all of them.
@@ -243,27 +249,21 @@ impl Keys {
         let part = self.to_part(head);
         let rows = part.get(FIXED + head.bytes().len()..).unwrap_or_default();
         let base = Arc::new(Base::of(rows.to_vec()));
-        (part, SavedKeys { base, of: self })
+        let saved = SavedKeys {
+            base,
+            before: self.base,
+            sealed: self.sealed.len(),
+        };
+        (part, saved)
     }
 
-    /// Looks keys up in the rows that were written of a copy, where these keys are still what they
-    /// were written from, and what came since.
+    /// Looks keys up in the rows that were written of a copy, where no others have come meanwhile:
+    /// until then maps are only added.
     pub(crate) fn take_saved(&mut self, saved: SavedKeys) {
-        let SavedKeys { base, of } = saved;
-        let same_base = match (&self.base, &of.base) {
-            (Some(own), Some(other)) => Arc::ptr_eq(own, other),
-            (None, None) => true,
-            _ => false,
-        };
-        let own = self.sealed.get(..of.sealed.len());
-        let same = own.is_some_and(|own| {
-            let mut pairs = own.iter().zip(&of.sealed);
-            pairs.all(|(own, other)| Arc::ptr_eq(own, other))
-        });
         // Of damaged rows nothing was written: whoever asks next rebuilds.
-        if same_base && same && self.is_sound() {
-            self.base = Some(base);
-            self.sealed.drain(..of.sealed.len());
+        if Arc::ptr_eq(&self.base, &saved.before) && self.is_sound() {
+            self.base = saved.base;
+            self.sealed.drain(..saved.sealed);
         }
     }
 
@@ -294,7 +294,7 @@ impl Keys {
             rows: OnceLock::new(),
         };
         let keys = Self {
-            base: Some(Arc::new(base)),
+            base: Arc::new(base),
             ..Self::default()
         };
         Some((keys, head))
@@ -357,7 +357,7 @@ mod tests {
         let (read, _) = Keys::from_part(part.into()).unwrap();
         assert_eq!((read.len(), read.get(7), read.get(8)), (1, Some(3), None));
         keys.take_saved(saved);
-        assert!(keys.sealed.is_empty() && keys.base.is_some());
+        assert!(keys.sealed.is_empty() && keys.base.len == 1);
         assert_eq!(
             (keys.len(), keys.get(7), keys.get(8)),
             (2, Some(5), Some(4))

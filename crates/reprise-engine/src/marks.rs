@@ -185,25 +185,36 @@ impl Marks {
         Some(tags.into_iter().collect())
     }
 
-    /// The tags of a record before they last changed, ascending; `None` where it has those that it
-    /// was kept with.
-    pub(crate) fn before_edit(&self, ordinal: u32) -> Option<Vec<String>> {
+    /// The tags of a record before they last changed, ascending, where it was kept with `kept`;
+    /// `None` where nothing is left to take back. A change back to what was before takes one back.
+    pub(crate) fn before_edit(&self, ordinal: u32, mut kept: Vec<String>) -> Option<Vec<String>> {
         let places = self.on(ordinal).filter(|places| places.edited)?;
-        self.edited(ordinal, Some(self.last_change(places)? - 1))
+        let times: BTreeSet<i64> = self.changes(places).collect();
+        kept.sort_unstable();
+        let mut had = vec![kept];
+        for at in times {
+            let tags = self.edited(ordinal, Some(at))?;
+            if had.iter().rev().nth(1) == Some(&tags) {
+                had.pop();
+            } else if had.last() != Some(&tags) {
+                had.push(tags);
+            }
+        }
+        had.into_iter().rev().nth(1)
     }
 
     /// The last instant at which a record got a tag or lost one; `None` where it never had any.
     pub(crate) fn last_tagged(&self, ordinal: u32) -> Option<i64> {
-        self.last_change(self.on(ordinal)?)
+        self.changes(self.on(ordinal)?).max()
     }
 
-    /// The same of where it stands.
-    fn last_change(&self, places: &Places) -> Option<i64> {
+    /// The instants at which a record that stands there got a tag or lost one.
+    fn changes(&self, places: &Places) -> impl Iterator<Item = i64> {
         let spans = places.spans.iter();
         let spans = spans
             .filter_map(|(tag, place)| self.tags.get(*tag as usize)?.spans.get(*place as usize));
         let times = spans.flat_map(|span| [span.from, span.until]);
-        times.filter(|time| *time != NEVER).max()
+        times.filter(|time| *time != NEVER)
     }
 
     /// Every tag with the records that have it now.
@@ -265,7 +276,7 @@ impl Marks {
         let records = self.places.values().flat_map(|chunk| chunk.iter());
         let edited = records.filter(|(_, places)| places.edited);
         let tagged =
-            edited.filter_map(|(ordinal, places)| Some((*ordinal, self.last_change(places)?)));
+            edited.filter_map(|(ordinal, places)| Some((*ordinal, self.changes(places).max()?)));
         let mut changes = BTreeMap::new();
         for (ordinal, time) in back.chain(tagged).filter(|(_, time)| *time >= at) {
             let last = changes.entry(ordinal).or_insert(time);

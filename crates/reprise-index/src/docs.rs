@@ -166,7 +166,6 @@ pub(crate) fn micros(instant: DateTime<Utc>) -> i64 {
 pub(crate) struct Sessions {
     saved: Option<SavedNames>,
     recent: CowVec<Arc<str>>,
-    nameless: usize,
 }
 
 /// Names end to end, and where each ends (u32).
@@ -217,11 +216,7 @@ impl SavedNames {
 impl Sessions {
     /// The names of a saved part; `ends` are ascending.
     pub(crate) fn saved(ends: SharedBytes, names: SharedBytes) -> Self {
-        let (numbers, _) = ends.as_chunks::<4>();
-        let begins = std::iter::once(&[0; 4]).chain(numbers);
-        let nameless = begins.zip(numbers).filter(|(begin, end)| begin == end);
         Self {
-            nameless: nameless.count(),
             saved: Some(SavedNames {
                 ends,
                 names,
@@ -231,9 +226,9 @@ impl Sessions {
         }
     }
 
-    /// Sessions that have their name.
+    /// How many sessions have their name.
     pub(crate) fn named(&self) -> usize {
-        self.len() - self.nameless
+        self.iter().filter(|name| !name.is_empty()).count()
     }
 
     /// Takes the names of some sessions away; their numbers, ascending, stay.
@@ -261,7 +256,6 @@ impl Sessions {
                 *name = Arc::from("");
             }
         }
-        self.nameless += gone.len();
     }
 
     fn saved_len(&self) -> usize {

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::purge::Gone;
-use crate::segment::{List, Posting, Probe, Segment, SegmentBuilder, merge};
+use crate::segment::{List, Posting, Segment, SegmentBuilder, merge};
 use crate::words::spelling::Near;
 use crate::words::{HEAD_TERMS, Language, Reading, Role, terms};
 
@@ -128,9 +128,9 @@ impl Lexicon {
         }
     }
 
-    /// Rewrites everything into one segment without the documents that `keep` refuses.
-    pub(crate) fn rewrite(&mut self, keep: impl Fn(u32) -> bool) {
-        self.segments = vec![Arc::new(merge(&self.segments, keep))];
+    /// Rewrites everything into one segment.
+    pub(crate) fn rewrite(&mut self) {
+        self.segments = vec![Arc::new(merge(&self.segments, |_| true))];
     }
 
     /// The posting lists of `term`, one per segment.
@@ -159,7 +159,7 @@ impl Lexicon {
         self.segments
             .iter()
             .find(|segment| (segment.first..segment.end).contains(&ordinal))
-            .is_some_and(|segment| segment.find(term).probe().holds(ordinal))
+            .is_some_and(|segment| segment.find(term).iter().holds(ordinal))
     }
 
     /// Shows a word all keys that may be near it.
@@ -287,8 +287,8 @@ impl Lists<'_> {
 
     /// Keeps of these documents, ascending, those that are listed. Reads no further than the last.
     pub(crate) fn retain(&self, documents: &mut Vec<u32>) {
-        let mut probes: Vec<Probe<'_>> = self.lists.iter().map(List::probe).collect();
-        documents.retain(|ordinal| probes.iter_mut().any(|probe| probe.holds(*ordinal)));
+        let mut lists: Vec<_> = self.lists.iter().map(List::iter).collect();
+        documents.retain(|ordinal| lists.iter_mut().any(|list| list.holds(*ordinal)));
     }
 
     /// Adds every document that `keep` admits to `out`, ordinals ascending; with several forms of a

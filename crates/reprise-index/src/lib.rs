@@ -65,7 +65,7 @@ pub use parts::{IndexCopy, MergedWords, PART_CODES, PART_DOCUMENTS, PART_WORDS};
 pub use purge::{PurgeJob, Purged};
 pub use snapshot::IndexSnapshot;
 pub use terms::{TextTerm, TextTerms, term_norm, term_score, term_share, term_weight, text_terms};
-pub use vectors::{QueryCodes, Sample, VectorScratch};
+pub use vectors::{QueryCodes, SPREAD, Sample, VectorScratch};
 pub use view::View;
 pub use words::{HEAD_TERMS, Language, Query, QueryTerm, word_of, word_ranges};
 pub use writer::{IndexWriter, NewDoc};

@@ -31,7 +31,7 @@ use reprise_graph::put_varint;
 use crate::codec::{SharedBytes, put_u32};
 use crate::pages::Pages;
 use crate::words::Language;
-pub(crate) use list::{List, Probe};
+pub(crate) use list::List;
 use skip::{BLOCK, Row, pack};
 
 const HEADER_BYTES: usize = 20;

@@ -10,6 +10,7 @@ mod signs;
 
 use std::sync::Arc;
 
+pub use cells::SPREAD;
 pub(crate) use cells::{CellState, SavedCells};
 use left::Left;
 pub use query::{QueryCodes, Sample, VectorScratch};

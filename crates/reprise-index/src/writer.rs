@@ -233,31 +233,18 @@ impl IndexWriter {
     /// Brings what the log gives into one form, however it was written: one lexical segment, the
     /// sessions in the order of their first documents, nothing of the forgotten.
     pub fn canonicalise(&mut self) {
-        self.seal();
-        let rows: Vec<Row> = self.rows.iter().copied().collect();
-        let forgotten = |row: &Row| row.hole || row.forgotten_at != NEVER;
-        let forgotten: Vec<bool> = rows.iter().map(forgotten).collect();
-        let gone = |ordinal: u32| forgotten.get(ordinal as usize) == Some(&true);
-        self.graph.remove(&self.vectors, gone);
-        self.lexicon.rewrite(|ordinal| !gone(ordinal));
+        self.purge();
+        self.lexicon.rewrite();
         let old = std::mem::take(&mut self.sessions);
         self.interner = Interner::default();
-        self.rows = CowVec::default();
-        for (ordinal, mut row) in (0_u32..).zip(rows) {
-            if gone(ordinal) {
-                row = Row::hole(row.id);
-                if self.vectors.has(ordinal) {
-                    self.vectors.set(ordinal, None);
-                }
-            } else {
-                let name = old.name(row.session).unwrap_or_default();
-                row.session = self.interner.intern(&mut self.sessions, name);
-            }
-            self.rows.push(row);
-        }
+        let rows = self.rows.iter().map(|row| {
+            let name = old.name(row.session).unwrap_or_default();
+            let session = self.interner.intern(&mut self.sessions, name);
+            Row { session, ..*row }
+        });
+        self.rows = rows.collect();
         self.world = World::now(self.rows.iter());
         self.facets = Facets::of(&self.rows);
-        self.forgotten.clear();
     }
 
     /// Moves the pending words into a segment.

@@ -25,6 +25,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use reprise_agent::lent;
 use reprise_agent::{MemoryService, ServiceStats};
 use reprise_engine::{Engine, EngineError, Snapshot};
 use reprise_redact::Redactor;
@@ -32,6 +33,7 @@ use reprise_types::{Calendar, Clock, ExternalId, RecordId, UserId, system_entrop
 use serde_json::Map;
 use tokio::sync::broadcast;
 
+use crate::operations::tending::TakenBack;
 use crate::problem::{Problem, ProblemKind};
 
 pub(crate) use evidence::suggestion;
@@ -74,6 +76,8 @@ pub struct Memories {
     sessions: Arc<sessions::Sessions>,
     recalls: Arc<lately::Lately<PastRecall>>,
     told: Arc<lately::Lately<Told>>,
+    /// By the names of the requests.
+    taken_back: Arc<lately::Lately<(String, TakenBack)>>,
     tag_rules: Arc<TagRules>,
     workspaces: Arc<Workspaces>,
     sharing: Sharing,
@@ -96,6 +100,7 @@ impl Memories {
             sessions: Arc::default(),
             recalls: Arc::default(),
             told: Arc::default(),
+            taken_back: Arc::default(),
             tag_rules: Arc::default(),
             workspaces: Arc::default(),
             sharing: Sharing::default(),
@@ -176,6 +181,7 @@ impl Memories {
         if what == "forgotten" {
             self.recalls.forget(user);
             self.told.forget(user);
+            self.taken_back.forget(user);
         }
         self.send(Change {
             user: user.clone(),
@@ -238,7 +244,7 @@ impl Memories {
         read: impl FnOnce(&Snapshot) -> T + Send + 'static,
     ) -> Result<T, Problem> {
         let snapshot = self.snapshot(user).await?;
-        let done = tokio::task::spawn_blocking(move || read(&snapshot)).await;
+        let done = lent(move || read(&snapshot)).await;
         done.map_err(|error| {
             let why = format!("the records could not be read ({error}); run `reprise check`");
             Problem::new(ProblemKind::Internal, why)

@@ -1,6 +1,6 @@
 //! The scene of one question: everything that its signals are computed from.
 
-use reprise_index::{DocTraits, IndexSnapshot, LexicalSignals, Sample};
+use reprise_index::{DocTraits, IndexSnapshot, LexicalSignals, SPREAD, Sample};
 
 use super::candidates::Found;
 use super::languages::ByLanguage;
@@ -8,10 +8,9 @@ use super::plan::Plan;
 use super::scale::{BM25, COSINES, Floor, Scale, steadied};
 use crate::snapshot::Snapshot;
 
-/// Records whose cosines tell how the cosines spread: all of a small store, ...
+/// Of up to so many records all cosines tell how the cosines spread, of more those of [`SPREAD`]:
+/// the deviation is then known to 3 %.
 const SAMPLE_WHOLE: u32 = 1024;
-/// ... so many of a large one. The deviation is then known to 3 %.
-const SAMPLE: usize = 512;
 /// Of a model of many languages words count in full where the best record holds this share of the
 /// question's, else less: what shares a word by chance stands out as far as what answers.
 const SHARE_FULL: f32 = 0.6;
@@ -65,7 +64,7 @@ impl Cosines {
 /// What the languages of a space do to its cosines with the question, and how these lie, from
 /// those of some records: only a model of many languages tells them apart.
 fn languages(index: &IndexSnapshot, floor: Floor, some: &[(u32, f32)]) -> (ByLanguage, Sample) {
-    if floor == Floor::default() || index.languages().is_empty() {
+    if floor == Floor::default() {
         let sample = Sample::of(some.iter().map(|(_, cosine)| *cosine));
         return (ByLanguage::default(), sample);
     }
@@ -129,7 +128,7 @@ impl<'a> Scene<'a> {
         let looked_at = if live <= SAMPLE_WHOLE {
             live as usize
         } else {
-            SAMPLE
+            SPREAD
         };
         let index = &snapshot.index;
         let own = plan.codes.as_ref().map(|codes| {

@@ -178,6 +178,30 @@ pub(super) fn a_reader_keeps_its_moment_through_writes_and_compaction() {
 }
 
 #[test]
+fn a_request_to_forget_that_comes_again_after_a_compaction_is_told_what_it_forgot() {
+    let mut bench = Bench::new();
+    let ids = inserted(&bench.keep(week()));
+    let request = |name| ExternalId::new(ExternalId::REQUEST, name);
+    for (name, session) in [("first", "tue"), ("second", "mon")] {
+        bench.now += Duration::seconds(1);
+        let (name, now) = (request(name), bench.now);
+        let selector = crate::ForgetSelector::Session(session.into());
+        let gone = bench
+            .engine()
+            .forget_for(Some(&name), &selector, "asked", now);
+        assert!(!gone.unwrap().is_empty());
+    }
+    let told = |bench: &mut Bench, name| bench.engine().forgotten_for(&request(name)).unwrap();
+    let second = [ids[4], ids[3]];
+    assert_eq!(told(&mut bench, "second"), second);
+    bench.engine().compact().unwrap();
+    assert_eq!(told(&mut bench, "second"), second);
+    bench.reopen();
+    assert_eq!(told(&mut bench, "second"), second);
+    assert!(told(&mut bench, "third").is_empty());
+}
+
+#[test]
 pub(super) fn readers_share_the_file_with_a_writer() {
     let mut bench = Bench::new();
     bench.keep(week());

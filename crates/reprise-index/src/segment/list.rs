@@ -37,131 +37,18 @@ impl<'a> List<'a> {
     }
 
     pub(crate) fn iter(&self) -> Postings<'_> {
-        let (left, rows, rest) = self.split();
-        Postings {
-            rows,
-            rest,
-            left,
-            next: self.first,
-            end: self.end,
-            block: Vec::new(),
-            at: 0,
-        }
-    }
-
-    /// For questions about single documents, which decode no more than they need.
-    pub(crate) fn probe(&self) -> Probe<'_> {
-        let (left, rows, rest) = self.split();
-        Probe {
-            rows,
-            rest,
-            left,
-            first: self.first,
-            next: self.first,
-            end: self.end,
-            block: Vec::new(),
-            at: 0,
-        }
-    }
-
-    /// The number of documents, the rows of the blocks, and the blocks with what is behind them.
-    fn split(&self) -> (usize, &[u8], &[u8]) {
         let (documents, _, rest) = self.parts();
         let rows = documents / BLOCK * ROW_BYTES;
         let (rows, blocks) = rest.split_at_checked(rows).unwrap_or_default();
-        (documents, rows, blocks)
-    }
-}
-
-/// Tells of documents, ordinals ascending, whether they are listed. Of a block only the gaps are
-/// decoded, and of one that ends before the document only their sum is taken.
-#[derive(Debug, Clone)]
-pub(crate) struct Probe<'a> {
-    rows: &'a [u8],
-    rest: &'a [u8],
-    left: usize,
-    first: u32,
-    /// What a gap of zero stands for.
-    next: u32,
-    end: u32,
-    /// The ordinals of the block at hand, and the place in it.
-    block: Vec<u32>,
-    at: usize,
-}
-
-impl Probe<'_> {
-    /// Whether a document is listed that does not come before the one asked about last.
-    pub(crate) fn holds(&mut self, ordinal: u32) -> bool {
-        if !(self.first..self.end).contains(&ordinal) {
-            return false;
+        Postings {
+            rows,
+            rest: blocks,
+            left: documents,
+            next: self.first,
+            end: self.end,
+            block: Vec::new(),
+            at: 0,
         }
-        loop {
-            let ahead = self.block.get(self.at..).unwrap_or_default();
-            if ahead.last().is_some_and(|last| *last >= ordinal) {
-                self.at += ahead.partition_point(|listed| *listed < ordinal);
-                return self.block.get(self.at) == Some(&ordinal);
-            }
-            if !self.fill(ordinal) {
-                return false;
-            }
-        }
-    }
-
-    /// Goes to the block that a document would be in, or to the rest; `false` at the end.
-    fn fill(&mut self, ordinal: u32) -> bool {
-        self.block.clear();
-        self.at = 0;
-        let mut gaps = [0; BLOCK];
-        while let Some((row, rows)) = self.rows.split_at_checked(ROW_BYTES) {
-            self.rows = rows;
-            let block;
-            let row = Row::read(row).unwrap_or_default();
-            let bytes = usize::from(row.bytes).min(self.rest.len());
-            (block, self.rest) = self.rest.split_at(bytes);
-            self.left = self.left.saturating_sub(BLOCK);
-            if unpack(block, row.bits, &mut gaps).is_none() {
-                (self.rows, self.left) = (&[], 0);
-                return false;
-            }
-            let passed: u64 = gaps.iter().map(|gap| u64::from(*gap) + 1).sum();
-            let next = u64::from(self.next) + passed;
-            if next > u64::from(ordinal) {
-                let mut gaps = gaps.into_iter().map(u64::from);
-                while gaps.next().and_then(|gap| self.add(gap)).is_some() {}
-                return !self.block.is_empty();
-            }
-            self.next = next as u32;
-        }
-        for _ in 0..std::mem::take(&mut self.left) {
-            if self.one().is_none() {
-                break;
-            }
-        }
-        !self.block.is_empty()
-    }
-
-    /// Decodes one document of the rest.
-    fn one(&mut self) -> Option<()> {
-        let mut rest = self.rest;
-        let gap = take_varint(&mut rest)?;
-        let (&[byte, _], mut rest) = rest.split_first_chunk()?;
-        if byte == 0 {
-            large_counts(&mut rest)?;
-        }
-        self.rest = rest;
-        self.add(gap)
-    }
-
-    /// Adds a document; `None` for one beyond the segment, which only damage makes.
-    fn add(&mut self, gap: u64) -> Option<()> {
-        let ordinal = u64::from(self.next).checked_add(gap)?;
-        if ordinal >= u64::from(self.end) {
-            (self.rows, self.left) = (&[], 0);
-            return None;
-        }
-        self.next = ordinal as u32 + 1;
-        self.block.push(ordinal as u32);
-        Some(())
     }
 }
 
@@ -196,6 +83,45 @@ impl Iterator for Postings<'_> {
 }
 
 impl Postings<'_> {
+    /// Whether a document is listed that does not come before the one asked about last.
+    pub(crate) fn holds(&mut self, ordinal: u32) -> bool {
+        let is_before_all = self.block.is_empty() && ordinal < self.next;
+        if is_before_all || ordinal >= self.end {
+            return false;
+        }
+        loop {
+            let ahead = self.block.get(self.at..).unwrap_or_default();
+            if ahead.last().is_some_and(|last| last.ordinal >= ordinal) {
+                self.at += ahead.partition_point(|listed| listed.ordinal < ordinal);
+                let listed = self.block.get(self.at);
+                return listed.is_some_and(|listed| listed.ordinal == ordinal);
+            }
+            self.pass(ordinal);
+            if !self.fill() {
+                return false;
+            }
+        }
+    }
+
+    /// Goes past the blocks that end before a document: of each only the sum of its gaps is taken.
+    fn pass(&mut self, ordinal: u32) {
+        let mut gaps = [0; BLOCK];
+        while let Some((row, rows)) = self.rows.split_at_checked(ROW_BYTES)
+            && let Some(row) = Row::read(row)
+        {
+            let bytes = usize::from(row.bytes).min(self.rest.len());
+            let (block, rest) = self.rest.split_at(bytes);
+            let is_whole = unpack(block, row.bits, &mut gaps).is_some();
+            let passed: u64 = gaps.iter().map(|gap| u64::from(*gap) + 1).sum();
+            let next = u64::from(self.next) + passed;
+            if !is_whole || next > u64::from(ordinal) {
+                break;
+            }
+            (self.rows, self.rest, self.next) = (rows, rest, next as u32);
+            self.left = self.left.saturating_sub(BLOCK);
+        }
+    }
+
     /// Decodes the next block, or the rest; `false` at the end.
     fn fill(&mut self) -> bool {
         self.block.clear();

@@ -4,7 +4,7 @@
 pub(super) const BLOCK: usize = 128;
 pub(super) const ROW_BYTES: usize = 3;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) bytes: u16,
     pub(super) bits: u8,

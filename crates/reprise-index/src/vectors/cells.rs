@@ -30,8 +30,9 @@ use crate::pages::{self, LeftPart};
 const CELLS: &str = "cells";
 const VERSION: u8 = 2;
 const VERSION_UNSAMPLED: u8 = 1;
-/// Sampled documents in front: as many as a recall asks for.
-pub(super) const SPREAD: usize = 512;
+/// Documents whose cosines tell how a question's spread over a large store: so many are in front,
+/// for [`crate::IndexSnapshot::sample`].
+pub const SPREAD: usize = 512;
 /// Documents of one cell, as long as there are not too many cells,
 const DOCUMENTS_MIN: usize = 128;
 /// which are ranked one by one for each question.
@@ -456,11 +457,9 @@ impl SavedCells {
         let centroids = Rows::read(&mut reader, count, dimensions)?;
         let sizes: &[[u8; 4]] = reader.column(count + 1)?;
         let checks: &[[u8; 8]] = reader.column(count + 1)?;
-        let has_sample = version != VERSION_UNSAMPLED;
-        let sampled = if has_sample {
-            reader.u32()? as usize
-        } else {
-            0
+        let sampled = match version {
+            VERSION_UNSAMPLED => 0,
+            _ => reader.u32()? as usize,
         };
         if sampled > held {
             return Err(reader.damaged("a count does not fit"));

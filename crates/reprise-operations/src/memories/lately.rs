@@ -23,8 +23,8 @@ const QUERY_CHARS: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Change {
     pub user: UserId,
-    /// `inserted`, `updated`, `forgotten`, `consolidated`, `learned`, `withdrawn`,
-    /// `memory_learning` or `memory_loaded`.
+    /// `inserted`, `updated`, `retagged`, `linked`, `unlinked`, `merged`, `forgotten`,
+    /// `consolidated`, `restored`, `learned`, `withdrawn`, `memory_learning` or `memory_loaded`.
     pub what: &'static str,
     pub ids: Vec<RecordId>,
     /// Of `memory_learning` the learning and its fact, of `memory_loaded` what there is.

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
-use reprise_engine::{Engine, LinkEnd, NewLink, WriteBatch};
+use reprise_engine::{Engine, EngineError, LinkEnd, NewLink, WriteBatch};
 use reprise_knowledge::{Learning, restate};
 use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordBody, RecordId, WriteOutcome};
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
 use super::{Memory, current, refuse_receipt, resolve, spans};
+use crate::operations::tending::TakenBack;
 use crate::problem::{Problem, ProblemKind};
 use crate::wire::{Fate, RecordRedaction, WriteReport, instant, read_value, record_of_value};
 
@@ -365,14 +366,27 @@ impl Memory {
         Ok((old, self.record(&id.to_string()).await?))
     }
 
-    /// Gives a record back the tags that it had, where these changed last, else keeps the version
-    /// before the present one anew, in its place; `None` where there is neither.
+    /// Gives a record back the tags that it had, where these changed since it was kept, else keeps
+    /// the version before the present one anew, in its place; `None` where there is neither. What
+    /// this request did when it was sent before is not done again.
     pub(crate) async fn revert(&self, name: &str) -> Result<Option<MemoryRecord>, Problem> {
         let present = self.record(name).await?;
         refuse_receipt(&present)?;
         let (of, now) = (present.id, self.now());
-        let tagged = self.with_engine(move |engine| engine.tag_as_before(of, now));
-        if tagged.await?? {
+        let (memory, tagged) = (self.clone(), TakenBack::reverted(&present));
+        let tag = move |engine: &mut Engine| {
+            let name = memory.request_name("0");
+            let kept = name.and_then(|name| engine.duplicate_of(&name));
+            if kept == Some(of) || memory.undone_before().is_some() {
+                return Ok(true);
+            }
+            let is_tagged = engine.tag_as_before(of, now)?;
+            if is_tagged {
+                memory.note_taken_back(tagged);
+            }
+            Ok::<_, EngineError>(is_tagged)
+        };
+        if self.with_engine(tag).await?? {
             self.tell("updated", vec![of]);
             return self.record(name).await.map(Some);
         }
@@ -397,8 +411,7 @@ impl Memory {
             Fate::Duplicate { of, .. } => of,
             Fate::Rejected { why } => return Err(Problem::invalid(why)),
         };
-        if let Some(key) = self.key() {
-            let name = ExternalId::new(ExternalId::REQUEST, format!("{key}/0"));
+        if let Some(name) = self.request_name("0") {
             let kept = self.with_engine(move |engine| engine.duplicate_of(&name));
             if kept.await? == Some(of) {
                 return Ok(of);

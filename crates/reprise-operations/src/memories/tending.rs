@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::error::RecvError;
 
 use super::{Memories, Memory, current, missing};
+use crate::operations::tending::TakenBack;
 use crate::problem::Problem;
 use crate::wire::external_id_of;
 
@@ -156,6 +157,20 @@ impl Memory {
         }
         if let Some(gone) = done.consolidated {
             self.tell("consolidated", gone);
+        }
+    }
+
+    /// What this request took back when it was sent before, as far as this process knows.
+    pub(crate) fn undone_before(&self) -> Option<TakenBack> {
+        let key = self.key()?;
+        let mut all = self.all.taken_back.of(&self.user).into_iter();
+        all.find_map(|(of, said)| (of == key).then_some(said))
+    }
+
+    /// Notes it of this request; between commits, so that the same one sent again finds it.
+    pub(crate) fn note_taken_back(&self, said: TakenBack) {
+        if let Some(key) = self.key() {
+            self.all.taken_back.note(&self.user, (key.to_owned(), said));
         }
     }
 

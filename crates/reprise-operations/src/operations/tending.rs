@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use reprise_engine::{Engine, Snapshot};
 use reprise_knowledge::{Distillate, Plan, actions, are_related, carry_out, undo};
-use reprise_types::{QuotedMemory, RecordId, system_entropy};
+use reprise_types::{MemoryRecord, QuotedMemory, RecordId, system_entropy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -365,7 +365,7 @@ pub struct UndoArguments {
 }
 
 /// What came of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TakenBack {
     /// Records that answer again.
     pub restored: Vec<String>,
@@ -377,6 +377,16 @@ pub struct TakenBack {
     /// Records that are again as they were before their last correction, or have their tags again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reverted: Vec<String>,
+}
+
+impl TakenBack {
+    /// That a record is as it was.
+    pub(crate) fn reverted(record: &MemoryRecord) -> Self {
+        Self {
+            reverted: vec![external_id_of(record).unwrap_or_else(|| record.id.to_string())],
+            ..Self::default()
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -392,8 +402,12 @@ impl Operation for Undo {
     type Answer = TakenBack;
 
     async fn run(memory: &Memory, asked: UndoArguments) -> Result<TakenBack, Problem> {
-        let now = memory.now();
+        let (now, of) = (memory.now(), memory.clone());
         let work = move |engine: &mut Engine| -> Result<_, Problem> {
+            // To a request that comes again, because its answer was lost, the first one's is told.
+            if let Some(said) = of.undone_before() {
+                return Ok(Ok((said, Vec::new())));
+            }
             let action = match asked.action {
                 Some(action) => action,
                 None => newest(&engine.snapshot())?,
@@ -412,6 +426,7 @@ impl Operation for Undo {
                 contradictions: names.ends(&undone.contradictions),
                 reverted: Vec::new(),
             };
+            of.note_taken_back(said.clone());
             Ok(Ok((said, [undone.restored, undone.withdrawn].concat())))
         };
         match memory.with_engine(work).await?? {
@@ -462,10 +477,8 @@ async fn reverted(memory: &Memory, name: &str) -> Result<TakenBack, Problem> {
              `diary` lists the actions"
         ))
     })?;
-    Ok(TakenBack {
-        restored: Vec::new(),
-        withdrawn: Vec::new(),
-        contradictions: Vec::new(),
-        reverted: vec![external_id_of(&record).unwrap_or_else(|| record.id.to_string())],
-    })
+    Ok(TakenBack::reverted(&record))
 }
+
+#[cfg(test)]
+mod tests;
