@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::home::Home;
+use crate::together::Mcp;
 
 /// The machine with the memory, and one that has none.
 struct Machines {
@@ -220,44 +221,19 @@ fn a_daemon_that_hangs_holds_up_no_hook_and_what_happened_waits_for_it() {
 #[test]
 fn mcp_on_stdin_speaks_for_the_daemon_elsewhere() {
     let machines = Machines::new();
-    let mut command = machines.command(&["mcp"]);
-    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut server = command.spawn().expect("reprise runs");
-    let mut stdin = server.stdin.take().expect("piped");
-    let mut stdout = BufReader::new(server.stdout.take().expect("piped"));
-    let mut ask = |id: u32, method: &str, parameters: Value| -> Value {
-        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": parameters });
-        writeln!(stdin, "{request}").expect("it reads");
-        let mut line = String::new();
-        stdout.read_line(&mut line).expect("it answers");
-        let answer: Value = serde_json::from_str(&line).expect("JSON-RPC");
-        answer["result"].clone()
-    };
-    let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
-        "clientInfo": { "name": "test", "version": "1" } });
-    assert_eq!(ask(0, "initialize", hello)["serverInfo"]["name"], "reprise");
+    let mut server = Mcp::start(&mut machines.command(&["mcp"]));
     let lesson = json!({ "title": "Billing", "content": "the ledger is what counts in billing" });
-    let learned = ask(
-        1,
-        "tools/call",
-        json!({ "name": "learn", "arguments": lesson }),
-    );
+    let learned = server.call("learn", &lesson);
     assert_eq!(
         learned["structuredContent"]["outcome"], "inserted",
         "{learned}"
     );
-    let query = json!({ "query": "what counts in billing" });
-    let found = ask(
-        2,
-        "tools/call",
-        json!({ "name": "recall", "arguments": query }),
-    );
+    let found = server.call("recall", &json!({ "query": "what counts in billing" }));
     assert!(
         found.to_string().contains("the ledger is what counts"),
         "{found}"
     );
-    drop(stdin);
-    assert!(server.wait().expect("it ends").success());
+    server.end();
     let kept = machines.there.done(&["list", "--user", "ada", "--json"]);
     assert!(kept.contains("the ledger is what counts"), "{kept}");
     let left: Vec<_> = fs::read_dir(machines.here.path()).expect("read").collect();

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::away::serve;
 use crate::home::Home;
+use crate::together::Mcp;
 
 fn deploy() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy")
@@ -64,15 +65,9 @@ fn what_the_program_keeps_stands_in_its_xdg_directories_and_nowhere_else() {
     let models = models.to_string_lossy();
     assert!(looked.stdout.contains(&*models), "{}", looked.stdout);
     // An agent's program starts a daemon, which answers on its socket.
-    let lines = [
-        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-            "protocolVersion": "2025-06-18", "capabilities": {},
-            "clientInfo": { "name": "test", "version": "1" } } }),
-        json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call",
-            "params": { "name": "tags", "arguments": {} } }),
-    ];
-    let said = lines.map(|line| line.to_string() + "\n").concat();
-    let answer = crate::together::run(&mut command(&["--no-model", "mcp"]), &said);
+    let mut server = Mcp::start(&mut command(&["--no-model", "mcp"]));
+    let answer = server.call("tags", &json!({})).to_string();
+    server.end();
     let sockets: Vec<_> = fs::read_dir(at("run/reprise")).expect("there").collect();
     let stopped = finish(&mut command(&["stop"])).expect("it runs");
     assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);

@@ -30,8 +30,8 @@ mod machines;
 mod models;
 mod moving_in;
 mod notes;
-#[cfg(target_os = "linux")]
 mod observations;
+#[cfg(target_os = "linux")]
 mod offline;
 mod page;
 mod pages;

@@ -25,6 +25,8 @@ const TRIES: &str = "git ls-remote git://192.0.2.1/nowhere >&2; echo $?";
 const KILLED: &str = "159\n";
 /// Holds a program to Unix sockets.
 const KEEPER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/kit/unix_only.py");
+/// Where glibc has its loader.
+const LOADERS: [&str; 2] = ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"];
 
 /// Runs a script on Unix sockets alone, with nothing of this machine's settings but its model.
 fn on_unix_sockets(script: &str, folder: &Path) -> Finished {
@@ -66,4 +68,22 @@ fn with_the_model_in_use_the_engine_is_onnx_runtime_without_its_telemetry() {
     let looked = on_unix_sockets(r#""$0" --data-dir "$1" doctor --json"#, folder.path());
     assert!(looked.stdout.contains("libonnxruntime"), "{looked:?}");
     assert!(!looked.stdout.contains(NO_TELEMETRY), "{looked:?}");
+}
+
+#[test]
+fn a_loader_that_was_told_to_run_the_program_is_not_begun_in_its_place() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let mut loaders = LOADERS.into_iter().map(Path::new);
+    let Some(loader) = loaders.find(|loader| loader.exists()) else {
+        return;
+    };
+    let mut command = Command::new(loader);
+    command
+        .env_remove(NO_TELEMETRY)
+        .arg(reprise_binary().expect("reprise is built"))
+        .arg("--data-dir")
+        .arg(folder.path())
+        .args(["--no-daemon", "stats", "--user", "ada"]);
+    let ran = finish(&mut command).expect("the loader runs");
+    assert!(ran.stderr.contains("has no memory yet"), "{ran:?}");
 }

@@ -61,13 +61,18 @@ fn a_correction_and_its_tags_are_taken_back() {
         assert_eq!(of(&["undo", "t-90"])["reverted"], json!(["t-90"]));
         assert_eq!(of(&["show", "t-90"])["records"][0]["text"], says);
     }
-    // So are its tags, which change without a version.
+    // So are its tags, which change without a version, and then its text again.
     for tag in ["slow", "login"] {
         assert_eq!(of(&["edit", "t-90", "--tags", tag])["is_new"], false);
     }
-    for tag in ["slow", "login"] {
+    for (tags, text) in [
+        (json!(["slow"]), "nothing of the sort"),
+        (json!([]), "nothing of the sort"),
+        (json!([]), "The timeout of the login page is 90 seconds"),
+    ] {
         assert_eq!(of(&["undo", "t-90"])["reverted"], json!(["t-90"]));
-        assert_eq!(of(&["show", "t-90"])["records"][0]["tags"], json!([tag]));
+        let shown = of(&["show", "t-90"])["records"][0].clone();
+        assert_eq!((&shown["tags"], &shown["text"]), (&tags, &json!(text)));
     }
     let never = home.run(&["undo", "d-1", "--user", "ada"]);
     assert_eq!(never.code, Some(2), "{}", never.stderr);

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use reprise_operations::WriteReport;
 use reprise_server::{Call, Client};
@@ -97,31 +97,69 @@ fn over_http(home: &Home, runtime: &Runtime, client: usize) {
 }
 
 fn over_mcp(home: &Home, client: usize) {
-    let mut command = home.command(&["mcp", "--user", "ada"]);
-    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut server = command.spawn().expect("it starts");
-    let mut stdin = server.stdin.take().expect("piped");
-    let mut stdout = BufReader::new(server.stdout.take().expect("piped"));
-    let mut ask = |id: usize, method: &str, parameters: Value| -> Value {
-        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": parameters });
-        writeln!(stdin, "{request}").expect("it reads");
-        let mut line = String::new();
-        stdout.read_line(&mut line).expect("it answers");
-        serde_json::from_str(&line).expect("nothing but JSON-RPC is on stdout")
-    };
-    let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
-        "clientInfo": { "name": "test", "version": "1" } });
-    ask(0, "initialize", hello);
+    let mut server = Mcp::start(&mut home.command(&["mcp", "--user", "ada"]));
     for write in 0..WRITES {
         let title = text(Face::Mcp, client, write);
         let lesson = json!({ "title": title, "content": "kept over MCP" });
-        let learn = json!({ "name": "learn", "arguments": lesson });
-        let answer = ask(write + 1, "tools/call", learn);
-        let outcome = &answer["result"]["structuredContent"]["outcome"];
+        let answer = server.call("learn", &lesson);
+        let outcome = &answer["structuredContent"]["outcome"];
         assert_eq!(outcome, "inserted", "{answer}");
     }
-    drop(stdin);
-    assert!(server.wait().expect("it ends").success());
+    server.end();
+}
+
+/// `mcp` as a program of an agent asks it.
+pub(crate) struct Mcp {
+    server: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+    asked: u64,
+}
+
+impl Mcp {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut server = command.spawn().expect("it starts");
+        let mut mcp = Self {
+            stdin: server.stdin.take().expect("piped"),
+            stdout: BufReader::new(server.stdout.take().expect("piped")),
+            server,
+            asked: 0,
+        };
+        let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": { "name": "test", "version": "1" } });
+        assert_eq!(
+            mcp.ask("initialize", &hello)["serverInfo"]["name"],
+            "reprise"
+        );
+        mcp
+    }
+
+    /// What a tool answers.
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        let called = json!({ "name": tool, "arguments": arguments });
+        self.ask("tools/call", &called)
+    }
+
+    fn ask(&mut self, method: &str, parameters: &Value) -> Value {
+        let id = self.asked;
+        self.asked += 1;
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": parameters });
+        writeln!(self.stdin, "{request}").expect("it reads");
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).expect("it answers");
+        let answer: Value = serde_json::from_str(&line).expect("nothing but JSON-RPC is on stdout");
+        assert!(answer["result"].is_object(), "{answer}");
+        answer["result"].clone()
+    }
+
+    pub(crate) fn end(self) {
+        let Self {
+            mut server, stdin, ..
+        } = self;
+        drop(stdin);
+        assert!(server.wait().expect("it ends").success());
+    }
 }
 
 fn by_commands(home: &Home, client: usize) {

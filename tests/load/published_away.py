@@ -106,6 +106,10 @@ def main():
                    f"river number{number}", config=config)
         found = json.loads(said.stdout or "{}").get("results", [])
         recalls += any(one.get("scope") == "global" for one in found)
+    # The daemon starts with a session, and connects while somebody writes the first prompt.
+    run(own, "hook", "session-start", "--user", "bob", config=config,
+        told=json.dumps({"session_id": "s0", "cwd": "/"}))
+    time.sleep(2)
     hooks = [hooked(config, number, f"s{number}") for number in range(questions)]
     run(own, "stop", config=config)
     config = configured(proxy(port, None))

@@ -25,10 +25,7 @@ pub enum ExportError {
         "`{}` was written by another program; import it and then let it be adopted, or name \
          another place", path.display()
     )]
-    Others {
-        /// The file.
-        path: PathBuf,
-    },
+    Others { path: PathBuf },
     /// A projection wrote it, and it says something else by now.
     #[error(
         "`{}` was changed by somebody else since it was written{}; move it away, or write it anew \
@@ -81,7 +78,6 @@ pub enum ImportError {
     #[error("`{}` cannot be taken over: {why}; make the export again, nothing was kept",
             path.display())]
     Broken {
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         why: String,

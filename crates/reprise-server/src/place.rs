@@ -68,7 +68,6 @@ impl Place {
         &self.data
     }
 
-    /// The daemon's socket.
     pub fn socket(&self) -> PathBuf {
         self.run.join(format!("{}.sock", self.name))
     }

@@ -19,7 +19,6 @@ pub enum WorkspaceError {
     /// A rule says no.
     #[error("`{actor}` may not {act} `{path}` (rule {rule}): {why}")]
     Refused {
-        /// The rule's name.
         rule: String,
         actor: String,
         act: &'static str,
@@ -29,7 +28,6 @@ pub enum WorkspaceError {
     /// What was given is not what may stand there.
     #[error("`{path}` was refused (rule {rule}): {why}")]
     Invalid {
-        /// The rule's name.
         rule: &'static str,
         path: String,
         /// What is wrong with it.

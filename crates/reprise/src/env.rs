@@ -40,12 +40,17 @@ pub(crate) fn begin_without_telemetry() {
     let Ok(program) = std::env::current_exe() else {
         return;
     };
+    // Where the loader was told to run this program (`ld.so reprise ...`), that is the loader.
+    let name = program.file_name().unwrap_or_default();
+    if name.to_string_lossy().contains(".so") {
+        return;
+    }
     let mut again = Command::new(program);
     let mut words = std::env::args_os();
     if let Some(name) = words.next() {
         again.arg0(name);
     }
-    // It comes back only where that fails: then the built-in engine embeds, and `doctor` says why.
+    // Where it comes back, the built-in engine embeds, and `doctor` says why.
     let again = again.args(words).env(reprise_embed::NO_TELEMETRY, "1");
     drop(again.exec());
 }

@@ -23,7 +23,6 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use exit::Exit;
 
 fn main() -> ExitCode {
-    env::begin_without_telemetry();
     let mut command = match config::user_of(std::env::args_os()) {
         Some(user) => args::for_user(args::command(), user.leak()),
         None => args::command(),
@@ -41,30 +40,14 @@ fn main() -> ExitCode {
     });
     let arguments = match parsed {
         Ok(arguments) => arguments,
-        // To an agent's program a hook's 2 is a veto: an entry of another version in its
-        // configuration must not hold up every prompt.
-        Err(error) if error.use_stderr() && typed(command.clone(), &["hook"]) => {
-            drop(error.print());
-            return Exit::Refused.into();
-        }
-        Err(error) if names_no_command(&error) => {
-            drop(write!(
-                printer::stderr(),
-                "{}",
-                args::command().render_help().ansi()
-            ));
-            return Exit::Failed.into();
-        }
-        Err(error) => {
-            if let Some(hint) = hint(&error, command) {
-                drop(writeln!(printer::stderr(), "{}", terminal::failure(&hint)));
-                return Exit::Failed.into();
-            }
-            error.exit()
-        }
+        Err(error) => return refused(&error, command),
     };
     // Whatever befalls memory, the agent that asked from a hook goes on.
     let is_hook = matches!(arguments.command, args::Command::Hook(_));
+    // A hook loads no model, and every prompt waits for it.
+    if !is_hook {
+        env::begin_without_telemetry();
+    }
     let exit = cli::run(arguments).unwrap_or_else(|(exit, error)| {
         if is_hook || terminal::is_broken_pipe(&error) {
             return Exit::Success;
@@ -76,14 +59,35 @@ fn main() -> ExitCode {
     exit.into()
 }
 
-/// Whether the command that was typed is one of these, whatever is wrong with the rest.
-fn typed(command: clap::Command, names: &[&str]) -> bool {
+/// Says what is wrong with what was typed, or the help or the version that it asks for.
+fn refused(error: &clap::Error, command: clap::Command) -> ExitCode {
+    if !error.use_stderr() {
+        error.exit();
+    }
+    let typed = typed(command);
+    // To an agent's program a hook's 2 is a veto: an entry of another version in its configuration
+    // must not hold up every prompt.
+    if typed.as_deref() == Some("hook") {
+        drop(error.print());
+        return Exit::Refused.into();
+    }
+    if names_no_command(error) {
+        let help = args::command().render_help();
+        drop(write!(printer::stderr(), "{}", help.ansi()));
+        return Exit::Failed.into();
+    }
+    let Some(hint) = hint(error, typed.as_deref()) else {
+        error.exit();
+    };
+    drop(writeln!(printer::stderr(), "{}", terminal::failure(&hint)));
+    Exit::Failed.into()
+}
+
+/// The command that was typed, whatever is wrong with the rest.
+fn typed(command: clap::Command) -> Option<String> {
     let matches = command.ignore_errors(true);
-    let matches = matches.try_get_matches_from(std::env::args_os());
-    matches.is_ok_and(|matches| {
-        let name = matches.subcommand_name();
-        name.is_some_and(|name| names.contains(&name))
-    })
+    let matches = matches.try_get_matches_from(std::env::args_os()).ok()?;
+    matches.subcommand_name().map(str::to_owned)
 }
 
 /// Nothing but options was typed, be it in the environment.
@@ -95,28 +99,28 @@ fn names_no_command(error: &clap::Error) -> bool {
 
 /// What was meant by a word that is no command, or by a text that looks like an option, where that
 /// is known.
-fn hint(error: &clap::Error, command: clap::Command) -> Option<anyhow::Error> {
-    if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) {
+fn hint(error: &clap::Error, typed: Option<&str>) -> Option<anyhow::Error> {
+    let said = |kind| match error.get(kind) {
+        Some(ContextValue::String(word)) => Some(word),
+        _ => None,
+    };
+    if let Some(word) = said(ContextKind::InvalidSubcommand) {
         return args::meant(word).map(anyhow::Error::msg);
     }
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else {
-        return None;
-    };
-    let is_unknown = error.kind() == ErrorKind::UnknownArgument;
-    if is_unknown && !word.starts_with('-') && typed(command.clone(), &["forget"]) {
-        return Some(anyhow::anyhow!(
+    let word = said(ContextKind::InvalidArg)?;
+    match typed.filter(|_| error.kind() == ErrorKind::UnknownArgument)? {
+        "forget" if !word.starts_with('-') => Some(anyhow::anyhow!(
             "`forget` is told what by an option, for one record `--id {word}` or \
              `--external-id {word}`; `reprise delete {word}` takes either"
-        ));
+        )),
+        "recall" | "learn" => {
+            let alike = said(ContextKind::SuggestedArg);
+            let alike = alike.map_or_else(String::new, |alike| format!(" (`{alike}` is one)"));
+            Some(anyhow::anyhow!(
+                "there is no option `{word}`{alike}; where it belongs to the text, put `--` before \
+                 the words"
+            ))
+        }
+        _ => None,
     }
-    if !is_unknown || !typed(command, &["recall", "learn"]) {
-        return None;
-    }
-    let alike = match error.get(ContextKind::SuggestedArg) {
-        Some(ContextValue::String(alike)) => format!(" (`{alike}` is one)"),
-        _ => String::new(),
-    };
-    Some(anyhow::anyhow!(
-        "there is no option `{word}`{alike}; where it belongs to the text, put `--` before the words"
-    ))
 }

@@ -14,7 +14,7 @@ try() { # FILE WORD
   grep -q "seems to be.*$2" "$home/said" || { echo "$1: $(tail -n 1 "$home/said")" >&2; exit 1; }
   [[ ! -e $home/data/ada ]] || { echo "$1 made a memory" >&2; exit 1; }
 }
-many '- a note' >"$home/notes.md"; try "$home/notes.md" 'plain text'
+many '- a note' >"$home/notes.md"; try "$home/notes.md" 'a note'
 head -c 100000 "$REPRISE" >"$home/program"; try "$home/program" 'no text'
 many 'id,text' >"$home/table.csv"; try "$home/table.csv" 'CSV'
 printf '[\n%s\n]\n' "$(many '  {"text": "x"},')" >"$home/list.json"; try "$home/list.json" 'jq'

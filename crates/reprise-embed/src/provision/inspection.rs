@@ -23,7 +23,6 @@ pub struct Installed {
 }
 
 impl Installed {
-    /// The tokeniser's file.
     pub fn tokenizer(&self) -> &Path {
         &self.tokenizer
     }

@@ -19,7 +19,7 @@ const NUMBERS: [&str; 2] = ["search", "posting"];
 const LOCK_TIME: Duration = Duration::from_secs(3);
 /// How long a table may be written ...
 const REWRITE_TIME: Duration = Duration::from_mins(1);
-/// ... and how long after the first try another one may begin.
+/// ... and how long after the sweep began a table that was tried may be tried again.
 const TRIES_TIME: Duration = Duration::from_secs(45);
 const PAUSE: Duration = Duration::from_secs(1);
 

@@ -4,7 +4,6 @@
 /// Units that are written right behind a number.
 const GLUED: [&str; 10] = ["ms", "s", "min", "h", "KB", "MB", "GB", "TB", "km", "kg"];
 
-/// One token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Token {
     /// Without the marks around it.

@@ -21,6 +21,17 @@ fn now() -> DateTime<Utc> {
     DateTime::from_timestamp(1_768_000_000, 0).unwrap()
 }
 
+/// What is read of a folder of notes.
+fn items_of(path: &Path) -> Vec<Item> {
+    let mut items = Vec::new();
+    let mut take = |item| {
+        items.push(item);
+        true
+    };
+    read(path, ImportKind::Markdown, &Reading::default(), &mut take).unwrap();
+    items
+}
+
 impl Desk {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -42,13 +53,7 @@ impl Desk {
 
     /// Imports the folder: new, replaced, gone, refused.
     fn import(&mut self) -> (usize, usize, Vec<String>, Vec<String>) {
-        let mut items = Vec::new();
-        let path = self.folder.path().join("notes");
-        let mut take = |item| {
-            items.push(item);
-            true
-        };
-        read(&path, ImportKind::Markdown, &Reading::default(), &mut take).unwrap();
+        let items = items_of(&self.folder.path().join("notes"));
         let clean = |text: &str| text.replace("hunter2", "[taken out]");
         let renewal = renew(&self.engine.snapshot(), items, &clean);
         let replaced = renewal.replaced.len();
@@ -217,13 +222,7 @@ fn what_is_gone_is_named_once_for_each_record_and_a_note_elsewhere_is_not() {
     let other = desk.folder.path().join("other");
     fs::rename(desk.folder.path().join("notes"), &other).unwrap();
     fs::create_dir(desk.folder.path().join("notes")).unwrap();
-    let mut items = Vec::new();
-    let mut take = |item| {
-        items.push(item);
-        true
-    };
-    read(&other, ImportKind::Markdown, &Reading::default(), &mut take).unwrap();
-    let renewal = renew(&desk.engine.snapshot(), items, &str::to_owned);
+    let renewal = renew(&desk.engine.snapshot(), items_of(&other), &str::to_owned);
     assert!(
         renewal.gone.is_empty() && renewal.replaced.is_empty(),
         "{renewal:?}"
@@ -308,13 +307,7 @@ fn a_text_is_cleaned_once_however_many_it_is_compared_with() {
     desk.write("a.md", &note("first word"));
     desk.import();
     desk.write("a.md", &note("second word"));
-    let mut items = Vec::new();
-    let mut take = |item| {
-        items.push(item);
-        true
-    };
-    let path = desk.folder.path().join("notes");
-    read(&path, ImportKind::Markdown, &Reading::default(), &mut take).unwrap();
+    let items = items_of(&desk.folder.path().join("notes"));
     let calls = std::cell::Cell::new(0);
     let clean = |text: &str| {
         calls.set(calls.get() + 1);

@@ -501,8 +501,8 @@ fn lines_by_default() -> usize {
     LINES_DEFAULT
 }
 
-/// What the store says of authors, and the token file of who may come in. Of another organisation's
-/// shelf an operator is told nothing, here as in the catalogue.
+/// What the store says of authors, and the token file of who may come in. A line that names another
+/// organisation's shelf is not told.
 async fn audit(
     State(desk): State<Desk>,
     Extension(caller): Extension<Caller>,

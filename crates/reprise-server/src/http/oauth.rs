@@ -68,7 +68,6 @@ pub(super) fn router() -> Router<App> {
         .route("/v1/oauth/approve", post(approve_here))
 }
 
-/// Whether MCP is there.
 fn is_mcp(path: &str) -> bool {
     matches!(path, "/mcp" | "/mcp/workspace")
 }

@@ -76,14 +76,17 @@ fn one_or_rest(
 ) -> anyhow::Result<Exit> {
     let is_forced = arguments.force;
     copies::may_write(context, user, to, &Form::Backup, is_forced)?;
-    if !is_forced {
-        keep_the_fuller(context, user, to)?;
+    let memory = opened(context, user);
+    if let (Ok(memory), false) = (&memory, is_forced) {
+        keep_the_fuller(user, memory, to)?;
     }
-    let made = if arguments.seal.seals() {
-        sealed(context, user, to, &arguments.seal)
-    } else {
-        one(context, user, to)
-    };
+    let made = memory.and_then(|memory| {
+        if arguments.seal.seals() {
+            sealed(context, user, &memory, to, &arguments.seal)
+        } else {
+            one(context, user, &memory, to)
+        }
+    });
     let error = match made {
         Ok(made) => {
             say(context, user, &made, to)?;
@@ -117,39 +120,31 @@ fn one_or_rest(
 
 /// Refuses to replace a sound copy that has what the memory has not: a file that was cut short
 /// opens as a shorter memory and grows again, and the copy may have the only rest of it.
-fn keep_the_fuller(context: &Context, user: &UserId, to: &Path) -> anyhow::Result<()> {
-    let file = context.places.file_of(user);
-    let held = |path: &Path| store::open_log(path).ok().map(|log| log.stats());
-    let (Some(copy), Some(memory)) = (held(to), held(&file)) else {
+fn keep_the_fuller(user: &UserId, memory: &Engine, to: &Path) -> anyhow::Result<()> {
+    let Ok((copy, _)) = store::open_quietly(None, to, Access::Read, Verify::Tail) else {
         return Ok(());
     };
-    let is_shorter = copy.commits > memory.commits || copy.records > memory.records;
+    let (here, there) = (memory.stats(), copy.stats());
+    let (memory, copy) = (memory.snapshot(), copy.snapshot());
     // A compaction since the copy took ids of the forgotten away.
-    let taken = if copy.compacted_to == memory.compacted_to {
+    let taken = if there.compacted_to == here.compacted_to {
         0
     } else {
-        memory.forgotten.saturating_sub(copy.forgotten) as usize
+        here.forgotten.saturating_sub(there.forgotten) as usize
     };
-    let has_more = is_shorter || others(to, &file) > taken;
+    let has_more = there.commits > here.commits
+        || copy.log().records() > memory.log().records()
+        || memory.diff(&copy).added.len() > taken;
     ensure!(
         !has_more || proven(to).is_err(),
         "`{}` is a sound copy with what the memory of `{user}` does not have ({} commits there, {} \
          here; so it is after an older backup was restored); name another file to keep it, or \
          replace it with --force",
         to.display(),
-        copy.commits,
-        memory.commits
+        there.commits,
+        here.commits
     );
     Ok(())
-}
-
-/// How many records a copy has that the memory has not, nor knows to be forgotten.
-fn others(copy: &Path, memory: &Path) -> usize {
-    let open = |path| store::open_quietly(None, path, Access::Read, Verify::Tail).ok();
-    let (Some((copy, _)), Some((memory, _))) = (open(copy), open(memory)) else {
-        return 0;
-    };
-    memory.snapshot().diff(&copy.snapshot()).added.len()
 }
 
 fn salvage(context: &Context, user: &UserId, beside: &Path, to: &Path) -> anyhow::Result<Proven> {
@@ -195,11 +190,10 @@ fn opened(context: &Context, user: &UserId) -> anyhow::Result<Engine> {
     Ok(engine)
 }
 
-fn one(context: &Context, user: &UserId, to: &Path) -> anyhow::Result<Proven> {
-    let engine = opened(context, user)?;
+fn one(context: &Context, user: &UserId, memory: &Engine, to: &Path) -> anyhow::Result<Proven> {
     let beside = with_ending(to, UNPROVEN);
     let named = || copies::note_file(context, user, to, Form::Backup, &beside);
-    let copied = copy(&engine, &beside, to, named);
+    let copied = copy(memory, &beside, to, named);
     if copied.is_err() && beside.exists() {
         fs_err::remove_file(&beside)?;
     }
@@ -211,14 +205,14 @@ fn one(context: &Context, user: &UserId, to: &Path) -> anyhow::Result<Proven> {
 fn sealed(
     context: &Context,
     user: &UserId,
+    memory: &Engine,
     to: &Path,
     seal: &SealArguments,
 ) -> anyhow::Result<Proven> {
-    let engine = opened(context, user)?;
     let plain = with_ending(&context.places.file_of(user), UNPROVEN);
     let written = || -> anyhow::Result<Proven> {
         let mut file = private(&plain)?;
-        let bytes = engine.snapshot().log().copy_to(&mut file)?;
+        let bytes = memory.snapshot().log().copy_to(&mut file)?;
         file.sync_all()?;
         let records = proven(&plain)?;
         whole::place(to, |beside| {

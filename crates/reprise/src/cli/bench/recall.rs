@@ -12,10 +12,9 @@ use reprise_types::{
     Clock, EmbeddingSpace, RecallId, RecallRequest, SearchTier, SystemClock, Unlearned,
 };
 use serde::Serialize;
-use serde_json::json;
 
 use super::corpus::{self, Dice};
-use super::figures::{Times, say, say_all};
+use super::figures::{Times, say_with_times};
 use crate::cli::store::DIMENSIONS;
 use crate::cli::{Context, model};
 use crate::exit::Exit;
@@ -125,11 +124,13 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
         crossover_records,
         write_bytes,
     };
-    if context.json {
-        say_all(context, &figures)?;
-    } else {
-        say_times(context, &figures)?;
-    }
+    let times = [
+        ("open to first answer", figures.open_first_answer_ms),
+        ("vector given", figures.vector_given_ms),
+        ("embedding", figures.embedding_ms),
+        ("whole", figures.whole_ms),
+    ];
+    say_with_times(context, &figures, times)?;
     Ok(Exit::Success)
 }
 
@@ -168,24 +169,4 @@ fn written(engine: &mut Engine, number: usize, space: &EmbeddingSpace) -> anyhow
     while engine.advance_graph(GROWN_AT_ONCE)? > 0 {}
     engine.checkpoint_if_due()?;
     Ok(engine.stats().file_bytes.saturating_sub(before))
-}
-
-fn say_times(context: &Context, figures: &Figures) -> anyhow::Result<()> {
-    for (name, times) in [
-        ("open to first answer", &figures.open_first_answer_ms),
-        ("vector given", &figures.vector_given_ms),
-        ("embedding", &figures.embedding_ms),
-        ("whole", &figures.whole_ms),
-    ] {
-        say(
-            context,
-            [
-                ("what", json!(name)),
-                ("ms_p50", json!(times.p50)),
-                ("ms_best", json!(times.best)),
-                ("ms_p99", json!(times.p99)),
-            ],
-        )?;
-    }
-    say_all(context, figures)
 }

@@ -11,10 +11,9 @@ use reprise_engine::Engine;
 use reprise_store::RealDisk;
 use reprise_types::{EmbedError, UserId};
 use serde::Serialize;
-use serde_json::json;
 
 use super::corpus::{self, Dice};
-use super::figures::{Times, say, say_all};
+use super::figures::{Times, say_with_times};
 use crate::cli::store::DIMENSIONS;
 use crate::cli::{Context, runtime};
 use crate::exit::Exit;
@@ -29,35 +28,14 @@ const GROWN_AT_ONCE: usize = 1_000;
 /// The first record that is written here.
 const FIRST: usize = 10_000_000;
 
-/// Writes of one record each, in milliseconds.
-#[derive(Debug, Serialize)]
-struct Writes {
-    count: usize,
-    p50: f64,
-    p99: f64,
-    max: f64,
-}
-
-impl Writes {
-    fn of(times: Vec<f64>) -> Self {
-        let (count, max) = (times.len(), times.iter().copied().fold(0.0, f64::max));
-        let Times { p50, p99, .. } = Times::of(times);
-        Self {
-            count,
-            p50,
-            p99,
-            max,
-        }
-    }
-}
-
+/// Of writes of one record each.
 #[derive(Debug, Serialize)]
 struct Figures {
     records: usize,
-    alone_ms: Writes,
-    beside_stats_ms: Writes,
-    beside_checkpoint_ms: Writes,
-    beside_compaction_ms: Writes,
+    alone_ms: Times,
+    beside_stats_ms: Times,
+    beside_checkpoint_ms: Times,
+    beside_compaction_ms: Times,
     /// What the file grew by for one write, mostly and at most.
     bytes_p50: u64,
     bytes_max: u64,
@@ -92,11 +70,13 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
         service.shut_down().await;
         anyhow::Ok(figures)
     })?;
-    if context.json {
-        say_all(context, &figures)?;
-    } else {
-        tell(context, &figures)?;
-    }
+    let times = [
+        ("alone", figures.alone_ms),
+        ("beside stats", figures.beside_stats_ms),
+        ("beside a checkpoint", figures.beside_checkpoint_ms),
+        ("beside a compaction", figures.beside_compaction_ms),
+    ];
+    say_with_times(context, &figures, times)?;
     Ok(Exit::Success)
 }
 
@@ -141,7 +121,7 @@ impl Bench {
             .await?;
         Ok(Figures {
             records,
-            alone_ms: Writes::of(alone),
+            alone_ms: Times::of(alone),
             beside_stats_ms,
             beside_checkpoint_ms,
             beside_compaction_ms,
@@ -165,7 +145,7 @@ impl Bench {
     async fn beside<F>(
         &mut self,
         work: impl Fn(MemoryService, UserId) -> F,
-    ) -> anyhow::Result<Writes>
+    ) -> anyhow::Result<Times>
     where
         F: Future<Output = anyhow::Result<()>> + Send + 'static,
     {
@@ -180,27 +160,6 @@ impl Bench {
             }
             working.await??;
         }
-        Ok(Writes::of(times))
+        Ok(Times::of(times))
     }
-}
-
-fn tell(context: &Context, figures: &Figures) -> anyhow::Result<()> {
-    for (name, times) in [
-        ("alone", &figures.alone_ms),
-        ("beside stats", &figures.beside_stats_ms),
-        ("beside a checkpoint", &figures.beside_checkpoint_ms),
-        ("beside a compaction", &figures.beside_compaction_ms),
-    ] {
-        say(
-            context,
-            [
-                ("what", json!(name)),
-                ("writes", json!(times.count)),
-                ("ms_p50", json!(times.p50)),
-                ("ms_p99", json!(times.p99)),
-                ("ms_max", json!(times.max)),
-            ],
-        )?;
-    }
-    say_all(context, figures)
 }

@@ -167,15 +167,7 @@ fn where_one_file_cannot_be_changed_none_is() {
     // The second file is broken: nothing is planned.
     let home = Home::new();
     fs_err::write(home.0.path().join(".claude/settings.json"), "{ broken").unwrap();
-    let entry = Entry {
-        program: "/opt/reprise".to_owned(),
-        data: "/d".to_owned(),
-        config: None,
-        user: "ada".to_owned(),
-        of_project: false,
-        replaces: true,
-    };
-    assert!(connecting(PROGRAM, home.0.path(), &entry).is_err());
+    assert!(connecting(PROGRAM, home.0.path(), &entry()).is_err());
     assert_eq!(home.read(".claude.json"), SERVERS);
 
     // The disk fails at any step: what was done is taken back.
