@@ -11,7 +11,8 @@ use reprise_types::{
 };
 
 use reprise_store::{
-    CommitSeq, Disk, Entry, Log, OpenOptions, Opened, StoreError, Tombstone, Verify,
+    CheckpointStep, CommitSeq, Disk, Entry, LateCheckpoint, Log, OpenOptions, Opened, StoreError,
+    Tombstone, Verify,
 };
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -99,6 +100,8 @@ pub fn record(seed: u64, text: &str, dimensions: u16, embedded: bool) -> MemoryR
 pub enum Step {
     Commit(Vec<Entry>),
     Checkpoint,
+    /// A checkpoint whose blobs are as of before this commit.
+    LateCheckpoint(Vec<Entry>),
     /// The manifest alone, as a closing leaves that has little to save.
     Manifest,
     /// Compacts, with one commit between run and finish.
@@ -204,6 +207,15 @@ pub fn apply(log: &mut Log, step: &Step) -> Result<()> {
     match step {
         Step::Commit(entries) => log.append(entries).map(drop),
         Step::Checkpoint => log.checkpoint(&derived(log.seq())),
+        Step::LateCheckpoint(entries) => {
+            let derived = derived(log.seq());
+            // The commit comes between two pieces of its blob.
+            let mut late = LateCheckpoint::new(log.reader(), derived, 100)?;
+            log.advance_checkpoint(&mut late)?;
+            log.append(entries)?;
+            while log.advance_checkpoint(&mut late)? == CheckpointStep::Begun {}
+            Ok(())
+        }
         Step::Manifest => log.write_manifest(),
         Step::Compact(entries) => {
             let derived = derived(log.seq());
@@ -285,7 +297,8 @@ impl Model {
 
     /// Applies an acknowledged step.
     pub fn step(&mut self, step: &Step) {
-        if let Step::Commit(entries) | Step::Compact(entries) = step {
+        if let Step::Commit(entries) | Step::LateCheckpoint(entries) | Step::Compact(entries) = step
+        {
             for entry in entries {
                 self.take(entry);
             }

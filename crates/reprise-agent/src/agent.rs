@@ -1,6 +1,7 @@
 //! The actor of one user's memory: it starts the writer, forwards requests, and runs maintenance
 //! while idle.
 
+mod checkpoint;
 mod compaction;
 mod late;
 mod requests;
@@ -20,6 +21,7 @@ use crate::protocol::{EngineWork, MemoryAgentMsg, Own, OwnMsg};
 use crate::threads::lent;
 use crate::writer::{self, Gate};
 
+use checkpoint::{checkpoint, checkpoint_if_due};
 use compaction::{CompactionByRule, compact};
 pub(crate) use late::embed_some;
 pub(crate) use requests::Requests;
@@ -44,6 +46,7 @@ pub struct MemoryAgentState {
     late: SingleFlight,
     growth: SingleFlight,
     consolidation: SingleFlight,
+    checkpoint: SingleFlight,
     compaction: CompactionByRule,
     tending: Tending,
     ended: Option<oneshot::Receiver<()>>,
@@ -63,7 +66,8 @@ impl MemoryAgentState {
     fn maintain(&mut self, myself: &ActorRef<MemoryAgentMsg>) {
         let Requests { handle, config, .. } = &self.requests;
         let (idle, limits) = (handle.idle(), &config.limits);
-        if idle >= limits.passivate_after && !self.late.is_running() {
+        let is_busy = self.late.is_running() || self.checkpoint.is_running();
+        if idle >= limits.passivate_after && !is_busy {
             // The writer writes a checkpoint before it ends; the next request opens the file again.
             tracing::debug!(user = %handle.user(), "idle for long; passivated");
             let _already = myself.drain().is_err();
@@ -79,14 +83,7 @@ impl MemoryAgentState {
         self.tending.start_if_due();
 
         if idle >= limits.checkpoint_after {
-            let handle = handle.clone();
-            tokio::spawn(async move {
-                match handle.run(Engine::checkpoint_if_due).await {
-                    Ok(Ok(())) => {}
-                    Ok(Err(error)) => tracing::warn!(%error, "a checkpoint failed"),
-                    Err(error) => tracing::debug!(%error, "no checkpoint: the agent has ended"),
-                }
-            });
+            self.checkpoint.start(|| checkpoint_if_due(handle.clone()));
         }
         // After the checkpoint little maintenance is left, and there may be a thousand idle agents.
         let ticks = if idle >= limits.checkpoint_after * 2 {
@@ -129,6 +126,13 @@ impl MemoryAgentState {
                 permit,
                 reply,
             } => answer(reply, self.requests.clone().write(batch, permit)),
+            MemoryAgentMsg::Checkpoint { permit, reply } => {
+                let handle = self.requests.handle.clone();
+                answer(reply, async move {
+                    let _permit = permit;
+                    checkpoint(&handle).await
+                });
+            }
             MemoryAgentMsg::Compact { permit, reply } => {
                 let handle = self.requests.handle.clone();
                 answer(reply, async move {
@@ -290,6 +294,7 @@ impl Actor for MemoryAgent {
             late: SingleFlight::default(),
             growth: SingleFlight::default(),
             consolidation: SingleFlight::default(),
+            checkpoint: SingleFlight::default(),
             compaction: CompactionByRule::default(),
             tending: Tending::new(Arc::clone(config), handle.clone()),
             requests,

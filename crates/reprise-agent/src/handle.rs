@@ -41,7 +41,7 @@ struct Inner {
     used: Mutex<Instant>,
     /// Receipts of recalls that the writer has not taken yet.
     receipts: Mutex<VecDeque<Receipt>>,
-    /// Held while the file is compacted.
+    /// Held while the file is compacted, or a checkpoint of it made.
     compactions: Arc<tokio::sync::Mutex<()>>,
     /// Held while a batch of waiting texts is embedded. Every text before this place was tried,
     /// once in the life of an agent: those that still have no vector are such that the model cannot
@@ -113,7 +113,7 @@ impl AgentHandle {
         self.0.snapshot.load_full()
     }
 
-    /// Serialises compactions of the file.
+    /// Serialises compactions and checkpoints of the file.
     pub(crate) fn compactions(&self) -> Arc<tokio::sync::Mutex<()>> {
         Arc::clone(&self.0.compactions)
     }

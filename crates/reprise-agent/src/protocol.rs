@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use reprise_engine::{
-    CompactionOutcome, EngineStats, ForgetSelector, Forgotten, Snapshot, WriteBatch, Written,
+    CheckpointOutcome, CompactionOutcome, EngineStats, ForgetSelector, Forgotten, Snapshot,
+    WriteBatch, Written,
 };
 use reprise_types::{
     MemoryError, NewRecord, Recall, RecallRequest, RecordId, Revision, RunBeginning, RunEnding,
@@ -89,6 +90,12 @@ pub enum MemoryAgentMsg {
         /// Immutable.
         reply: Reply<Arc<Snapshot>>,
     },
+    /// Saves what makes the next opening quick; writes continue meanwhile.
+    Checkpoint {
+        permit: Permit,
+        /// An inner error is the engine's.
+        reply: Reply<CheckpointOutcome>,
+    },
     /// Compacts the file; writes continue meanwhile.
     Compact {
         permit: Permit,
@@ -129,6 +136,7 @@ impl MemoryAgentMsg {
             Self::Forget { reply, .. } => reply.send(Err(error)).is_err(),
             Self::Stats { reply, .. } => reply.send(Err(error)).is_err(),
             Self::Snapshot { reply, .. } => reply.send(Err(error)).is_err(),
+            Self::Checkpoint { reply, .. } => reply.send(Err(error)).is_err(),
             Self::Compact { reply, .. } => reply.send(Err(error)).is_err(),
             Self::Work(work) => {
                 work.0.refuse(error);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ractor::{Actor, ActorCell, ActorId, ActorRef, ActorStatus, call_t};
-use reprise_engine::{CompactionOutcome, Engine, Snapshot, WriteBatch, Written};
+use reprise_engine::{CheckpointOutcome, CompactionOutcome, Engine, Snapshot, WriteBatch, Written};
 use reprise_types::{Embedding, MemoryError, NewRecord, UserId, WriteOutcome};
 use serde::Serialize;
 use tokio::sync::broadcast;
@@ -279,6 +279,12 @@ impl MemoryService {
         self.0.admission.refuse_if_closing(user)?;
         let handle = self.0.directory.agent(user).await?;
         embed_some(&handle, &self.0.config.pool_for(&self.0.pool, user)).await
+    }
+
+    /// Saves what makes the next opening of a user's file quick; writes continue meanwhile.
+    pub async fn checkpoint(&self, user: &UserId) -> Result<CheckpointOutcome, MemoryError> {
+        let ask = |permit, reply| MemoryAgentMsg::Checkpoint { permit, reply };
+        self.provider(user).call(ask).await
     }
 
     /// Compacts a user's file; writes continue meanwhile. Runs to the end even where the caller has

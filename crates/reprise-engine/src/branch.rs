@@ -4,7 +4,7 @@
 //! A branch is a whole file with its own writer (M11): what happens to it never touches its parent,
 //! and what happens to the parent never touches it.
 
-use std::collections::BTreeSet;
+use std::cmp::Ordering;
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
@@ -135,6 +135,16 @@ impl Engine {
     /// where it is meant. A second merge of the same branch changes nothing.
     pub fn merge(&mut self, branch: &Snapshot, now: DateTime<Utc>) -> Result<Merged, EngineError> {
         let diff = self.snapshot.diff(branch);
+        self.merge_diff(branch, diff, now)
+    }
+
+    /// The same with their difference, as [`Snapshot::diff`] found it on any thread a moment ago.
+    pub fn merge_diff(
+        &mut self,
+        branch: &Snapshot,
+        diff: BranchDiff,
+        now: DateTime<Utc>,
+    ) -> Result<Merged, EngineError> {
         let mut merged = Merged::default();
         let (mut ids, mut brought) = (Vec::new(), Vec::new());
         for id in diff.added {
@@ -201,33 +211,63 @@ impl Engine {
 impl Snapshot {
     /// How `branch` differs from this memory.
     pub fn diff(&self, branch: &Self) -> BranchDiff {
-        let live = |memory: &Self| -> BTreeSet<RecordId> {
-            let docs = (0..memory.index.len() as u32).filter_map(|o| memory.index.doc(o));
-            docs.filter(reprise_index::Doc::is_live)
-                .map(|doc| doc.id)
-                .collect()
-        };
-        let (own, theirs) = (live(self), live(branch));
         let mut diff = BranchDiff::default();
-        for id in own.union(&theirs) {
-            let (here, there) = (self.index.find(*id), branch.index.find(*id));
-            match (own.contains(id), theirs.contains(id)) {
-                (true, true) => {
-                    let tags = here
-                        .zip(there)
-                        .map(|(here, there)| (self.tags_of(here), branch.tags_of(there)));
-                    if tags.is_some_and(|(here, there)| here != there) {
-                        diff.retagged.push(*id);
-                    }
+        let (mut own, mut theirs) = (self.by_id().peekable(), branch.by_id().peekable());
+        loop {
+            let order = match (own.peek(), theirs.peek()) {
+                (Some(here), Some(there)) => here.id.cmp(&there.id),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => return diff,
+            };
+            let here = own.next_if(|_| order.is_le());
+            let there = theirs.next_if(|_| order.is_ge());
+            match (here, there) {
+                (Some(here), Some(there)) if here.is_live && !there.is_live => {
+                    diff.gone.push(here.id);
                 }
-                (true, false) if there.is_some() => diff.gone.push(*id),
-                (true, false) => diff.missing.push(*id),
-                _ if here.is_none() => diff.added.push(*id),
+                (Some(here), Some(there))
+                    if here.is_live
+                        && self.is_tagged_otherwise(here.ordinal, branch, there.ordinal) =>
+                {
+                    diff.retagged.push(here.id);
+                }
+                (Some(here), None) if here.is_live => diff.missing.push(here.id),
+                (None, Some(there)) if there.is_live => diff.added.push(there.id),
                 _ => {}
             }
         }
-        diff
     }
+
+    /// Its records, ids ascending as they stand.
+    fn by_id(&self) -> impl Iterator<Item = Standing> {
+        let mut last = None;
+        (0..self.index.len() as u32).filter_map(move |ordinal| {
+            let doc = self.index.doc(ordinal)?;
+            // A hole may have the id of the record before it.
+            let is_first = last.replace(doc.id) != Some(doc.id);
+            is_first.then(|| Standing {
+                id: doc.id,
+                ordinal,
+                is_live: doc.is_live(),
+            })
+        })
+    }
+
+    /// Whether a record of both has other tags there. It was kept with the same, and is read only
+    /// where they were changed since.
+    fn is_tagged_otherwise(&self, here: u32, branch: &Self, there: u32) -> bool {
+        let is_edited =
+            self.marks.edited(here, None).is_some() || branch.marks.edited(there, None).is_some();
+        is_edited && self.tags_of(here) != branch.tags_of(there)
+    }
+}
+
+/// A record of one of two memories that are compared.
+struct Standing {
+    id: RecordId,
+    ordinal: u32,
+    is_live: bool,
 }
 
 fn merged_id(id: RecordId) -> ExternalId {

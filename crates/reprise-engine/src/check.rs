@@ -130,6 +130,7 @@ impl Engine {
         fresh.space = fresh.space.or(self.state.space.take());
         fresh.known_at = self.state.known_at;
         self.state = fresh;
+        self.overtake();
         self.checkpointed = CommitSeq(0);
         self.graph_unsaved = 0;
         self.publish();

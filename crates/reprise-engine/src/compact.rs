@@ -4,6 +4,7 @@
 use reprise_index::{PurgeJob, Purged};
 use reprise_store::{Compacted, Compaction, CompactionReport, LogStats, StoreError};
 
+use crate::checkpoint::Holds;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::snapshot::Snapshot;
@@ -40,13 +41,6 @@ pub struct CompactionJob {
     copying: Compaction,
     state: StateCopy,
     holds: Holds,
-}
-
-/// What the new file's checkpoint holds: entries, and records new in the graph since the last.
-#[derive(Debug, Clone, Copy)]
-struct Holds {
-    entries: u64,
-    graph: u64,
 }
 
 impl CompactionJob {
@@ -141,10 +135,7 @@ impl Engine {
         Ok(CompactionJob {
             copying: self.log.start_compaction(Vec::new())?,
             state: self.state.copy(),
-            holds: Holds {
-                entries: self.state.applied,
-                graph: self.graph_unsaved,
-            },
+            holds: self.holds(),
         })
     }
 
@@ -157,6 +148,7 @@ impl Engine {
         } = done;
         let covers = copied.covers();
         let report = self.log.finish_compaction(copied)?;
+        self.overtake();
         self.checkpointed = covers;
         self.state.saved = holds.entries;
         self.graph_unsaved = self.graph_unsaved.saturating_sub(holds.graph);

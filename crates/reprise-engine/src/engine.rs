@@ -16,10 +16,6 @@ use crate::open::Parts;
 use crate::snapshot::Snapshot;
 use crate::state::State;
 
-/// A checkpoint costs some bytes for every record: it is due once one in so many is new, in the log
-/// or in a whole graph.
-const TAIL_ONE_IN: u64 = 64;
-
 /// A closed memory is due for so many at the latest, which the next opening folds in a moment.
 const CLOSED_TAIL_MAX: u64 = 1_024;
 
@@ -35,6 +31,8 @@ pub struct Engine {
     pub(crate) snapshot: Arc<Snapshot>,
     /// What the newest checkpoint covers.
     pub(crate) checkpointed: CommitSeq,
+    /// Counts what overtakes a checkpoint that is being made.
+    pub(crate) checkpoints: u64,
     /// Records that entered the graph since then,
     pub(crate) graph_unsaved: u64,
     /// and how many it still lacks.
@@ -136,41 +134,6 @@ impl Engine {
         } else {
             self.rebuild()
         }
-    }
-
-    /// Writes the derived parts and the stock-readable manifest, so that the next open is quick.
-    pub fn checkpoint(&mut self) -> Result<(), EngineError> {
-        if self.log.seq() > self.checkpointed || self.graph_unsaved > 0 {
-            self.save()?;
-        }
-        Ok(())
-    }
-
-    /// The same where it is worth its bytes: for a few entries that the next opening folds in a
-    /// moment it is not, nor for a few records in the graph or for half a graph.
-    pub fn checkpoint_if_due(&mut self) -> Result<(), EngineError> {
-        if self.is_due(self.graph_left == 0) {
-            self.save()?;
-        }
-        Ok(())
-    }
-
-    fn is_due(&self, with_graph: bool) -> bool {
-        let grown = if with_graph { self.graph_unsaved } else { 0 };
-        let new = self.state.tail().max(grown);
-        new > 0 && new.saturating_mul(TAIL_ONE_IN) >= u64::from(self.log.records())
-    }
-
-    fn save(&mut self) -> Result<(), EngineError> {
-        self.load()?;
-        let parts = self.state.parts();
-        self.log.checkpoint(&parts)?;
-        self.checkpointed = self.log.seq();
-        self.state.saved = self.state.applied;
-        self.graph_unsaved = 0;
-        // Saving merged the words' segments: readers look each term up in fewer, too.
-        self.publish();
-        Ok(())
     }
 
     /// Whether another file stands in this one's place: it is to be given up and opened anew.

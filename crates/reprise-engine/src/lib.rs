@@ -36,6 +36,7 @@ mod annotate;
 mod archive;
 mod branch;
 mod check;
+mod checkpoint;
 mod compact;
 mod context;
 mod contradict;
@@ -73,6 +74,7 @@ pub use alike::AlikeScratch;
 pub use archive::Said;
 pub use branch::{BranchDiff, Merged};
 pub use check::{CheckReport, Finding};
+pub use checkpoint::{CheckpointJob, CheckpointOutcome, CheckpointParts};
 pub use compact::{CompactionCopy, CompactionJob, CompactionOutcome};
 pub use context::{TokenCounter, context_block, context_candidates};
 pub use contradict::Contradiction;
@@ -92,6 +94,7 @@ pub use reprise_index::{
     TextTerm, TextTerms, alike_pairs, term_norm, term_score, term_share, term_weight, text_terms,
 };
 pub use reprise_learn::{LearnError, LearnSettings, RECEIPTS_MAX};
+pub use reprise_store::CheckpointStep;
 pub use retire::Retired;
 pub use snapshot::Snapshot;
 pub use stats::{EngineStats, InLanguage, OtherSpace, Space};

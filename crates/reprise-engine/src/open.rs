@@ -166,6 +166,7 @@ impl Engine {
             ids,
             snapshot,
             checkpointed,
+            checkpoints: 0,
             graph_unsaved: 0,
             graph_left: 0,
             measured_at: 0,

@@ -5,6 +5,7 @@ mod annotating;
 mod answering;
 mod archives;
 mod branches;
+mod checkpoints;
 mod contradicting;
 mod correcting;
 mod full;

@@ -4,6 +4,7 @@
 //! derived segments... | directory 0x48 | manifest 0x05 | sync | seal 0x49 | sync
 //! ```
 //! The seal is written after the rest is on disk, so a seal that is whole vouches for all of it.
+//! Seal and directory are as of the last commit; the derived blobs may be as of an earlier one.
 
 use std::io;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use crate::commit::FileFacts;
 use crate::compress::{Decompressor, uncompressed};
 use crate::directory::Directory;
 use crate::disk::DiskFile;
+use crate::entry::CommitSeq;
 use crate::frame::{
     HEADER_SIZE, Header, PREAMBLE_SIZE, Preamble, TYPE_DIRECTORY, TYPE_MANIFEST, TYPE_SEAL,
     TYPE_VECTORS, header_bytes, is_derived, padding, parse_header, put_segment, segment_size,
@@ -24,6 +26,8 @@ use crate::options::{Damage, DerivedPart, DerivedSet};
 
 /// In a directory's encoding: its long lists stand in chunks.
 const IN_CHUNKS: u8 = 4;
+/// In the trailer of a derived blob that stands in several pieces.
+pub(crate) const FLAG_PIECE: u32 = 1;
 /// rvf-runtime's number of the inner-product metric.
 const METRIC_INNER_PRODUCT: u8 = 1;
 /// Marker of the file identity in rvf-runtime's manifest.
@@ -48,6 +52,27 @@ pub(crate) struct Seal {
     pub(crate) directory: u64,
     pub(crate) manifest: u64,
     pub(crate) parts: Vec<Part>,
+}
+
+/// A checkpoint that is whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sealed {
+    /// The last commit before it: its number,
+    pub(crate) seq: u64,
+    /// and its offset.
+    pub(crate) last_commit: u64,
+    pub(crate) end: u64,
+}
+
+impl Sealed {
+    /// One that ends at `end`, with this directory.
+    pub(crate) fn of(directory: &Directory, end: u64) -> Self {
+        Self {
+            seq: directory.seq,
+            last_commit: directory.last_commit,
+            end,
+        }
+    }
 }
 
 impl Seal {
@@ -106,24 +131,54 @@ pub(crate) fn write(
     let mut at = start;
     let mut parts = Vec::new();
     for (tag, blob) in derived {
-        let trailer = facts.preamble(*tag, 0, directory.seq).bytes();
-        let payload_size = (blob.len() + trailer.len()) as u64;
-        let mut hasher = xxhash_rust::xxh3::Xxh3::new();
-        hasher.update(blob);
-        hasher.update(&trailer);
-        let hash = hasher.digest128().to_le_bytes();
-        file.write_all_at(at, &header_bytes(*tag, at, payload_size, hash))?;
-        file.write_all_at(at + HEADER_SIZE, blob)?;
-        let mut rest = trailer.to_vec();
-        rest.resize(rest.len() + padding(payload_size), 0);
-        file.write_all_at(at + HEADER_SIZE + blob.len() as u64, &rest)?;
-        parts.push(Part {
-            tag: *tag,
-            offset: at,
-            payload_size,
-        });
-        at += segment_size(payload_size);
+        let part = write_blob(file, &facts.preamble(*tag, 0, directory.seq), at, blob)?;
+        at += segment_size(part.payload_size);
+        parts.push(part);
     }
+    complete(file, facts, directory, at, parts)
+}
+
+/// Writes a derived blob, or a piece of one, at `at`.
+pub(crate) fn write_blob(
+    file: &dyn DiskFile,
+    trailer: &Preamble,
+    at: u64,
+    blob: &[u8],
+) -> io::Result<Part> {
+    let (tag, trailer) = (trailer.kind, trailer.bytes());
+    let payload_size = (blob.len() + trailer.len()) as u64;
+    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+    hasher.update(blob);
+    hasher.update(&trailer);
+    let hash = hasher.digest128().to_le_bytes();
+    file.write_all_at(at, &header_bytes(tag, at, payload_size, hash))?;
+    file.write_all_at(at + HEADER_SIZE, blob)?;
+    let mut rest = trailer.to_vec();
+    rest.resize(rest.len() + padding(payload_size), 0);
+    file.write_all_at(at + HEADER_SIZE + blob.len() as u64, &rest)?;
+    Ok(Part {
+        tag,
+        offset: at,
+        payload_size,
+    })
+}
+
+/// Bytes of derived blobs in the file.
+pub(crate) fn bytes_of(parts: &[Part]) -> u64 {
+    let sizes = parts.iter().map(|part| segment_size(part.payload_size));
+    sizes.sum()
+}
+
+/// Completes, at `at`, a checkpoint whose derived blobs are written.
+pub(crate) fn complete(
+    file: &dyn DiskFile,
+    facts: &FileFacts,
+    directory: &mut Directory,
+    mut at: u64,
+    parts: Vec<Part>,
+) -> io::Result<u64> {
+    // Where it begins, or would if its blobs stood together: what it weighs is all that is asked.
+    let start = at.saturating_sub(bytes_of(&parts));
     let body = directory_payload(facts, directory);
     let mut bytes = Vec::with_capacity(body.len() + 4096);
     let directory_offset = put_segment(&mut bytes, at, TYPE_DIRECTORY, &body);
@@ -239,26 +294,30 @@ fn read_payload(
     Ok((hasher.digest128().to_le_bytes() == header.hash).then_some(payload))
 }
 
-/// Checks that a derived blob exists and belongs to this checkpoint, without reading it.
+/// Finds a derived blob and its trailer, without reading the blob.
 fn leave_part(
     file: &Arc<dyn DiskFile>,
     part: &Part,
-    trailer: &[u8],
     end: u64,
-) -> io::Result<Option<DerivedPart>> {
+) -> io::Result<Option<(DerivedPart, [u8; PREAMBLE_SIZE])>> {
     let header = read_header(&**file, part.offset, part.tag, end)?;
-    let size = header.and_then(|h| h.payload_size.checked_sub(trailer.len() as u64));
+    let size = header.and_then(|h| h.payload_size.checked_sub(PREAMBLE_SIZE as u64));
     let Some(size) = size else {
         return Ok(None);
     };
     let offset = part.offset + HEADER_SIZE;
-    let mut found = vec![0; trailer.len()];
-    file.read_exact_at(offset + size, &mut found)?;
-    Ok((found == trailer).then(|| DerivedPart {
-        file: Arc::clone(file),
-        offset,
-        size,
-    }))
+    let mut trailer = [0; PREAMBLE_SIZE];
+    file.read_exact_at(offset + size, &mut trailer)?;
+    let left = DerivedPart::new(Arc::clone(file), offset, size);
+    Ok(Some((left, trailer)))
+}
+
+/// The commit that a derived blob covers, by its trailer: not one behind the seal. `None` where the
+/// trailer is not of this part in this file.
+fn covered(facts: &FileFacts, seal: &Seal, tag: u8, trailer: &[u8]) -> Option<u64> {
+    let found = Preamble::parse(trailer)?;
+    let own = facts.preamble(tag, found.flags & FLAG_PIECE, found.seq);
+    (found == own && found.seq <= seal.seq).then_some(found.seq)
 }
 
 /// The seal at `offset` and the directory that it covers, already updated with the seal.
@@ -309,8 +368,9 @@ fn parse_directory(payload: Vec<u8>, facts: &FileFacts, seq: u64) -> Option<Dire
     directory.filter(|directory| directory.seq == seq)
 }
 
-/// The derived blobs of a checkpoint; those whose tag is in `leave` are not read. The inner `Err`
-/// is the damage of the first blob that is not whole.
+/// The derived blobs of a checkpoint, put together from their pieces; those whose tag is in `leave`
+/// are not read. All of them are as of one commit. The inner `Err` is the damage of the first piece
+/// that is not whole.
 pub(crate) fn load_derived(
     file: &Arc<dyn DiskFile>,
     facts: &FileFacts,
@@ -318,31 +378,37 @@ pub(crate) fn load_derived(
     end: u64,
     leave: &[u8],
 ) -> io::Result<Result<DerivedSet, Damage>> {
-    let mut set = DerivedSet {
-        covers: crate::entry::CommitSeq(seal.seq),
-        parts: Vec::new(),
-        left: Vec::new(),
-    };
+    let mut covers = None;
+    let mut parts: Vec<(u8, Vec<u8>)> = Vec::new();
+    let mut left: Vec<(u8, DerivedPart)> = Vec::new();
     for part in &seal.parts {
-        let trailer = facts.preamble(part.tag, 0, seal.seq).bytes();
-        let whole = if !is_derived(part.tag) {
-            false
+        let found = if !is_derived(part.tag) {
+            None
         } else if leave.contains(&part.tag) {
-            let left = leave_part(file, part, &trailer, end)?;
-            let whole = left.is_some();
-            set.left.extend(left.map(|left| (part.tag, left)));
-            whole
+            let found = leave_part(file, part, end)?;
+            found.and_then(|(blob, trailer)| {
+                let seq = covered(facts, seal, part.tag, &trailer)?;
+                match left.last_mut().filter(|(tag, _)| *tag == part.tag) {
+                    Some((_, begun)) => begun.extend(blob),
+                    None => left.push((part.tag, blob)),
+                }
+                Some(seq)
+            })
         } else {
             let payload = read_payload(&**file, part.offset, part.tag, end)?;
-            let payload = payload.filter(|payload| payload.ends_with(&trailer));
-            let whole = payload.is_some();
-            if let Some(mut blob) = payload {
-                blob.truncate(blob.len() - trailer.len());
-                set.parts.push((part.tag, blob));
-            }
-            whole
+            payload.and_then(|mut blob| {
+                let size = blob.len().checked_sub(PREAMBLE_SIZE)?;
+                let seq = covered(facts, seal, part.tag, &blob[size..])?;
+                blob.truncate(size);
+                match parts.last_mut().filter(|(tag, _)| *tag == part.tag) {
+                    Some((_, begun)) => begun.extend_from_slice(&blob),
+                    None => parts.push((part.tag, blob)),
+                }
+                Some(seq)
+            })
         };
-        if !whole {
+        // What covers another commit than the others did not come with them.
+        if found.is_none_or(|seq| *covers.get_or_insert(seq) != seq) {
             return Ok(Err(Damage {
                 offset: part.offset,
                 length: segment_size(part.payload_size),
@@ -350,5 +416,9 @@ pub(crate) fn load_derived(
             }));
         }
     }
-    Ok(Ok(set))
+    Ok(Ok(DerivedSet {
+        covers: CommitSeq(covers.unwrap_or(seal.seq)),
+        parts,
+        left,
+    }))
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::apart;
-use crate::checkpoint;
+use crate::checkpoint::{self, Sealed};
 use crate::codec::{Encoded, Outline, embedded, outline, remark_record};
 use crate::commit::{self, CommitHead, FileFacts, ReadCommit};
 use crate::compress::{Compressor, Decompressor, LEVEL_APPEND};
@@ -59,8 +59,8 @@ pub struct Compacted {
     facts: FileFacts,
     directory: Directory,
     end: u64,
-    /// The commit at which it was started, and where the checkpoint of that ends.
-    checkpoint: (u64, u64),
+    /// As of the commit at which it was started.
+    checkpoint: Sealed,
     /// Whether commits were copied since it was synced.
     is_ahead_of_sync: bool,
     _turn: Turn,
@@ -89,7 +89,7 @@ impl Log {
             facts: self.facts,
             file: Arc::clone(&self.file),
             directory: self.directory.clone(),
-            end: self.end,
+            end: self.end - self.unsealed,
             derived,
             turn: Turn(Arc::clone(&self.compacting)),
         })
@@ -160,6 +160,7 @@ impl Log {
         self.lock = Some(lock);
         self.directory = done.directory;
         self.end = end;
+        self.unsealed = 0;
         self.checkpoint = Some(done.checkpoint);
         self.tools = Arc::new(ReadTools::default());
         if let Err(source) = self.disk.sync_dir(&self.path) {
@@ -182,7 +183,7 @@ impl Compacted {
     }
 
     pub fn covers(&self) -> CommitSeq {
-        CommitSeq(self.checkpoint.0)
+        CommitSeq(self.checkpoint.seq)
     }
 
     /// Bytes of the log, up to a snapshot of it, not yet copied to the new file.
@@ -313,7 +314,7 @@ impl Compaction {
                 file,
                 source_facts: self.facts,
                 facts: target,
-                checkpoint: (directory.seq, end),
+                checkpoint: Sealed::of(&directory, end),
                 directory,
                 end,
                 is_ahead_of_sync: false,

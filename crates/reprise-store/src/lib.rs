@@ -42,6 +42,7 @@ mod entry;
 mod error;
 mod frame;
 mod inspect;
+mod late;
 mod log;
 mod options;
 mod projection;
@@ -57,6 +58,7 @@ pub use disk::{Disk, DiskFile, DiskLock, FileIdentity, LockAttempt, RealDisk};
 pub use entry::{Commit, CommitSeq, Entry, Tombstone};
 pub use error::{Displacement, StoreError};
 pub use inspect::{Scrub, SegmentInfo, inspect, verify};
+pub use late::{CheckpointStep, LateCheckpoint};
 pub use log::{Log, Opened};
 pub use options::{
     CompactionReport, Damage, DerivedPart, DerivedSet, LogStats, OpenOptions, RecoveryReport,

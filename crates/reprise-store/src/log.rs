@@ -4,6 +4,7 @@ mod open;
 mod place;
 mod validate;
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use chrono::DateTime;
 use reprise_types::EmbeddingSpace;
 
-use crate::checkpoint;
+use crate::checkpoint::{self, Sealed};
 use crate::codec::{Encoded, encode, encode_apart};
 use crate::commit::{self, CommitHead, FileFacts};
 use crate::compress::Compressor;
@@ -50,8 +51,11 @@ pub struct Log {
     pub(crate) directory: Directory,
     /// File offset of the next segment.
     pub(crate) end: u64,
-    /// Sequence and end of the newest checkpoint.
-    pub(crate) checkpoint: Option<(u64, u64)>,
+    /// How much before it belongs to a checkpoint that has no seal yet: readers and compactions do
+    /// without.
+    pub(crate) unsealed: u64,
+    /// The newest checkpoint.
+    pub(crate) checkpoint: Option<Sealed>,
     /// The error of the last write, if it failed; its bytes are cut off before the next write.
     pub(crate) poisoned: Option<String>,
     /// Set once another file was found in this one's place: nothing more is written.
@@ -167,6 +171,7 @@ impl Log {
             return Err(error);
         }
         self.end += built.bytes.len() as u64;
+        self.unsealed = 0;
         let (offset, placed) = (built.offset, built.placed);
         self.directory
             .fold(&self.facts, &built.head, offset, placed, None);
@@ -206,7 +211,7 @@ impl Log {
             path: self.path.clone(),
             facts: self.facts,
             seq: self.directory.seq,
-            end: self.end,
+            end: self.end - self.unsealed,
             slots: self.directory.slots.clone(),
             tombstones: self.directory.tombstones.clone(),
             spaces: Arc::clone(&self.directory.spaces),
@@ -228,16 +233,29 @@ impl Log {
                 horizon: self.directory.horizon,
             });
         }
-        let behind_checkpoint = self.checkpoint.filter(|(seq, _)| *seq <= after.0);
-        let range = replay::Range {
+        let read = StoreError::io("read", &self.path);
+        let mut range = replay::Range {
             file: &self.file,
             facts: self.facts,
             after: after.0,
-            from: behind_checkpoint.map_or(0, |(_, end)| end),
+            first: Vec::new(),
+            from: 0,
             end: self.end,
             records: self.records(),
         };
-        replay::run(&range, visit).map_err(StoreError::io("read", &self.path))
+        if let Some(checkpoint) = self.checkpoint.filter(|_| after.0 > 0) {
+            let first = if checkpoint.seq <= after.0 {
+                Some(Vec::new())
+            } else {
+                replay::since(&range, checkpoint.last_commit).map_err(&read)?
+            };
+            // Its own bytes are passed over.
+            if let Some(first) = first {
+                range.first = first;
+                range.from = checkpoint.end;
+            }
+        }
+        replay::run(&range, visit).map_err(read)
     }
 
     /// Writes the directory, the caller's derived blobs (tags 0x41 to 0x47, 0x4b, 0x4c) as of the
@@ -251,13 +269,19 @@ impl Log {
             checkpoint::write(&*self.file, &self.facts, &mut directory, self.end, derived);
         match written {
             Ok(end) => {
-                self.end = end;
-                self.checkpoint = Some((directory.seq, end));
-                self.directory = directory;
+                self.take_checkpoint(directory, end);
                 Ok(())
             }
             Err(source) => Err(self.poison("write a checkpoint to", source)),
         }
+    }
+
+    /// Takes over a checkpoint that was written: the directory that names its seal, and its end.
+    pub(crate) fn take_checkpoint(&mut self, directory: Directory, end: u64) {
+        self.end = end;
+        self.unsealed = 0;
+        self.checkpoint = Some(Sealed::of(&directory, end));
+        self.directory = directory;
     }
 
     /// Writes rvf-runtime's manifest alone, where none covers the last commit: the file opens
@@ -274,6 +298,7 @@ impl Log {
             return Err(self.poison("write a manifest to", source));
         }
         self.end += bytes.len() as u64;
+        self.unsealed = 0;
         self.directory.showed(bytes.len() as u64);
         Ok(())
     }
@@ -348,7 +373,7 @@ impl Log {
 
     /// Records a failed write and cuts its bytes off where the disk permits; otherwise recovery
     /// finds them torn, or whole but never acknowledged.
-    pub(crate) fn poison(&mut self, action: &'static str, cause: std::io::Error) -> StoreError {
+    pub(crate) fn poison(&mut self, action: &'static str, cause: io::Error) -> StoreError {
         self.poisoned = Some(cause.to_string());
         self.take_back();
         StoreError::Io {

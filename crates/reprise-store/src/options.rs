@@ -40,29 +40,79 @@ pub enum Verify {
 /// checks. Stays readable after further commits, a compaction or closing the log.
 #[derive(Debug, Clone)]
 pub struct DerivedPart {
-    pub(crate) file: Arc<dyn DiskFile>,
-    pub(crate) offset: u64,
-    pub(crate) size: u64,
+    file: Arc<dyn DiskFile>,
+    /// In order, each where the one before ends in the blob.
+    pieces: Vec<Piece>,
+    size: u64,
+}
+
+/// Bytes of a blob that stand together in the file.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    /// The first of them in the blob,
+    at: u64,
+    /// and in the file.
+    offset: u64,
+    size: u64,
 }
 
 impl DerivedPart {
+    pub(crate) fn new(file: Arc<dyn DiskFile>, offset: u64, size: u64) -> Self {
+        let at = 0;
+        Self {
+            file,
+            pieces: vec![Piece { at, offset, size }],
+            size,
+        }
+    }
+
+    /// Appends what follows in the blob.
+    pub(crate) fn extend(&mut self, more: Self) {
+        for piece in more.pieces {
+            let at = self.size;
+            self.size += piece.size;
+            self.pieces.push(Piece { at, ..piece });
+        }
+    }
+
     pub fn size(&self) -> u64 {
         self.size
     }
 
     /// Fills `out` from byte `at` of the blob; `false` where the blob ends earlier or the disk
     /// fails.
-    pub fn read_at(&self, at: u64, out: &mut [u8]) -> bool {
+    pub fn read_at(&self, mut at: u64, mut out: &mut [u8]) -> bool {
         let end = at.checked_add(out.len() as u64);
-        end.is_some_and(|end| end <= self.size)
-            && self.file.read_exact_at(self.offset + at, out).is_ok()
+        if end.is_none_or(|end| end > self.size) {
+            return false;
+        }
+        let first = self.pieces.partition_point(|piece| piece.at <= at);
+        for piece in self.pieces.iter().skip(first.saturating_sub(1)) {
+            if out.is_empty() {
+                break;
+            }
+            let skipped = at - piece.at;
+            let there = piece.size.saturating_sub(skipped).min(out.len() as u64);
+            let (now, later) = std::mem::take(&mut out).split_at_mut(there as usize);
+            if self
+                .file
+                .read_exact_at(piece.offset + skipped, now)
+                .is_err()
+            {
+                return false;
+            }
+            at += there;
+            out = later;
+        }
+        true
     }
 }
 
 /// The caller's derived blobs as of one commit.
 #[derive(Debug, Clone)]
 pub struct DerivedSet {
-    /// They cover the log up to this commit; replay from here.
+    /// They cover the log up to this commit, which may be before the checkpoint's; replay from
+    /// here.
     pub covers: CommitSeq,
     /// Tag (0x41..=0x47, 0x4b, 0x4c) and bytes, as given to `checkpoint`.
     pub parts: Vec<(u8, Vec<u8>)>,

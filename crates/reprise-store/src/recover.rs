@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use reprise_types::ByteReader;
 
-use crate::checkpoint::{self, Seal};
+use crate::checkpoint::{self, Seal, Sealed};
 use crate::codec::vector_check;
 use crate::commit::{CommitHead, FileFacts, Placed, ReadCommit, vectors_size};
 use crate::compress::Decompressor;
@@ -16,7 +16,7 @@ use crate::entry::CommitSeq;
 use crate::error::{Result, StoreError};
 use crate::frame::{
     HEADER_SIZE, PREAMBLE_SIZE, Preamble, TYPE_FILE, TYPE_MANIFEST, TYPE_SEAL, content_hash,
-    parse_header, put_segment, segment_size,
+    is_derived, parse_header, put_segment, segment_size,
 };
 use crate::options::{Damage, DerivedSet, RecoveryReport, Verify};
 use crate::scan::{Found, Scan, find_last, first_commit};
@@ -119,8 +119,8 @@ pub(crate) struct Recovered {
     pub(crate) directory: Directory,
     /// Offset for the next commit: the end of the last valid segment.
     pub(crate) end: u64,
-    /// Sequence and end of the newest checkpoint.
-    pub(crate) checkpoint: Option<(u64, u64)>,
+    /// The newest checkpoint.
+    pub(crate) checkpoint: Option<Sealed>,
     pub(crate) derived: Option<DerivedSet>,
     pub(crate) report: RecoveryReport,
 }
@@ -140,8 +140,8 @@ pub(crate) fn recover(
         && let Some((seal, directory)) = checkpoint::load(&**file, &facts, offset, size)?
     {
         from = seal_end(&seal, offset);
+        fold.seal = Some((seal, Sealed::of(&directory, from)));
         fold.directory = directory;
-        fold.seal = Some((seal, from));
         fold.kept = from;
         fold.report.from_checkpoint = true;
     }
@@ -176,9 +176,11 @@ struct Fold<'a> {
     directory: Directory,
     report: RecoveryReport,
     tool: Decompressor,
-    seal: Option<(Seal, u64)>,
+    seal: Option<(Seal, Sealed)>,
     /// End of the last valid segment.
     kept: u64,
+    /// End of the derived blobs directly behind it, which a seal may still follow.
+    blobs: u64,
     /// A commit whose vectors are not whole. Torn if it is last in the file, as its sync may not
     /// have completed; damaged if anything follows, as that was written after its sync.
     doubtful: Option<Box<ReadCommit>>,
@@ -195,6 +197,7 @@ impl<'a> Fold<'a> {
             tool: Decompressor::default(),
             seal: None,
             kept: 0,
+            blobs: 0,
             doubtful: None,
         }
     }
@@ -225,6 +228,8 @@ impl<'a> Fold<'a> {
                         self.kept = self.kept.max(offset + size);
                     } else if kind == TYPE_MANIFEST {
                         self.take_manifest(offset, size, seq)?;
+                    } else if is_derived(kind) && offset == self.behind() {
+                        self.blobs = offset + size;
                     }
                 }
                 Found::Foreign { offset, size, .. } => {
@@ -237,12 +242,18 @@ impl<'a> Fold<'a> {
         Ok(())
     }
 
-    /// Keeps a manifest that stands alone behind the commit it shows. One further on belongs to a
-    /// checkpoint, which is whole with its seal or not at all.
-    fn take_manifest(&mut self, offset: u64, size: u64, seq: u64) -> io::Result<()> {
+    /// Where the next segment stands, if everything since the last commit is whole.
+    fn behind(&self) -> u64 {
         let end = |commit: &ReadCommit| commit.offset + segment_size(commit.payload.len() as u64);
         let behind = self.doubtful.as_deref().map_or(self.kept, end);
-        if offset == behind {
+        behind.max(self.blobs)
+    }
+
+    /// Keeps a manifest that stands alone behind the commit it shows, or behind what there is of a
+    /// checkpoint that was given up. One further on belongs to a checkpoint, which is whole with
+    /// its seal or not at all.
+    fn take_manifest(&mut self, offset: u64, size: u64, seq: u64) -> io::Result<()> {
+        if offset == self.behind() {
             self.settle_doubt()?;
             if u64::from(self.directory.seq as u32) == seq {
                 self.directory.showed(size);
@@ -373,7 +384,7 @@ impl<'a> Fold<'a> {
             }
         }
         self.directory.sealed(offset, seal.start, end);
-        self.seal = Some((seal, end));
+        self.seal = Some((seal, Sealed::of(&self.directory, end)));
         Ok(())
     }
 
@@ -395,7 +406,7 @@ impl<'a> Fold<'a> {
         Ok(Recovered {
             directory: self.directory,
             end: kept,
-            checkpoint: self.seal.map(|(seal, end)| (seal.seq, end)),
+            checkpoint: self.seal.map(|(_, sealed)| sealed),
             derived,
             report: self.report,
         })

@@ -11,16 +11,55 @@ use crate::entry::Entry;
 use crate::options::ReplayReport;
 use crate::scan::{Found, Scan};
 
+/// Most commits that may stand between a checkpoint and the commit that its blobs cover; where
+/// there are more the file is read from its start.
+const BACK_MAX: usize = 8_192;
+
 pub(crate) struct Range<'a> {
     pub(crate) file: &'a Arc<dyn DiskFile>,
     pub(crate) facts: FileFacts,
     /// Commits up to this one are skipped.
     pub(crate) after: u64,
-    /// Where to begin: 0, or the end of a checkpoint that covers no more than `after`.
+    /// Commits that come first: those behind `after` that stand before `from`.
+    pub(crate) first: Vec<u64>,
+    /// Where to begin: 0, or the end of a checkpoint.
     pub(crate) from: u64,
     pub(crate) end: u64,
     /// Ordinals the log has given out.
     pub(crate) records: u32,
+}
+
+/// Where the commits after `after` stand, from the one at `newest` back, oldest first; `None` where
+/// they are many or one of them is not whole.
+pub(crate) fn since(range: &Range<'_>, newest: u64) -> io::Result<Option<Vec<u64>>> {
+    let (mut at, mut commits) = (newest, Vec::new());
+    while at > 0 && commits.len() < BACK_MAX {
+        let Some(commit) = range.commit(at)? else {
+            return Ok(None);
+        };
+        if commit.head.seq <= range.after {
+            commits.reverse();
+            return Ok(Some(commits));
+        }
+        if commit.head.previous >= at {
+            return Ok(None);
+        }
+        commits.push(at);
+        at = commit.head.previous;
+    }
+    Ok(None)
+}
+
+impl Range<'_> {
+    /// The commit segment that begins there, if it is whole.
+    fn commit(&self, at: u64) -> io::Result<Option<Box<ReadCommit>>> {
+        let file = Arc::clone(self.file);
+        let mut scan = Scan::new(file, at, self.end, self.facts.file_id);
+        Ok(match scan.next()? {
+            Some(Found::Commit(commit, _)) => Some(commit),
+            _ => None,
+        })
+    }
 }
 
 pub(crate) fn run(
@@ -34,6 +73,11 @@ pub(crate) fn run(
         report: ReplayReport::default(),
         tool: Decompressor::default(),
     };
+    for at in &range.first {
+        if let Some(commit) = range.commit(*at)? {
+            walk.commit(&commit)?;
+        }
+    }
     let file_id = range.facts.file_id;
     let mut scan = Scan::new(Arc::clone(range.file), range.from, range.end, file_id);
     while let Some(found) = scan.next()? {

@@ -234,13 +234,14 @@ fn preamble(window: &mut Window, offset: u64, header: &Header) -> io::Result<Opt
     let start = offset + HEADER_SIZE;
     let front = window.get(start, size)?.and_then(Preamble::parse);
     let front = front.filter(|p| is_ours(p.kind) && !is_derived(p.kind));
-    if front.is_some() {
+    // A piece of a blob may begin with anything.
+    if front.is_some() && !is_derived(header.kind) {
         return Ok(front);
     }
     let back = window
         .get(start + header.payload_size - size, size)?
         .and_then(Preamble::parse);
-    Ok(back.filter(|p| is_derived(p.kind)))
+    Ok(back.filter(|p| is_derived(p.kind)).or(front))
 }
 
 /// The first place behind `from` where a segment that carries our file id is whole, or the

@@ -161,6 +161,69 @@ fn a_writer_takes_writes_while_its_file_is_copied() {
     });
 }
 
+/// The only blocking thread is occupied, so what is made on another thread has to wait.
+#[test]
+fn a_writer_takes_writes_while_a_checkpoint_is_made() {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.worker_threads(2).max_blocking_threads(1);
+    runtime.enable_time().build().unwrap().block_on(async {
+        let bench = Bench::new();
+        let service = bench.start().await;
+        service.observe(&ada(), vec![note("first")]).await.unwrap();
+        let (go, gone) = std::sync::mpsc::channel::<()>();
+        let standing = tokio::task::spawn_blocking(move || gone.recv().is_err());
+        let making = tokio::spawn({
+            let service = service.clone();
+            async move { service.checkpoint(&ada()).await }
+        });
+        for number in 0..200 {
+            let record = note(&format!("written meanwhile {number}"));
+            service.observe(&ada(), vec![record]).await.unwrap();
+        }
+        assert!(!making.is_finished(), "the writer itself made it");
+        assert!(!has_checkpoint(&bench));
+        drop(go);
+        assert!(standing.await.unwrap());
+        making.await.unwrap().unwrap().unwrap();
+        assert!(has_checkpoint(&bench));
+        assert!(service.shut_down().await.is_clean());
+        let service = bench.start().await;
+        assert_eq!(stats(&service).await.live, 201);
+        let check = service.with_engine(&ada(), Engine::check).await;
+        let report = check.unwrap().unwrap();
+        assert!(report.is_sound(), "{:?}", report.findings);
+        assert!(service.shut_down().await.is_clean());
+    });
+}
+
+/// The same of the checkpoint that an idle memory gets by itself.
+#[test]
+fn a_memory_left_alone_is_saved_beside_its_writer() {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.worker_threads(2).max_blocking_threads(1);
+    runtime.enable_time().build().unwrap().block_on(async {
+        let (go, gone) = std::sync::mpsc::channel::<()>();
+        let standing = tokio::task::spawn_blocking(move || gone.recv().is_err());
+        let mut bench = Bench::new();
+        bench.config.limits.checkpoint_after = Duration::ZERO;
+        let service = bench.start().await;
+        // What is tried again is tried by the maintenance that has it saved.
+        rounds(&bench, &service, "NAN").await;
+        assert!(!has_checkpoint(&bench), "the writer itself made it");
+        drop(go);
+        assert!(standing.await.unwrap());
+        until(async || has_checkpoint(&bench)).await;
+        assert!(service.shut_down().await.is_clean());
+    });
+}
+
+/// Whether a seal stands in the file.
+fn has_checkpoint(bench: &Bench) -> bool {
+    let segments = reprise_store::inspect(&reprise_store::RealDisk, &bench.config.file_of(&ada()));
+    let mut segments = segments.unwrap().into_iter();
+    segments.any(|segment| segment.name == "seal")
+}
+
 /// The only blocking thread is occupied, so that what is read on another thread has to wait.
 #[test]
 fn a_writer_takes_writes_while_what_opening_left_is_read() {

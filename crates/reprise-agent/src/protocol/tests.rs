@@ -81,6 +81,11 @@ async fn a_memory_is_driven_by_messages_alone() {
     };
     let stats = ask(&agent, stats).await.unwrap();
     assert_eq!((stats.live, stats.forgotten), (1, 1));
+    let checkpoint = |reply| MemoryAgentMsg::Checkpoint {
+        permit: permit(),
+        reply,
+    };
+    ask(&agent, checkpoint).await.unwrap().unwrap();
     let compact = |reply| MemoryAgentMsg::Compact {
         permit: permit(),
         reply,

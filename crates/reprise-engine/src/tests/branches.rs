@@ -137,6 +137,34 @@ pub(super) fn a_merge_brings_what_is_new_once() {
 }
 
 #[test]
+pub(super) fn a_difference_found_before_the_writers_turn_merges_as_far_as_it_still_holds() {
+    let mut parent = Bench::new();
+    let ids = inserted(&parent.keep(week()));
+    let mut branch = forked(&mut parent, 0);
+    branch.keep(vec![record("new", "the lift is broken", 5, "sat")]);
+    let now = branch.now;
+    for id in [ids[3], ids[4]] {
+        let tags = ["billing".to_owned()];
+        branch.engine().tag(id, &tags, now).unwrap();
+    }
+    let theirs = branch.engine().snapshot();
+    let diff = parent.engine().snapshot().diff(&theirs);
+    assert_eq!(diff.added.len(), 1);
+    assert_eq!(diff.retagged, [ids[3], ids[4]]);
+    // Meanwhile one of them goes, and what is new comes by another merge.
+    let gone = ForgetSelector::Id(ids[3]);
+    parent.engine().forget(&gone, "asked", now).unwrap();
+    assert_eq!(parent.engine().merge(&theirs, now).unwrap().added, 1);
+    let merged = parent.engine().merge_diff(&theirs, diff, now).unwrap();
+    let expected = Merged {
+        known: 1,
+        ..Merged::default()
+    };
+    assert_eq!(merged, expected);
+    assert!(parent.engine().check().unwrap().is_sound());
+}
+
+#[test]
 pub(super) fn what_a_merge_is_refused_is_told_apart_from_what_was_known() {
     let mut parent = Bench::new();
     parent.keep(week());

@@ -10,7 +10,7 @@ use reprise_simulation::SimDisk;
 use reprise_types::{Credit, RecordId, Revision, RunBeginning, RunEnding, parse_timestamp};
 
 use super::{DIMENSIONS, inserted, record, space, vector};
-use crate::{Engine, EngineError, EngineOptions, ForgetSelector};
+use crate::{CheckpointJob, CheckpointStep, Engine, EngineError, EngineOptions, ForgetSelector};
 
 /// A memory with something of everything to write on.
 struct Desk {
@@ -74,7 +74,7 @@ impl Desk {
 }
 
 /// Every way in which something reaches the file.
-const WRITES: [(&str, Write); 18] = [
+const WRITES: [(&str, Write); 19] = [
     ("observe", |desk| {
         let records = vec![record("more", "one more text", 1, "s")];
         desk.engine.observe(records, None, desk.now).map(drop)
@@ -131,6 +131,14 @@ const WRITES: [(&str, Write); 18] = [
     }),
     ("reset", |desk| desk.engine.reset_learning(desk.now)),
     ("checkpoint", |desk| desk.engine.checkpoint()),
+    ("checkpoint in steps", |desk| {
+        let job = desk.engine.start_checkpoint()?;
+        let Some(mut parts) = job.map(CheckpointJob::run).transpose()? else {
+            return Ok(());
+        };
+        while desk.engine.advance_checkpoint(&mut parts)? == CheckpointStep::Begun {}
+        Ok(())
+    }),
     ("compact", |desk| desk.engine.compact().map(drop)),
     ("rebuild and save", |desk| {
         desk.engine.rebuild()?;

@@ -79,6 +79,7 @@ const SUITE: &[fn()] = &[
     branches::a_branch_begins_as_its_parent_was_and_neither_sees_the_other,
     branches::what_was_forgotten_is_in_no_branch_not_even_of_the_past,
     branches::a_merge_brings_what_is_new_once,
+    branches::a_difference_found_before_the_writers_turn_merges_as_far_as_it_still_holds,
     branches::what_a_merge_is_refused_is_told_apart_from_what_was_known,
     branches::only_an_empty_memory_becomes_a_branch,
     branches::a_clone_is_a_branch_without_a_byte_copied_unless_something_forgotten_is_in_the_file,

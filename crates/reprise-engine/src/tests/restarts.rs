@@ -7,7 +7,7 @@ use crate::marks::MARKS_TAG;
 use reprise_store::{SegmentInfo, Verify};
 use reprise_types::Degraded;
 
-fn origin_of(bench: &mut Bench) -> IndexOrigin {
+pub(super) fn origin_of(bench: &mut Bench) -> IndexOrigin {
     drop(bench.engine.take());
     let options = EngineOptions::new(DIMENSIONS as u16, 42, bench.now);
     let (engine, report) = Engine::open(Arc::new(RealDisk), &bench.path(), &options).unwrap();

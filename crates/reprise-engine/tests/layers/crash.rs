@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use reprise_engine::{Engine, EngineError};
+use reprise_engine::{CheckpointStep, Engine, EngineError};
 use reprise_simulation::{Crash, SimDisk};
 use reprise_types::SearchTier;
 
@@ -82,6 +82,17 @@ fn play(disk: &SimDisk, told: &mut Told) -> Result<(), EngineError> {
     engine.finish_compaction(job.run()?)?;
     told.keep(&mut engine, 2_010..2_020)?;
     grow(&mut engine)?;
+    // The same while a checkpoint is made and written, which then covers none of it.
+    let job = engine.start_checkpoint()?;
+    told.keep(&mut engine, 2_020..2_030)?;
+    told.forget(&mut engine, 21)?;
+    if let Some(job) = job {
+        let mut parts = job.run()?;
+        engine.advance_checkpoint(&mut parts)?;
+        told.keep(&mut engine, 2_030..2_040)?;
+        while engine.advance_checkpoint(&mut parts)? == CheckpointStep::Begun {}
+    }
+    told.keep(&mut engine, 2_040..2_050)?;
     engine.close()
 }
 

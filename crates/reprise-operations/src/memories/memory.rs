@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use chrono::{DateTime, Utc};
 use reprise_agent::Intake;
-use reprise_engine::{CompactionOutcome, Engine, EngineStats, Snapshot};
+use reprise_engine::{CheckpointOutcome, CompactionOutcome, Engine, EngineStats, Snapshot};
 use reprise_redact::Redactor;
 use reprise_types::{
     Calendar, Embedding, ExternalId, Recall, RecallRequest, RecallScope, RecordId, UserId,
@@ -291,6 +291,12 @@ impl Memory {
     /// A slip in a user's name makes no memory: only what is kept does.
     pub(crate) fn refuse_missing(&self) -> Result<(), Problem> {
         self.all.refuse_unknown(&self.user)
+    }
+
+    /// Saves what makes its next opening quick, beside its writer.
+    pub(crate) async fn checkpoint(&self) -> Result<CheckpointOutcome, Problem> {
+        self.refuse_missing()?;
+        Ok(self.all.service.checkpoint(&self.user).await?)
     }
 
     /// Rewrites its file without what was forgotten.

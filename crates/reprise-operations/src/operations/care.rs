@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use reprise_engine::{Engine, EngineStats, Merged, OtherSpace};
@@ -227,7 +228,7 @@ impl Operation for Checkpoint {
     type Answer = Checkpointed;
 
     async fn run(memory: &Memory, _: NoArguments) -> Result<Checkpointed, Problem> {
-        memory.with_engine(Engine::checkpoint).await??;
+        memory.checkpoint().await??;
         Ok(Checkpointed { checkpointed: true })
     }
 }
@@ -307,7 +308,10 @@ impl Operation for Merge {
             )));
         }
         let (theirs, now) = (other.snapshot().await?, memory.now());
-        let merge = move |engine: &mut Engine| engine.merge(&theirs, now);
+        // A pass over all records of both, beside the writer.
+        let compared = Arc::clone(&theirs);
+        let diff = memory.read(move |own| own.diff(&compared)).await?;
+        let merge = move |engine: &mut Engine| engine.merge_diff(&theirs, diff, now);
         let report = MergeReport::from(memory.with_engine(merge).await??);
         if report.added + report.retagged > 0 {
             memory.tell("merged", Vec::new());

@@ -86,6 +86,7 @@ impl Log {
             lock,
             directory: found.directory,
             end,
+            unsealed: 0,
             checkpoint: found.checkpoint,
             poisoned: None,
             displaced: None,

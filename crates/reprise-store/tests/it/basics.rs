@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use reprise_simulation as testing;
 use reprise_simulation::{DIMENSIONS, Model, SimDisk, Step};
-use reprise_store::{CommitSeq, Entry, Log, StoreError, Verify};
+use reprise_store::{
+    CheckpointStep, CommitSeq, Entry, LateCheckpoint, Log, OpenOptions, Opened, StoreError, Verify,
+};
 use reprise_types::VectorStore;
 
 use crate::{open, record, run};
@@ -120,6 +122,214 @@ fn derived_blobs_come_back_with_the_commit_they_cover() {
     let mut log = open(&disk, Verify::Tail).log;
     for tag in [0x40, 0x48, 0x01] {
         assert!(log.checkpoint(&[(tag, vec![])]).is_err(), "tag {tag:#x}");
+    }
+}
+
+/// Two checkpoints, of which the second's blobs are as of the first; commits before, between its
+/// pieces and after.
+fn with_a_late_checkpoint(parts: &[(u8, Vec<u8>)]) -> SimDisk {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    for seed in 0..3 {
+        log.append(&[record(seed, "before")]).unwrap();
+    }
+    log.checkpoint(&[(0x41, vec![9; 70])]).unwrap();
+    let mut late = LateCheckpoint::new(log.reader(), parts.to_vec(), 2000).unwrap();
+    for seed in 3..6 {
+        log.append(&[record(seed, "meanwhile")]).unwrap();
+        if seed == 4 {
+            let step = log.advance_checkpoint(&mut late).unwrap();
+            assert_eq!(step, CheckpointStep::Begun);
+        }
+    }
+    while log.advance_checkpoint(&mut late).unwrap() == CheckpointStep::Begun {}
+    log.append(&[record(6, "after")]).unwrap();
+    let dead = log.stats().bytes_reclaimable;
+    drop(log);
+    let log = open(&disk, Verify::Tail).log;
+    assert_eq!(log.stats().bytes_reclaimable, dead);
+    disk
+}
+
+/// As [`open`], with the first part left in the file.
+fn open_leaving(disk: &SimDisk) -> Opened {
+    let options = OpenOptions {
+        leave: &[0x41],
+        ..testing::options(Verify::Tail)
+    };
+    Log::open(Arc::new(disk.clone()), &testing::path(), &options).unwrap()
+}
+
+#[test]
+fn blobs_may_cover_an_earlier_commit_than_their_checkpoint_and_stand_in_pieces() {
+    let blob: Vec<u8> = (0..5000).map(|i| (i % 251) as u8).collect();
+    let parts = vec![(0x41, blob.clone()), (0x44, Vec::new())];
+    let disk = with_a_late_checkpoint(&parts);
+    for verify in [Verify::Tail, Verify::Everything] {
+        let opened = open(&disk, verify);
+        assert!(opened.report.is_whole(), "{:?}", opened.report);
+        if verify == Verify::Tail {
+            // Its directory is as of the last commit before it.
+            assert_eq!(opened.report.commits_read, 1);
+        }
+        let derived = opened.derived.unwrap();
+        assert_eq!((derived.covers, &derived.parts), (CommitSeq(3), &parts));
+        let mut seen = Vec::new();
+        let visit = &mut |ordinal, _| seen.extend(ordinal);
+        opened.log.replay(derived.covers, visit).unwrap();
+        assert_eq!(seen, [3, 4, 5, 6]);
+    }
+    let derived = open_leaving(&disk).derived.unwrap();
+    assert_eq!((derived.covers, derived.left.len()), (CommitSeq(3), 1));
+    let left = &derived.left[0].1;
+    assert_eq!(left.size(), 5000);
+    for (at, size) in [(0, 5000), (1990, 2500), (2000, 10), (3999, 1), (5000, 0)] {
+        let mut read = vec![0; size];
+        assert!(left.read_at(at as u64, &mut read), "{size} from {at}");
+        assert_eq!(read, blob[at..at + size], "{size} from {at}");
+    }
+    assert!(!left.read_at(4999, &mut [0; 2]));
+}
+
+#[test]
+fn a_replay_passes_over_the_blobs() {
+    let disk = with_a_late_checkpoint(&[(0x41, vec![0xee; 5000]), (0x44, vec![2; 50])]);
+    let mut bytes = disk.bytes(&testing::path()).unwrap();
+    let mut windows = bytes.windows(100);
+    let at = windows.position(|window| window == [0xee_u8; 100]).unwrap();
+    bytes[at] ^= 1;
+    disk.put(&testing::path(), bytes);
+    let opened = open_leaving(&disk);
+    let mut seen = Vec::new();
+    let visit = &mut |ordinal, _| seen.extend(ordinal);
+    let report = opened.log.replay(CommitSeq(3), visit).unwrap();
+    assert!(report.damage.is_empty(), "{:?}", report.damage);
+    assert_eq!(seen, [3, 4, 5, 6]);
+}
+
+#[test]
+fn blobs_of_different_commits_are_no_checkpoint() {
+    let disk = with_a_late_checkpoint(&[(0x41, vec![1; 50]), (0x44, vec![2; 50])]);
+    let mut bytes = disk.bytes(&testing::path()).unwrap();
+    // The end of a blob whose hash is not compared while it is left in the file.
+    let trailer = [0x41, 1, DIMENSIONS as u8, 0, 0, 0, 0, 0, 3];
+    let mut windows = bytes.windows(trailer.len());
+    let at = windows.rposition(|window| window == trailer).unwrap();
+    bytes[at + 8] = 2;
+    disk.put(&testing::path(), bytes);
+    let opened = open_leaving(&disk);
+    assert!(opened.derived.is_none());
+    assert_eq!(opened.report.damage.len(), 1, "{:?}", opened.report);
+    assert_eq!(opened.log.records(), 7);
+}
+
+#[test]
+fn blobs_made_before_a_compaction_are_not_written_behind_it() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    log.append(&[record(1, "one"), record(2, "two")]).unwrap();
+    let mut late = LateCheckpoint::new(log.reader(), vec![(0x41, vec![1; 50])], 30).unwrap();
+    log.advance_checkpoint(&mut late).unwrap();
+    let done = log.start_compaction(Vec::new()).unwrap().run().unwrap();
+    log.finish_compaction(done).unwrap();
+    let before = disk.bytes(&testing::path());
+    let step = log.advance_checkpoint(&mut late).unwrap();
+    assert_eq!(step, CheckpointStep::Overtaken);
+    assert_eq!(disk.bytes(&testing::path()), before);
+}
+
+#[test]
+fn a_checkpoint_for_which_there_is_no_room_takes_none() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    log.append(&[record(1, "one")]).unwrap();
+    let before = log.stats();
+    let blobs = vec![(0x41, vec![1; 90])];
+    let mut late = LateCheckpoint::new(log.reader(), blobs.clone(), 45).unwrap();
+    // After one of its pieces, and after both.
+    for steps in 1..3 {
+        for _ in 0..steps {
+            let step = log.advance_checkpoint(&mut late).unwrap();
+            assert_eq!(step, CheckpointStep::Begun);
+        }
+        disk.set_full(true);
+        assert!(log.advance_checkpoint(&mut late).is_err());
+        assert_eq!(log.stats(), before);
+        let bytes = disk.bytes(&testing::path()).unwrap();
+        assert_eq!(bytes.len() as u64, before.file_bytes);
+        disk.set_full(false);
+    }
+    log.append(&[record(2, "two")]).unwrap();
+    // Tried again, it begins anew.
+    while log.advance_checkpoint(&mut late).unwrap() == CheckpointStep::Begun {}
+    drop(log);
+    let opened = open(&disk, Verify::Tail);
+    assert!(opened.report.is_whole(), "{:?}", opened.report);
+    assert_eq!(opened.derived.unwrap().parts, blobs);
+    assert_eq!(opened.log.records(), 2);
+}
+
+#[test]
+fn a_commit_is_carried_over_that_stands_where_a_checkpoint_was_given_up() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    log.append(&[record(1, "one")]).unwrap();
+    let mut late = LateCheckpoint::new(log.reader(), vec![(0x41, vec![1; 90])], 45).unwrap();
+    log.advance_checkpoint(&mut late).unwrap();
+    let done = log.start_compaction(Vec::new()).unwrap().run().unwrap();
+    disk.set_full(true);
+    assert!(log.advance_checkpoint(&mut late).is_err());
+    disk.set_full(false);
+    log.append(&[record(2, "two")]).unwrap();
+    log.finish_compaction(done).unwrap();
+    drop(log);
+    assert_eq!(open(&disk, Verify::Everything).log.records(), 2);
+}
+
+#[test]
+fn a_piece_of_a_blob_may_begin_with_anything() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    log.append(&[record(1, "one")]).unwrap();
+    // The second piece begins as a seal does.
+    let mut blob = vec![0; 60];
+    blob[30..32].copy_from_slice(&[0x49, 1]);
+    let mut late = LateCheckpoint::new(log.reader(), vec![(0x4b, blob)], 30).unwrap();
+    while log.advance_checkpoint(&mut late).unwrap() == CheckpointStep::Begun {}
+    drop(log);
+    let report = open(&disk, Verify::Everything).report;
+    assert!(report.is_whole(), "{report:?}");
+    assert_eq!(report.foreign_segments, 0);
+}
+
+#[test]
+fn what_was_begun_of_a_checkpoint_is_cut_off_or_left_behind() {
+    for with_manifest in [false, true] {
+        let disk = SimDisk::new();
+        let mut log = open(&disk, Verify::Tail).log;
+        log.append(&[record(1, "one")]).unwrap();
+        let committed = log.stats().file_bytes;
+        let blobs = vec![(0x41, vec![1; 50])];
+        let mut late = LateCheckpoint::new(log.reader(), blobs, 30).unwrap();
+        log.advance_checkpoint(&mut late).unwrap();
+        let begun = log.stats().file_bytes;
+        assert!(begun > committed);
+        // A copy for a backup has nothing that is torn.
+        let copied = log.reader().copy_to(&mut std::io::sink()).unwrap();
+        assert_eq!(copied, committed);
+        if with_manifest {
+            log.write_manifest().unwrap();
+        }
+        let end = log.stats().file_bytes;
+        drop(log);
+        for verify in [Verify::Tail, Verify::Everything] {
+            let opened = open(&disk.process_crash(), verify);
+            assert!(opened.report.is_whole(), "{:?}", opened.report);
+            let kept = if with_manifest { end } else { committed };
+            assert_eq!(opened.report.torn_bytes, end - kept);
+            assert_eq!(opened.log.stats().file_bytes, kept);
+            assert_eq!(opened.log.records(), 1);
+        }
     }
 }
 

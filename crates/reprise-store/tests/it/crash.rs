@@ -2,7 +2,7 @@
 
 use reprise_simulation as testing;
 use reprise_simulation::{Crash, Model, SimDisk, Step};
-use reprise_store::Verify;
+use reprise_store::{CommitSeq, Verify};
 
 use crate::{open, record, run};
 
@@ -24,6 +24,14 @@ fn check_survivor(disk: &SimDisk, acked: &Model, underway: &Model, place: &str) 
         }
         if let Some(derived) = opened.derived {
             assert_eq!(derived.parts, testing::derived(derived.covers), "{place}");
+            let (mut all, mut behind) = (Vec::new(), Vec::new());
+            let visit = &mut |ordinal, entry| all.push((ordinal, entry));
+            opened.log.replay(CommitSeq(0), visit).unwrap();
+            let visit = &mut |ordinal, entry| behind.push((ordinal, entry));
+            let replayed = opened.log.replay(derived.covers, visit).unwrap();
+            assert!(all.ends_with(&behind), "{place}: {behind:?}");
+            let commits = opened.log.seq().0 - derived.covers.0;
+            assert_eq!(replayed.commits, commits, "{place}");
         }
     }
     let mut opened = open(disk, Verify::Tail);
@@ -43,15 +51,38 @@ fn check_survivor(disk: &SimDisk, acked: &Model, underway: &Model, place: &str) 
 }
 
 fn crash_everywhere(seed: u64, steps: u32, crashes: impl Fn(u64) -> Vec<Crash>) -> u64 {
-    let steps = testing::workload(seed, steps);
+    crash_in(seed, &testing::workload(seed, steps), crashes)
+}
+
+/// A workload in which every second commit comes while a checkpoint is made.
+fn beside_checkpoints(seed: u64, steps: u32) -> Vec<Step> {
+    let mut commits = 0;
+    let late = |step| match step {
+        Step::Commit(entries) => {
+            commits += 1;
+            if commits % 2 == 0 {
+                Step::LateCheckpoint(entries)
+            } else {
+                Step::Commit(entries)
+            }
+        }
+        other => other,
+    };
+    testing::workload(seed, steps)
+        .into_iter()
+        .map(late)
+        .collect()
+}
+
+fn crash_in(seed: u64, steps: &[Step], crashes: impl Fn(u64) -> Vec<Crash>) -> u64 {
     let dry = SimDisk::new();
-    let (_, _, failed) = run(&dry, &steps);
+    let (_, _, failed) = run(&dry, steps);
     assert!(failed.is_none());
     let mut tried = 0;
     for sync in 0..dry.syncs() {
         let disk = SimDisk::new();
         disk.cut_power_at_sync(sync);
-        let (log, acked, failed) = run(&disk, &steps);
+        let (log, acked, failed) = run(&disk, steps);
         let (step, _) = failed.unwrap();
         drop(log);
         let mut underway = acked.clone();
@@ -82,6 +113,23 @@ fn nothing_acknowledged_is_lost_when_sectors_arrive_out_of_order() {
     let mut tried = 0;
     for seed in 10..30 {
         tried += crash_everywhere(seed, 14, |_| (0..8).map(Crash::Scattered).collect());
+    }
+    println!("{tried} crashes");
+    assert!(tried > 2_000, "only {tried} crashes tried");
+}
+
+#[test]
+fn a_checkpoint_of_an_earlier_commit_that_dies_at_any_sync_loses_nothing() {
+    let mut tried = 0;
+    for seed in 40..44 {
+        tried += crash_in(seed, &beside_checkpoints(seed, 12), |pending| {
+            (0..=pending).step_by(3).map(Crash::Prefix).collect()
+        });
+    }
+    for seed in 44..56 {
+        tried += crash_in(seed, &beside_checkpoints(seed, 14), |_| {
+            (0..8).map(Crash::Scattered).collect()
+        });
     }
     println!("{tried} crashes");
     assert!(tried > 2_000, "only {tried} crashes tried");

@@ -109,7 +109,7 @@ impl Bench {
             .await?;
         let beside_checkpoint_ms = self
             .beside(|service, user| async move {
-                service.with_engine(&user, Engine::checkpoint).await??;
+                service.checkpoint(&user).await??;
                 anyhow::Ok(())
             })
             .await?;
