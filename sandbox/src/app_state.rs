@@ -1,20 +1,19 @@
 //! The host: the event log, and the supervision tree, started on first use.
 
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use ractor::{Actor, ActorRef, ActorStatus, RactorErr, call_t};
-use reprise_types::{Clock, MemoryError, MemoryProvider, SystemClock, UserId};
+use ractor::{ActorStatus, RactorErr};
+use reprise_types::SystemClock;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::timeout;
 
-use crate::actors::{ConductorMsg, Emitter, RunError, RunReport, verdict};
-use crate::event_store::{EventStoreActor, EventStoreArguments, EventStoreMsg};
+use crate::actors::{ConductorMsg, Emitter, RunReport, verdict};
+use crate::event_store::{EventStoreActor, EventStoreArguments};
 use crate::memory_bridge::MemoryBridge;
+use crate::prelude::*;
 use crate::supervisor::{
-    ApplicationArguments, ApplicationSupervisor, ApplicationSupervisorMsg, WorkersConfig,
+    ApplicationArguments, ApplicationSupervisor, ApplicationSupervisorMsg, SessionSupervisorMsg,
+    WorkersConfig,
 };
 use crate::workspace_bridge::WorkspaceBridge;
 
@@ -38,7 +37,6 @@ const POLL: Duration = Duration::from_millis(120);
 pub struct AppConfig {
     /// The SQLite file of the event log.
     pub events_path: PathBuf,
-    /// The memory to use.
     pub memory: MemoryBridge,
     /// Configuration of conductors and workers; `None` for a host without them.
     pub workers: Option<WorkersConfig>,
@@ -72,7 +70,6 @@ pub enum AppError {
         "the event log {path} could not be opened ({message}); check its folder and permissions"
     )]
     EventStore { path: PathBuf, message: String },
-    /// The tree could not be started.
     #[error("the host could not be started ({message}); see the log above for the first cause")]
     Tree { message: String },
 }
@@ -117,11 +114,7 @@ impl AppState {
         }
         let arguments = ApplicationArguments {
             store: self.store.clone(),
-            memory: self.config.memory.clone(),
-            workers: self.config.workers.clone(),
-            governed: self.config.governed.clone(),
-            poll: self.config.poll,
-            clock: Arc::clone(&self.config.clock),
+            config: self.config.clone(),
         };
         let (supervisor, _) = ApplicationSupervisor::spawn(None, ApplicationSupervisor, arguments)
             .await
@@ -143,12 +136,9 @@ impl AppState {
             unavailable()
         })?;
         let user_id = user.clone();
-        call_t!(
-            supervisor,
-            |reply| ApplicationSupervisorMsg::GetOrCreateMemory { user_id, reply },
-            MEMORY_MS
-        )
-        .unwrap_or_else(|_| Err(unavailable()))
+        let get = |reply| SessionSupervisorMsg::GetOrCreateMemory { user_id, reply };
+        let get = |reply| ApplicationSupervisorMsg::Session(get(reply));
+        call_t!(supervisor, get, MEMORY_MS).unwrap_or_else(|_| Err(unavailable()))
     }
 
     /// Runs a request with the user's conductor. Memory is optional: without it, or with one that
@@ -207,12 +197,9 @@ impl AppState {
         let supervisor = self.ensure_supervisor().await;
         let supervisor = supervisor.map_err(|error| gone("host", &error))?;
         let user_id = user.clone();
-        let asked = call_t!(
-            supervisor,
-            |reply| ApplicationSupervisorMsg::GetOrCreateConductor { user_id, reply },
-            MEMORY_MS
-        );
-        asked.map_err(|error| gone("host", &error))?
+        let get = |reply| SessionSupervisorMsg::GetOrCreateConductor { user_id, reply };
+        let get = |reply| ApplicationSupervisorMsg::Session(get(reply));
+        call_t!(supervisor, get, MEMORY_MS).map_err(|error| gone("host", &error))?
     }
 
     /// Logs the user's verdict on a run; memory reads it from the log (quality 1.0 for an

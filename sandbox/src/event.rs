@@ -1,9 +1,11 @@
-//! The formats in which events are stored, exported and published, as in choiros.
+//! The formats in which events are stored, exported and published, as in choiros; and their ids.
 
 use chrono::{DateTime, Utc};
-use reprise_types::{TimestampError, parse_timestamp};
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use reprise_types::{TimestampError, parse_timestamp, system_entropy};
+use serde_json::Map;
+use ulid::Ulid;
+
+use crate::prelude::*;
 
 /// The user of events that the host itself emits.
 pub const SYSTEM_USER: &str = "system";
@@ -27,10 +29,8 @@ pub struct NewEvent {
 pub enum ExportError {
     #[error("not an event: it is not a JSON object")]
     NotAnObject,
-    /// A required field is missing.
     #[error("not an event: `{0}` is missing or empty")]
     Missing(&'static str),
-    /// A time in no known format.
     #[error("not an event: {0}")]
     Timestamp(#[from] TimestampError),
 }
@@ -144,5 +144,32 @@ impl StoredEvent {
             source: self.actor_id.clone(),
             correlation_id: None,
         }
+    }
+}
+
+/// A generator of ids, unique by 80 random bits and a counter.
+#[derive(Debug)]
+pub struct EventIds {
+    random: u128,
+}
+
+impl EventIds {
+    pub fn new() -> Self {
+        Self {
+            random: system_entropy() >> 48,
+        }
+    }
+
+    /// A fresh id that sorts by `now`; times before 1970 count as 1970.
+    pub fn next(&mut self, now: DateTime<Utc>) -> String {
+        self.random = self.random.wrapping_add(1);
+        let unix_ms = u64::try_from(now.timestamp_millis()).unwrap_or_default();
+        Ulid::from_parts(unix_ms, self.random).to_string()
+    }
+}
+
+impl Default for EventIds {
+    fn default() -> Self {
+        Self::new()
     }
 }

@@ -4,14 +4,13 @@
 //! The bus is lossy by contract: a subscriber whose queue is full misses events, can see how many,
 //! and catches up from the log.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
 use crate::event::BusEvent;
+use crate::prelude::*;
 
 #[derive(Debug)]
 pub struct EventBusActor;

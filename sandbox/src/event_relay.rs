@@ -3,15 +3,9 @@
 //! It polls by position and publishes at least once. As in choiros it starts at 0 by default, so
 //! the whole log replays on every start, and subscribers must tolerate that.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use ractor::{Actor, ActorProcessingErr, ActorRef, call_t};
-use reprise_types::Clock;
-
-use crate::event_bus::EventBusMsg;
-use crate::event_store::{EventQuery, EventStoreMsg};
-use crate::ids::EventIds;
+use crate::event::EventIds;
+use crate::event_store::EventQuery;
+use crate::prelude::*;
 
 const PAGE: u32 = 500;
 /// Time limit of the store or the bus before the page is retried.
@@ -41,7 +35,6 @@ pub enum EventRelayMsg {
     Poll,
 }
 
-/// The relay's state.
 #[derive(Debug)]
 pub struct EventRelayState {
     arguments: EventRelayArguments,
@@ -56,13 +49,9 @@ impl EventRelayState {
             limit: PAGE,
             ..EventQuery::default()
         };
-        let page = call_t!(
-            self.arguments.store,
-            |reply| EventStoreMsg::Query { query, reply },
-            CALL_MS
-        )
-        .map_err(|error| error.to_string())?
-        .map_err(|error| error.to_string())?;
+        let query = |reply| EventStoreMsg::Query { query, reply };
+        let page = ask(&self.arguments.store, query, CALL_MS).await;
+        let page = page.map_err(|error| error.to_string())?;
         let Some(last) = page.last().map(|event| event.seq) else {
             return Ok(false);
         };

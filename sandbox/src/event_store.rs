@@ -2,14 +2,12 @@
 
 mod log;
 
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
-
-use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
+use std::sync::Mutex;
 
 use reprise_types::lock;
 
-use crate::event::{NewEvent, StoredEvent};
+use crate::event::StoredEvent;
+use crate::prelude::*;
 
 use log::EventLog;
 pub use log::{Appended, EventQuery, EventStoreError};
@@ -99,6 +97,18 @@ impl Actor for EventStoreActor {
         }
         Ok(())
     }
+}
+
+/// Asks the log, and waits no longer than so many milliseconds.
+pub(crate) async fn ask<T: Send + 'static>(
+    store: &ActorRef<EventStoreMsg>,
+    message: impl FnOnce(RpcReplyPort<Result<T, EventStoreError>>) -> EventStoreMsg,
+    limit_ms: u64,
+) -> Result<T, EventStoreError> {
+    let asked = call_t!(store, message, limit_ms);
+    asked.map_err(|error| EventStoreError::Worker {
+        message: error.to_string(),
+    })?
 }
 
 /// Answers, unless the caller has gone.

@@ -9,9 +9,8 @@ mod event;
 mod event_bus;
 mod event_relay;
 mod event_store;
-mod ids;
 mod memory_bridge;
-mod null_memory;
+mod prelude;
 mod replay;
 mod supervisor;
 mod workspace_bridge;
@@ -25,16 +24,14 @@ pub use actors::{
     WorkerStatus, Workspace, WorkspaceError, get_system_context,
 };
 pub use app_state::{AppConfig, AppError, AppState};
-pub use event::{BusEvent, EventType, ExportError, NewEvent, SYSTEM_USER, StoredEvent};
+pub use event::{BusEvent, EventIds, EventType, ExportError, NewEvent, SYSTEM_USER, StoredEvent};
 pub use event_bus::{EventBusActor, EventBusMsg, EventBusState, Published, Subscription};
 pub use event_relay::{EventRelayActor, EventRelayArguments, EventRelayMsg, EventRelayState};
 pub use event_store::{
     Appended, EventQuery, EventStoreActor, EventStoreArguments, EventStoreError, EventStoreMsg,
     EventStoreState,
 };
-pub use ids::EventIds;
-pub use memory_bridge::{Before, Mapper, MemoryBridge, MemoryConfig, SourceBinding};
-pub use null_memory::NullMemory;
+pub use memory_bridge::{Before, Mapper, MemoryBridge, MemoryConfig, NullMemory, SourceBinding};
 pub use replay::{BadLine, ReplayCounts, ReplayError, follow_jsonl, replay_jsonl};
 pub use supervisor::{
     ApplicationArguments, ApplicationState, ApplicationSupervisor, ApplicationSupervisorMsg,

@@ -1,28 +1,24 @@
 //! The composition root: the only file of the host that may name `reprise-agent`.
 //!
-//! It holds the memory that the host uses, and adapts the host's log and bus to the memory's feed.
+//! It holds the memory that the host uses, or one that is none, and adapts the host's log and bus
+//! to the memory's feed.
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
-use ractor::{ActorCell, ActorId, ActorRef, call_t};
+use ractor::{ActorCell, ActorId};
 use reprise_agent::{
     ActorMemoryProvider, EventFeed, FeedError, FeedSource, MemoryService, RelayHandle,
-    RelayProgress, ServiceStats,
+    RelayProgress,
 };
 #[cfg(test)]
 use reprise_agent::{Event, MapOutcome, MemoryAgentMsg, MemorySupervisorMsg};
 pub use reprise_agent::{Mapper, MemoryConfig, SourceBinding};
 use reprise_types::{
-    ContextBlock, MemoryError, MemoryProvider, Recall, RecallRequest, RecordId, Revision,
-    RunBeginning, RunEnding, UserId,
+    ContextBlock, Recall, RecallId, RecallRequest, Revision, RunBeginning, RunEnding, TokensBy,
+    Verdict, system_entropy,
 };
-use serde_json::Value;
-use tokio::sync::watch;
 
-use crate::event_bus::{EventBusMsg, Subscription};
-use crate::event_store::{EventQuery, EventStoreMsg};
-use crate::null_memory::NullMemory;
+use crate::event_bus::Subscription;
+use crate::event_store::EventQuery;
+use crate::prelude::*;
 
 /// Capacity of the queue of live events; further ones are missed and read from the log.
 const LIVE_MAX: usize = 1_024;
@@ -76,8 +72,8 @@ struct Running {
     relay: RelayHandle,
 }
 
-/// The memory running under the session.
-#[derive(Debug, Clone)]
+/// The memory running under the session; none by default.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct RunningMemory {
     running: Option<Running>,
     memory: Option<Arc<Memory>>,
@@ -132,11 +128,6 @@ impl MemoryBridge {
         Some(self.running()?.relay.catch_up().await)
     }
 
-    /// Statistics of the memory. `None` without memory, or while it does not run.
-    pub fn stats(&self) -> Option<ServiceStats> {
-        Some(self.running()?.service.stats())
-    }
-
     /// The running service. `None` without memory, or while it does not run.
     pub fn service(&self) -> Option<MemoryService> {
         Some(self.running()?.service)
@@ -159,7 +150,7 @@ impl MemoryBridge {
         bus: watch::Receiver<ActorRef<EventBusMsg>>,
     ) -> Result<RunningMemory, MemoryError> {
         let Some(memory) = &self.0 else {
-            return Ok(RunningMemory::none());
+            return Ok(RunningMemory::default());
         };
         let service = match &memory.origin {
             Origin::Own(config) => {
@@ -200,14 +191,6 @@ impl MemoryBridge {
 }
 
 impl RunningMemory {
-    pub(crate) fn none() -> Self {
-        Self {
-            running: None,
-            memory: None,
-            host: None,
-        }
-    }
-
     pub(crate) fn is(&self, actor: ActorId) -> bool {
         let running = self.running.as_ref();
         running.and_then(|running| running.service.supervisor_id()) == Some(actor)
@@ -361,28 +344,50 @@ impl EventFeed for HostFeed {
             limit,
             ..EventQuery::default()
         };
-        let failed = |message: String| FeedError { message };
-        let asked = call_t!(
-            self.store,
-            |reply| EventStoreMsg::Query { query, reply },
-            CALL_MS
-        );
-        let events = asked
-            .map_err(|error| failed(error.to_string()))?
-            .map_err(|error| failed(error.to_string()))?;
-        let value = |event| serde_json::to_value(event).map_err(|error| failed(error.to_string()));
+        let query = |reply| EventStoreMsg::Query { query, reply };
+        let events = ask(&self.store, query, CALL_MS).await.map_err(failed)?;
+        let value = |event| serde_json::to_value(event).map_err(failed);
         events.iter().map(value).collect()
     }
 
     async fn latest_seq(&mut self) -> Result<u64, FeedError> {
-        let failed = |message: String| FeedError { message };
-        call_t!(
-            self.store,
-            |reply| EventStoreMsg::GetLatestSeq { reply },
-            CALL_MS
-        )
-        .map_err(|error| failed(error.to_string()))?
-        .map_err(|error| failed(error.to_string()))
+        let latest = |reply| EventStoreMsg::GetLatestSeq { reply };
+        ask(&self.store, latest, CALL_MS).await.map_err(failed)
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> FeedError {
+    let message = error.to_string();
+    FeedError { message }
+}
+
+/// Stores nothing and answers with nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NullMemory;
+
+#[async_trait]
+impl MemoryProvider for NullMemory {
+    async fn recall_request(&self, _request: RecallRequest) -> Result<Recall, MemoryError> {
+        let recall_id = RecallId::from_u128(system_entropy());
+        Ok(Recall::nothing(recall_id))
+    }
+
+    async fn context_block(
+        &self,
+        _query: &str,
+        _budget: usize,
+    ) -> Result<ContextBlock, MemoryError> {
+        Ok(ContextBlock {
+            text: String::new(),
+            tokens: 0,
+            counted_by: TokensBy::BytesOverFour,
+            records: Vec::new(),
+            left_out: 0,
+            nothing_relevant: true,
+            verdict: Verdict::Nothing,
+            recall_id: RecallId::from_u128(system_entropy()),
+            degraded: Vec::new(),
+        })
     }
 }
 

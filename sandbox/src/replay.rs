@@ -4,14 +4,11 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use ractor::{ActorRef, call_t};
 use tokio::sync::mpsc;
 
-use crate::event::NewEvent;
-use crate::event_store::{Appended, EventStoreError, EventStoreMsg};
+use crate::event_store::Appended;
+use crate::prelude::*;
 
 const BATCH: usize = 500;
 /// Batches read ahead of the store.

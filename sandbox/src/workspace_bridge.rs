@@ -1,21 +1,14 @@
 //! The governed workspace under the session: its two actors, and its events in the host's log, from
 //! which the relay publishes them and memory stores them.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
-
-use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, call_t};
-use reprise_types::Clock;
+use ractor::{ActorCell, ActorId};
 use reprise_workspace::{
     EventSink, GovernorActor, GovernorArguments, GovernorMsg, OrchestratorActor,
     OrchestratorArguments, OrchestratorMsg, Workspace, WorkspaceEvent, WorkspaceHandle,
 };
-use serde_json::json;
-use tokio::sync::watch;
 
-use crate::event::{NewEvent, SYSTEM_USER};
-use crate::event_store::EventStoreMsg;
+use crate::event::SYSTEM_USER;
+use crate::prelude::*;
 
 /// Interval at which the Orchestrator checks for events of other processes.
 const LOOK: Duration = Duration::from_millis(250);
@@ -69,11 +62,8 @@ impl EventSink for Log {
         });
         let events = events.collect();
         let append = |reply| EventStoreMsg::Append { events, reply };
-        match call_t!(self.store, append, CALL_MS) {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(error) => Err(error.to_string()),
-        }
+        let appended = ask(&self.store, append, CALL_MS).await;
+        appended.map(drop).map_err(|error| error.to_string())
     }
 }
 

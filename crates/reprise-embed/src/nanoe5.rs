@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use serde_json::json;
 
 use crate::architecture::Architecture;
-use crate::safetensors::{Tensors, WeightsError};
+use crate::safetensors::{Tensors, WeightsError, of_half};
 
 const MAGIC: [u8; 4] = *b"E5S1";
 /// Numbers that share a scale, and the bytes that they take with it.
@@ -193,7 +193,7 @@ fn own_name(name: &str) -> Option<String> {
 
 /// The numbers of a block: the low halves of its bytes, then the high ones.
 fn unpacked(block: &[u8; BLOCK_BYTES]) -> [f32; BLOCK] {
-    let scale = half(u16::from_le_bytes([block[0], block[1]]));
+    let scale = of_half(u16::from_le_bytes([block[0], block[1]]));
     let levels = &block[2..];
     std::array::from_fn(|place| {
         let byte = levels[place % levels.len()];
@@ -204,18 +204,6 @@ fn unpacked(block: &[u8; BLOCK_BYTES]) -> [f32; BLOCK] {
         };
         (f32::from(level) - 8.0) * scale
     })
-}
-
-/// A 16-bit float.
-fn half(bits: u16) -> f32 {
-    let sign = if bits >> 15 == 0 { 1.0 } else { -1.0 };
-    let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f32::from(bits & 0x3ff));
-    match exponent {
-        0 => sign * fraction * 2_f32.powi(-24),
-        31 if fraction == 0.0 => sign * f32::INFINITY,
-        31 => f32::NAN,
-        _ => sign * (1.0 + fraction / 1024.0) * 2_f32.powi(exponent - 15),
-    }
 }
 
 fn number(rest: &mut &[u8]) -> Option<usize> {
@@ -241,7 +229,7 @@ mod tests {
             (0x0001, 5.960_464_5e-8),
             (0x7bff, 65504.0),
         ] {
-            assert_eq!(half(bits).to_bits(), f32::to_bits(number), "{bits:x}");
+            assert_eq!(of_half(bits).to_bits(), f32::to_bits(number), "{bits:x}");
         }
         let mut block = [0x88; BLOCK_BYTES];
         block[..3].copy_from_slice(&[0x00, 0x38, 0xf0]);

@@ -9,7 +9,6 @@ mod encoder;
 mod graph;
 mod interface;
 mod protobuf;
-mod quantize;
 
 pub(crate) use constants::{Constant, Numbers, constants, outlined};
 pub(crate) use interface::{judging, reading};

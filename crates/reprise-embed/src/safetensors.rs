@@ -97,7 +97,7 @@ impl Tensors for Weights<'_> {
 }
 
 /// The value of IEEE 754's binary16, which every f32 can hold.
-fn of_half(half: u16) -> f32 {
+pub(crate) fn of_half(half: u16) -> f32 {
     let (exponent, fraction) = (
         i32::from(half >> 10 & 0x1f),
         f32::from(half & 0x3ff) / 1024.0,

@@ -1,5 +1,6 @@
-//! What a model's cosines are where two texts have nothing to do with each other: measured once for
-//! each model, on sentences that ship with the program (`unrelated.txt`).
+//! What a model's cosines are, on sentences that ship with the program: of the built-in model
+//! against its reference; of each where two texts have nothing to do with each other
+//! (`unrelated.txt`).
 
 use reprise_types::{EmbedError, Embedder, Unrelated, dot};
 
@@ -45,9 +46,41 @@ pub fn unrelated(embedder: &mut dyn Embedder) -> Result<Unrelated, EmbedError> {
     Ok(Unrelated::new(mean, square.sqrt()))
 }
 
+/// First text, second text, cosine of the reference (`tests/fixtures/golden.json`, pairs 0 and 1).
+const PAIRS: [(&str, &str, f32); 2] = [
+    (
+        "A man is eating food.",
+        "A man is eating a piece of bread.",
+        0.755_337,
+    ),
+    (
+        "A man is eating food.",
+        "The girl is carrying a baby.",
+        -0.104_958,
+    ),
+];
+/// How far a cosine may be off: int8 arithmetic is allowed its error, a wrong model is not.
+const TOLERANCE: f32 = 0.05;
+
+/// Embeds two pairs of sentences and compares their cosines with the reference's.
+pub(crate) fn golden(embedder: &mut dyn Embedder) -> Result<(), EmbedError> {
+    for (first, second, expected) in PAIRS {
+        let first = embedder.embed(first)?;
+        let second = embedder.embed(second)?;
+        let cosine: f32 = first.iter().zip(&second).map(|(a, b)| a * b).sum();
+        if (cosine - expected).abs() > TOLERANCE {
+            return Err(EmbedError::BadOutput {
+                message: format!("a cosine is {cosine:.3}, the reference's is {expected:.3}"),
+            });
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::FakeEmbedder;
 
     #[test]
     fn every_language_has_its_sentences_and_none_stands_twice() {
@@ -58,5 +91,11 @@ mod tests {
         flat.sort_unstable();
         flat.dedup();
         assert_eq!(flat.len(), 30);
+    }
+
+    #[test]
+    fn vectors_of_another_model_do_not_pass() {
+        let error = golden(&mut FakeEmbedder::default()).unwrap_err();
+        assert!(matches!(error, EmbedError::BadOutput { .. }), "{error}");
     }
 }

@@ -3,10 +3,12 @@
 //! The one rule of access.
 
 use std::fmt;
+use std::str::FromStr;
 
-use reprise_types::UserId;
+use reprise_types::{UserId, UserIdError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::org::OrgId;
 use crate::record::{AccessPolicy, GlobalRecord};
 
 /// An authenticated user, with what his token says of him at this moment: a membership that was
@@ -105,5 +107,37 @@ impl fmt::Display for Shelf {
             // And no user's a slash.
             Self::Branch(user, name) => write!(f, "branch:{user}/{name}"),
         }
+    }
+}
+
+/// An organisation: named as a user is.
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(transparent)]
+pub struct OrgId(UserId);
+
+/// Why a text cannot name an organisation.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("that is no name of an organisation: {0}")]
+pub struct OrgIdError(UserIdError);
+
+impl OrgId {
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl FromStr for OrgId {
+    type Err = OrgIdError;
+
+    fn from_str(text: &str) -> Result<Self, OrgIdError> {
+        text.parse().map(Self).map_err(OrgIdError)
+    }
+}
+
+impl fmt::Display for OrgId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }

@@ -5,7 +5,6 @@
 //! answers from what was published last.
 
 mod branches;
-mod import;
 mod keep;
 mod ledger;
 mod patterns;
@@ -143,7 +142,17 @@ impl EmbeddedStore {
 
     /// Gives the file back, checkpointed.
     pub fn close(&self) -> Result<()> {
-        self.0.release(&mut self.0.writing())
+        self.0.release(&mut lock(&self.0.writing))
+    }
+
+    /// Runs a caller's work off the async threads.
+    async fn asked_by<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        work: impl FnOnce(&Shared, &Caller) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let caller = caller.clone();
+        self.blocking(move |store| work(store, &caller)).await
     }
 
     /// Runs work off the async threads.
@@ -155,30 +164,14 @@ impl EmbeddedStore {
         let done = tokio::task::spawn_blocking(move || work(&shared)).await;
         done.unwrap_or_else(|error| {
             tracing::error!(%error, "an operation of the global store failed");
-            Err(GlobalError::Unavailable {
-                message: "its last operation failed; see the log".to_owned(),
-            })
+            Err(GlobalError::unavailable(
+                "its last operation failed; see the log",
+            ))
         })
     }
 }
 
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "it stands in `map_err`, which hands over the error"
-)]
-fn storage(error: EngineError) -> GlobalError {
-    GlobalError::storage(&error)
-}
-
 impl Shared {
-    fn writing(&self) -> MutexGuard<'_, Option<Held>> {
-        lock(&self.writing)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
-    }
-
     fn file(&self) -> PathBuf {
         self.options.folder.join(FILE_NAME)
     }
@@ -200,7 +193,7 @@ impl Shared {
 
     /// The store as it is now; `None` where nothing was ever published.
     fn reader(&self) -> Result<Option<Reader>> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.ledger.refresh(self.now())?;
         let standings = state.ledger.standings();
         let snapshots = state.ledger.snapshots();
@@ -222,7 +215,7 @@ impl Shared {
         {
             return Ok(Some(reader(Arc::clone(snapshot))));
         }
-        let snapshot = self.engine(true).map_err(storage)?.snapshot();
+        let snapshot = self.engine(true)?.snapshot();
         state.seen = Some((stamp, Arc::clone(&snapshot)));
         Ok(Some(reader(snapshot)))
     }
@@ -245,7 +238,7 @@ impl Shared {
 
     /// Writes, alone among all processes.
     fn write<T>(&self, work: impl FnOnce(&mut Engine, &Pen) -> Result<T>) -> Result<T> {
-        Folder::make_own(&self.options.folder).map_err(|error| GlobalError::storage(&error))?;
+        Folder::make_own(&self.options.folder)?;
         let (mut writing, alone) = self.turn()?;
         let pen = self.pen()?;
         self.tell_retrieved(&pen)?;
@@ -253,16 +246,16 @@ impl Shared {
         let mut held = match (writing.take(), alone) {
             (Some(held), _) => held,
             (None, Some(alone)) => Held {
-                engine: self.engine(false).map_err(storage)?,
+                engine: self.engine(false)?,
                 alone,
                 written: Instant::now(),
             },
             (None, None) => return Err(GlobalError::storage(&"the file was given back too soon")),
         };
         // Whoever reads meanwhile reads what stood before, and waits for nothing here.
-        self.lock().current = Some(held.engine.snapshot());
+        lock(&self.state).current = Some(held.engine.snapshot());
         let done = work(&mut held.engine, &pen);
-        self.lock().current = Some(held.engine.snapshot());
+        lock(&self.state).current = Some(held.engine.snapshot());
         held.written = Instant::now();
         *writing = Some(held);
         match self.options.hold {
@@ -278,7 +271,7 @@ impl Shared {
 
     /// The ledger, for whoever has the turn.
     fn pen(&self) -> Result<Pen> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.ledger.refresh(self.now())?;
         Ok(state.ledger.pen())
     }
@@ -289,7 +282,7 @@ impl Shared {
             let Some(shared) = itself.upgrade() else {
                 return;
             };
-            let mut writing = shared.writing();
+            let mut writing = lock(&shared.writing);
             match &*writing {
                 Some(held) if held.written.elapsed() < IDLE => {}
                 _ => {
@@ -309,9 +302,9 @@ impl Shared {
         };
         let snapshot = engine.snapshot();
         let closed = engine.close();
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.current = None;
-        closed.map_err(storage)?;
+        closed?;
         state.seen = stamp(&self.file())?.map(|stamp| (stamp, snapshot));
         drop(alone);
         Ok(())
@@ -320,26 +313,20 @@ impl Shared {
     /// The turn to write in this process, and the lock of all who write here where it is not held
     /// already; it goes with its descriptor.
     fn turn(&self) -> Result<(MutexGuard<'_, Option<Held>>, Option<std::fs::File>)> {
-        let own = Folder::own(&self.options.folder);
-        let lock = own.and_then(|own| own.file(LOCK_NAME, Access::Make));
-        let lock = lock.map_err(|error| GlobalError::storage(&error))?;
+        let alone = Folder::own(&self.options.folder)?.file(LOCK_NAME, Access::Make)?;
         let since = Instant::now();
         loop {
-            let writing = self.writing();
+            let writing = lock(&self.writing);
             if writing.is_some() {
                 return Ok((writing, None));
             }
-            match lock.try_lock() {
-                Ok(()) => return Ok((writing, Some(lock))),
-                Err(std::fs::TryLockError::Error(error)) => {
-                    return Err(GlobalError::storage(&error));
-                }
+            match alone.try_lock() {
+                Ok(()) => return Ok((writing, Some(alone))),
+                Err(std::fs::TryLockError::Error(error)) => return Err(error.into()),
                 Err(std::fs::TryLockError::WouldBlock)
                     if since.elapsed() > self.options.patience =>
                 {
-                    return Err(GlobalError::Busy {
-                        message: "another process writes".to_owned(),
-                    });
+                    return Err(GlobalError::busy("another process writes"));
                 }
                 Err(std::fs::TryLockError::WouldBlock) => {
                     drop(writing);
@@ -395,15 +382,9 @@ impl Shared {
             at,
         };
         let new = made.record(publication.clone(), vector)?;
-        let outcomes = engine.observe(vec![new], None, at).map_err(storage)?;
+        let outcomes = engine.observe(vec![new], None, at)?;
         let id = first.unwrap_or(keep::inserted(outcomes.into_iter().next())?);
-        ledger.write(&[Line::Published {
-            at,
-            who: caller.user.clone(),
-            id,
-            version,
-            shelf: shelf.to_string(),
-        }])?;
+        ledger.write(&[Line::published(at, caller, (id, version), shelf)])?;
         Ok(Published {
             overlaps,
             ..told(id, version, publication, false)
@@ -420,14 +401,14 @@ impl Shared {
             let newest = reader.authored(caller, id, what)?;
             let why = "unpublished by its author";
             let versions = takedown::withdraw(engine, &newest, why, at)?;
-            self.waiting().retain(|(_, of), _| *of != id);
+            lock(&self.retrieved).retain(|(_, of), _| *of != id);
             ledger.write(&[Line::Unpublished {
                 at,
                 who: caller.user.clone(),
                 id,
                 versions,
             }])?;
-            engine.compact().map_err(storage)?;
+            engine.compact()?;
             let after = Reader::of(engine.snapshot());
             let verified = after.is_gone(engine, &newest)?;
             Ok(Unpublished {
@@ -449,14 +430,10 @@ impl Shared {
         work(&reader, &self.pen()?)
     }
 
-    fn waiting(&self) -> MutexGuard<'_, BTreeMap<(UserId, RecordId), u32>> {
-        lock(&self.retrieved)
-    }
-
     /// Notes what an answer gave a reader, but for what is his own and what he tries out.
     fn note_retrieved(&self, caller: &Caller, query: &GlobalQuery, hits: &[GlobalHit]) {
         let others = hits.iter().filter(|hit| query.counts(caller, hit));
-        let mut waiting = self.waiting();
+        let mut waiting = lock(&self.retrieved);
         let was_empty = waiting.is_empty();
         for hit in others {
             if waiting.len() < RETRIEVED_MAX {
@@ -477,7 +454,7 @@ impl Shared {
 
     /// Brings what waits to the ledger, in a turn of its own.
     fn end_retrieved(&self) {
-        if self.waiting().is_empty() {
+        if lock(&self.retrieved).is_empty() {
             return;
         }
         let turn = self.turn();
@@ -488,7 +465,7 @@ impl Shared {
     }
 
     fn tell_retrieved(&self, pen: &Pen) -> Result<()> {
-        let told = std::mem::take(&mut *self.waiting());
+        let told = std::mem::take(&mut *lock(&self.retrieved));
         let (at, mut lines, mut last) = (self.now(), Vec::with_capacity(told.len()), None);
         for ((user, id), count) in told {
             let by = match last.take().filter(|(of, _)| *of == user) {
@@ -496,7 +473,7 @@ impl Shared {
                 None => pen.contributor(&user)?,
             };
             // Beyond what counts, the ledger would grow for nothing.
-            if self.lock().ledger.is_counted(id, &by) {
+            if lock(&self.state).ledger.is_counted(id, &by) {
                 let by = by.clone();
                 lines.push(Line::Retrieved { at, by, id, count });
             }
@@ -519,6 +496,6 @@ fn stamp(file: &Path) -> Result<Option<Stamp>> {
     match fs_err::metadata(file) {
         Ok(found) => Ok(Some((found.len(), found.modified().ok(), found.ino()))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(GlobalError::storage(&error)),
+        Err(error) => Err(error.into()),
     }
 }

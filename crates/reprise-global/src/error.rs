@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use reprise_engine::EngineError;
+use reprise_files::FileError;
 use reprise_types::{ErrorKind, RecordId};
 use serde::{Deserialize, Serialize};
 
@@ -103,6 +105,19 @@ pub enum GlobalError {
     },
 }
 
+/// What the disk and the engine say of a failure is told as it is.
+macro_rules! told_as_storage {
+    ($($error:ty),+) => {$(
+        impl From<$error> for GlobalError {
+            fn from(error: $error) -> Self {
+                Self::storage(&error)
+            }
+        }
+    )+};
+}
+
+told_as_storage!(EngineError, FileError, std::io::Error, serde_json::Error);
+
 impl GlobalError {
     /// Who must act.
     pub fn kind(&self) -> ErrorKind {
@@ -113,15 +128,32 @@ impl GlobalError {
         }
     }
 
-    pub(crate) fn invalid(message: impl Into<String>) -> Self {
-        Self::Invalid {
-            message: message.into(),
-        }
+    pub(crate) fn storage(error: &impl std::fmt::Display) -> Self {
+        let message = error.to_string();
+        Self::Storage { message }
+    }
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "they stand in `map_err`, which hands over the error"
+)]
+impl GlobalError {
+    /// A field that cannot be, with what to do.
+    pub fn invalid(message: impl ToString) -> Self {
+        let message = message.to_string();
+        Self::Invalid { message }
     }
 
-    pub(crate) fn storage(error: &impl std::fmt::Display) -> Self {
-        Self::Storage {
-            message: error.to_string(),
-        }
+    /// Somebody else writes, or too many do.
+    pub(crate) fn busy(message: impl ToString) -> Self {
+        let message = message.to_string();
+        Self::Busy { message }
+    }
+
+    /// It does not answer, for this reason.
+    pub fn unavailable(message: impl ToString) -> Self {
+        let message = message.to_string();
+        Self::Unavailable { message }
     }
 }

@@ -26,9 +26,7 @@ mod caller;
 mod coordination;
 mod embedded;
 mod error;
-mod hit;
 mod merge;
-mod org;
 mod postgres;
 mod record;
 mod rules;
@@ -38,12 +36,11 @@ mod tier;
 mod two_tier;
 mod wall;
 
-pub use caller::{Caller, Shelf};
+pub use caller::{Caller, OrgId, OrgIdError, Shelf};
 pub use coordination::{Coordination, CoordinationSettings};
 pub use embedded::{EmbeddedOptions, EmbeddedStore, Hold, OpenEngine};
 pub use error::{GlobalError, Result};
 pub use merge::{Scores, Thresholds, merged};
-pub use org::{OrgId, OrgIdError};
 pub use postgres::{KeptToken, Migration, PostgresOptions, PostgresStore};
 pub use record::{
     AccessPolicy, GlobalContentType, GlobalRecord, PATTERN_AUTHORS_MIN, Publication,

@@ -7,7 +7,6 @@
 mod branches;
 mod candidates;
 mod connect;
-mod drafts;
 mod moments;
 mod node;
 mod options;
@@ -15,16 +14,13 @@ mod person;
 mod publish;
 mod read;
 mod role;
-mod rows;
 mod sample;
 mod schema;
 mod search;
-mod shared;
 mod shelves;
 mod statements;
 mod sweep;
 mod takedown;
-mod terms;
 mod tokens;
 mod voices;
 
@@ -46,11 +42,11 @@ use crate::store::{
     check_reports,
 };
 use crate::takedown::{Erased, Listed, PersonLine, PutBack, TakeDown, TakeDownDone, TakenDown};
-use connect::{Failure, Repeats, within};
-use node::Node;
+use connect::Repeats::{BeforeCommit, Safely};
+use connect::{Failure, within};
+use node::{Node, Shared};
 pub use options::PostgresOptions;
 pub use schema::Migration;
-use shared::Shared;
 pub use tokens::KeptToken;
 use voices::Voices;
 
@@ -135,9 +131,10 @@ async fn without_types(options: &PostgresOptions, pool: &Pool) -> Result<Object>
     };
     match error.code() {
         Some(&SqlState::UNDEFINED_OBJECT) => Err(schema::no_vector(&database())),
-        Some(&SqlState::INVALID_CATALOG_NAME) => Err(GlobalError::Unavailable {
-            message: format!("its server has no database `{}`; create it", database()),
-        }),
+        Some(&SqlState::INVALID_CATALOG_NAME) => {
+            let said = format!("its server has no database `{}`; create it", database());
+            Err(GlobalError::unavailable(said))
+        }
         _ => Err(Failure::Database(error).into()),
     }
 }
@@ -168,10 +165,7 @@ impl GlobalStore for PostgresStore {
     async fn publish(&self, caller: &Caller, publication: Publication) -> Result<Published> {
         check_publication(&publication)?;
         let prepared = publish::Prepared::of(&self.0.node, caller, publication).await?;
-        tried!(
-            Repeats::Safely,
-            publish::publish(&self.0, caller, &prepared)
-        )
+        tried!(Safely, publish::publish(&self.0, caller, &prepared))
     }
 
     async fn get(
@@ -180,8 +174,7 @@ impl GlobalStore for PostgresStore {
         id: RecordId,
         version: Option<Version>,
     ) -> Result<GlobalRecord> {
-        let found: Result<GlobalRecord> =
-            tried!(Repeats::Safely, read::get(&self.0, caller, id, version));
+        let found: Result<GlobalRecord> = tried!(Safely, read::get(&self.0, caller, id, version));
         Ok(found?.for_reader(&caller.user))
     }
 
@@ -192,7 +185,7 @@ impl GlobalStore for PostgresStore {
         page: ListPage,
     ) -> Result<Vec<GlobalRecord>> {
         let found: Result<Vec<GlobalRecord>> =
-            tried!(Repeats::Safely, read::versions(&self.0, caller, id, page));
+            tried!(Safely, read::versions(&self.0, caller, id, page));
         let versions = found?.into_iter();
         Ok(versions.map(|one| one.for_reader(&caller.user)).collect())
     }
@@ -202,7 +195,7 @@ impl GlobalStore for PostgresStore {
         let subject = reprise_engine::subject(&query.text).into_owned();
         let vector = self.0.node.vector(subject).await;
         let answer: Result<GlobalAnswer> = tried!(
-            Repeats::Safely,
+            Safely,
             within(
                 self.0.node.options.question_time * STATEMENTS,
                 search::query(&self.0, caller, query, vector.as_deref())
@@ -225,7 +218,7 @@ impl GlobalStore for PostgresStore {
     }
 
     async fn published_page(&self, caller: &Caller, page: ListPage) -> Result<Vec<GlobalRecord>> {
-        tried!(Repeats::Safely, read::published(&self.0, caller, page))
+        tried!(Safely, read::published(&self.0, caller, page))
     }
 
     async fn unpublish(&self, caller: &Caller, id: RecordId) -> Result<Unpublished> {
@@ -236,7 +229,7 @@ impl GlobalStore for PostgresStore {
             let unpublished = publish::unpublish(&self.0, caller, id, tries > 0);
             match within(LONGEST, unpublished).await {
                 Ok(done) => return Ok(done),
-                Err(failure) if failure.again(&mut tries, Repeats::Safely).await => {}
+                Err(failure) if failure.again(&mut tries, Safely).await => {}
                 Err(failure) => return Err(failure.into()),
             }
         }
@@ -244,42 +237,27 @@ impl GlobalStore for PostgresStore {
 
     async fn rate(&self, caller: &Caller, id: RecordId, rating: f32) -> Result<()> {
         check_rating(rating)?;
-        tried!(
-            Repeats::Safely,
-            voices::rate(&self.0.node, caller, id, rating)
-        )
+        tried!(Safely, voices::rate(&self.0.node, caller, id, rating))
     }
 
     async fn report(&self, caller: &Caller, reports: &[UsageReport]) -> Result<Vec<Fate>> {
         check_reports(reports)?;
-        tried!(
-            Repeats::BeforeCommit,
-            self.0.voices.tell_retrieved(&self.0.node)
-        )?;
-        tried!(
-            Repeats::BeforeCommit,
-            voices::report(&self.0.node, caller, reports)
-        )
+        tried!(BeforeCommit, self.0.voices.tell_retrieved(&self.0.node))?;
+        tried!(BeforeCommit, voices::report(&self.0.node, caller, reports))
     }
 
     async fn snapshot(&self, caller: &Caller, name: &str) -> Result<DateTime<Utc>> {
         check_name(name)?;
-        tried!(
-            Repeats::BeforeCommit,
-            publish::snapshot(&self.0.node, caller, name)
-        )
+        tried!(BeforeCommit, publish::snapshot(&self.0.node, caller, name))
     }
 
     async fn branch(&self, caller: &Caller, name: &str) -> Result<Branch> {
         check_name(name)?;
-        tried!(
-            Repeats::BeforeCommit,
-            branches::branch(&self.0.node, caller, name)
-        )
+        tried!(BeforeCommit, branches::branch(&self.0.node, caller, name))
     }
 
     async fn branches(&self, caller: &Caller) -> Result<Vec<Branch>> {
-        tried!(Repeats::Safely, branches::branches(&self.0.node, caller))
+        tried!(Safely, branches::branches(&self.0.node, caller))
     }
 
     async fn draft(
@@ -291,30 +269,24 @@ impl GlobalStore for PostgresStore {
         check_branch(branch)?;
         check_publication(&publication)?;
         let prepared = publish::Prepared::of(&self.0.node, caller, publication).await?;
-        tried!(
-            Repeats::Safely,
-            branches::draft(&self.0, caller, branch, &prepared)
-        )
+        tried!(Safely, branches::draft(&self.0, caller, branch, &prepared))
     }
 
     async fn merge(&self, caller: &Caller, branch: &str) -> Result<Vec<Merged>> {
         check_branch(branch)?;
-        tried!(
-            Repeats::BeforeCommit,
-            branches::merge(&self.0, caller, branch)
-        )
+        tried!(BeforeCommit, branches::merge(&self.0, caller, branch))
     }
 
     async fn drop_branch(&self, caller: &Caller, branch: &str) -> Result<Branch> {
         check_branch(branch)?;
         tried!(
-            Repeats::BeforeCommit,
+            BeforeCommit,
             branches::drop_branch(&self.0.node, caller, branch)
         )
     }
 
     async fn catalogue(&self, caller: &Caller, page: ListPage) -> Result<Vec<Listed>> {
-        tried!(Repeats::Safely, takedown::catalogue(&self.0, caller, page))
+        tried!(Safely, takedown::catalogue(&self.0, caller, page))
     }
 
     async fn take_down(
@@ -326,32 +298,29 @@ impl GlobalStore for PostgresStore {
         order.check()?;
         self.0.voices.forget_retrieved(id);
         tried!(
-            Repeats::BeforeCommit,
+            BeforeCommit,
             takedown::take_down(&self.0, operator, id, order)
         )
     }
 
     async fn put_back(&self, operator: &Caller, id: RecordId) -> Result<PutBack> {
-        tried!(
-            Repeats::BeforeCommit,
-            takedown::put_back(&self.0, operator, id)
-        )
+        tried!(BeforeCommit, takedown::put_back(&self.0, operator, id))
     }
 
     async fn taken_down(&self, caller: &Caller) -> Result<Vec<TakenDown>> {
-        tried!(Repeats::Safely, takedown::taken_down(&self.0.node, caller))
+        tried!(Safely, takedown::taken_down(&self.0.node, caller))
     }
 
     async fn person(&self, caller: &Caller) -> Result<Vec<PersonLine>> {
-        tried!(Repeats::Safely, person::person(&self.0.node, caller))
+        tried!(Safely, person::person(&self.0.node, caller))
     }
 
     async fn erase_person(&self, caller: &Caller) -> Result<Erased> {
-        tried!(Repeats::Safely, person::erase(&self.0, caller))
+        tried!(Safely, person::erase(&self.0, caller))
     }
 
     async fn audit(&self, _: &Caller, limit: usize) -> Result<Vec<AuditLine>> {
-        tried!(Repeats::Safely, read::audit(&self.0.node, limit))
+        tried!(Safely, read::audit(&self.0.node, limit))
     }
 
     async fn answers(&self) -> Result<()> {

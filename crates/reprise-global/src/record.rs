@@ -9,7 +9,7 @@ use reprise_types::{EmbeddingSpace, MemoryKind, RecordId, UserId, sha256_hex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::org::OrgId;
+use crate::caller::OrgId;
 
 /// Longest content, in bytes: every record can be published, also where the marks of what is taken
 /// out of it are longer than that was.

@@ -6,9 +6,7 @@ use reprise_types::RecordId;
 use crate::caller::{Caller, Shelf};
 use crate::error::{GlobalError, Result};
 use crate::record::{Publication, Version};
-use crate::store::{
-    BRANCH_THINGS_MAX, BRANCHES_MAX, Published, branch_is_full, name_is_taken, too_many_branches,
-};
+use crate::store::{BRANCH_THINGS_MAX, BRANCHES_MAX, Published, name_is_taken};
 
 /// What is published of an origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,7 +114,10 @@ pub(crate) fn decide_draft(
     };
     let Some(before) = before else {
         if held >= BRANCH_THINGS_MAX {
-            return Err(branch_is_full(branch));
+            return Err(GlobalError::invalid(format!(
+                "branch `{branch}` holds {BRANCH_THINGS_MAX} things, which is the limit; merge it, \
+                 and go on with another"
+            )));
         }
         return Ok(Drafting::Put(thing, version));
     };
@@ -155,7 +156,9 @@ pub(crate) fn decide_branch(name: &str, is_taken: bool, open: usize) -> Result<(
         return Err(name_is_taken("branch", name));
     }
     if open >= BRANCHES_MAX {
-        return Err(too_many_branches());
+        return Err(GlobalError::invalid(format!(
+            "there are {BRANCHES_MAX} branches open, which is the limit; merge or drop one"
+        )));
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use reprise_types::{Degraded, Embedding, RecordId, UserId, Why};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::caller::Caller;
+use crate::caller::{Caller, OrgId};
 use crate::error::{GlobalError, Result};
 use crate::record::{
     CONTENT_BYTES_MAX, GlobalContentType, GlobalRecord, Publication, SUMMARY_BYTES_MAX,
@@ -58,16 +58,7 @@ pub trait GlobalStore: Send + Sync {
 
     /// All its versions, newest first, without vectors.
     async fn versions(&self, caller: &Caller, id: RecordId) -> Result<Vec<GlobalRecord>> {
-        let mut all = Vec::new();
-        loop {
-            let page = ListPage::after(all.len());
-            let found = self.versions_page(caller, id, page).await?;
-            let is_last = found.len() < page.limit;
-            all.extend(found);
-            if is_last {
-                return Ok(all);
-            }
-        }
+        all_pages(|page| self.versions_page(caller, id, page)).await
     }
 
     /// What resonates with a question, newest versions only, best first.
@@ -78,16 +69,7 @@ pub trait GlobalStore: Send + Sync {
 
     /// All that the caller has published, newest first.
     async fn published(&self, caller: &Caller) -> Result<Vec<GlobalRecord>> {
-        let mut all = Vec::new();
-        loop {
-            let page = ListPage::after(all.len());
-            let found = self.published_page(caller, page).await?;
-            let is_last = found.len() < page.limit;
-            all.extend(found);
-            if is_last {
-                return Ok(all);
-            }
-        }
+        all_pages(|page| self.published_page(caller, page)).await
     }
 
     /// Takes a thing back, in every version and every snapshot. From then on it is in no answer.
@@ -154,6 +136,21 @@ pub trait GlobalStore: Send + Sync {
 
     /// Whether it can be asked at this moment. It is nobody's question, and costs less than any.
     async fn answers(&self) -> Result<()>;
+}
+
+async fn all_pages<Page: Future<Output = Result<Vec<GlobalRecord>>>>(
+    page_of: impl Fn(ListPage) -> Page,
+) -> Result<Vec<GlobalRecord>> {
+    let mut all = Vec::new();
+    loop {
+        let page = ListPage::after(all.len());
+        let found = page_of(page).await?;
+        let is_last = found.len() < page.limit;
+        all.extend(found);
+        if is_last {
+            return Ok(all);
+        }
+    }
 }
 
 /// A part of a list.
@@ -532,19 +529,9 @@ pub(crate) fn no_branch(name: &str) -> GlobalError {
     }
 }
 
-/// Says that a branch holds no more.
-pub(crate) fn branch_is_full(name: &str) -> GlobalError {
-    GlobalError::invalid(format!(
-        "branch `{name}` holds {BRANCH_THINGS_MAX} things, which is the limit; merge it, and go on \
-         with another"
-    ))
-}
-
-/// Says that an author has enough branches open.
-pub(crate) fn too_many_branches() -> GlobalError {
-    GlobalError::invalid(format!(
-        "there are {BRANCHES_MAX} branches open, which is the limit; merge or drop one"
-    ))
+/// Says that a branch is not what was to be merged.
+pub(crate) fn branch_has_changed() -> GlobalError {
+    GlobalError::busy("the branch has changed meanwhile")
 }
 
 /// Says that a name is in use.
@@ -559,7 +546,7 @@ pub const A_NAME: &str = "^[A-Za-z0-9_@+-][A-Za-z0-9._@+-]{0,127}$";
 
 /// A name for a snapshot or a branch: as a user is named.
 pub fn check_name(name: &str) -> Result<()> {
-    name.parse::<crate::org::OrgId>().map(drop).map_err(|_| {
+    name.parse::<OrgId>().map(drop).map_err(|_| {
         let what = "letters, digits and . _ - @ +, the first of them no dot";
         GlobalError::invalid(format!(
             "a name has 1 to {USER_ID_BYTES_MAX} of these: {what}"

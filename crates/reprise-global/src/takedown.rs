@@ -97,6 +97,21 @@ pub struct TakenDown {
     pub is_held: bool,
 }
 
+impl TakenDown {
+    /// A line of the audit log about it.
+    pub(crate) fn line(&self, at: DateTime<Utc>, who: &UserId, what: &str) -> AuditLine {
+        AuditLine {
+            id: Some(self.id),
+            version: Some(self.versions),
+            name: Some(self.shelf.clone()),
+            about: Some(self.author.clone()),
+            reason: Some(self.reason.clone()),
+            checksum: Some(self.checksum.clone()),
+            ..AuditLine::new(at, who.as_str(), what)
+        }
+    }
+}
+
 /// What became of an order to take a thing down.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TakeDownDone {

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use reprise_engine::decide;
@@ -99,17 +99,9 @@ struct Late {
 }
 
 impl Shared {
-    fn took(&self) -> MutexGuard<'_, Option<Duration>> {
-        lock(&self.took)
-    }
-
-    fn kept(&self) -> MutexGuard<'_, VecDeque<Late>> {
-        lock(&self.kept)
-    }
-
     /// Notes how long an answer took.
     fn note(&self, took: Duration) {
-        let mut lately = self.took();
+        let mut lately = lock(&self.took);
         let before = lately.unwrap_or(took);
         *lately = Some((before * (NEWEST - 1) + took) / NEWEST);
     }
@@ -119,13 +111,13 @@ impl Shared {
         if self.is_late.load(Ordering::Relaxed) {
             return GRACE.min(deadline);
         }
-        let lately = *self.took();
+        let lately = *lock(&self.took);
         let patience = lately.map_or(deadline, |took| (took * PATIENCE).max(deadline / 2));
         patience.min(deadline)
     }
 
     fn keep(&self, query: GlobalQuery, answer: GlobalAnswer) {
-        let mut kept = self.kept();
+        let mut kept = lock(&self.kept);
         kept.retain(|late| late.query != query);
         if kept.len() == KEPT_MAX {
             kept.pop_front();
@@ -140,14 +132,10 @@ impl Shared {
 
     /// The answer that came too late when the same was asked before.
     fn kept_for(&self, query: &GlobalQuery) -> Option<GlobalAnswer> {
-        let mut kept = self.kept();
+        let mut kept = lock(&self.kept);
         kept.retain(|late| late.came.elapsed() < KEPT);
         let found = kept.iter().find(|late| late.query == *query);
         found.map(|late| late.answer.clone())
-    }
-
-    fn refused(&self) -> MutexGuard<'_, Option<String>> {
-        lock(&self.refused)
     }
 }
 
@@ -201,7 +189,7 @@ impl GlobalTier {
             let is_late = took > deadline || answer.is_err();
             shared.note(took);
             shared.is_late.store(is_late, Ordering::Relaxed);
-            *shared.refused() = match &answer {
+            *lock(&shared.refused) = match &answer {
                 Err(error @ GlobalError::Token { .. }) => Some(error.to_string()),
                 Ok(_) | Err(_) => None,
             };
@@ -250,7 +238,7 @@ impl GlobalTier {
                     tracing::debug!(%error, "the global store failed");
                 }
                 recall.degraded.push(Degraded::NoGlobal);
-                recall.notes.extend(self.shared.refused().clone());
+                recall.notes.extend(lock(&self.shared.refused).clone());
             }
         }
         Ok(recall)
@@ -308,8 +296,8 @@ impl GlobalTier {
     pub async fn alone(&self, request: &RecallRequest, id: RecallId) -> Result<Recall> {
         let query = question(request);
         let asked = timeout(ALONE, self.store.query(&self.caller, &query)).await;
-        let answer = asked.map_err(|_| GlobalError::Unavailable {
-            message: format!("it was asked for {} s", ALONE.as_secs()),
+        let answer = asked.map_err(|_| {
+            GlobalError::unavailable(format!("it was asked for {} s", ALONE.as_secs()))
         })??;
         let mut recall = Recall::nothing(id);
         recall.results = self.given(answer.hits, request, &mut recall.notes);
@@ -338,7 +326,7 @@ impl GlobalTier {
     ) -> Vec<RetrievedMemory> {
         let hits = hits.into_iter().filter(|hit| admits(request, hit));
         let hits: Vec<GlobalHit> = hits.collect();
-        let mut uses = self.uses();
+        let mut uses = lock(&self.shared.uses);
         for hit in &hits {
             let (id, version) = (hit.record.id, hit.record.version.0);
             if uses.seen.insert(id, version).is_none() {
@@ -360,20 +348,16 @@ impl GlobalTier {
         hits.into_iter().map(RetrievedMemory::from).collect()
     }
 
-    fn uses(&self) -> MutexGuard<'_, Uses> {
-        lock(&self.shared.uses)
-    }
-
     /// Says which version of a thing was used before.
     pub fn remember_use(&self, id: RecordId, version: u32) {
-        let mut uses = self.uses();
+        let mut uses = lock(&self.shared.uses);
         let used = uses.used.entry(id).or_default();
         *used = version.max(*used);
     }
 
     /// Splits what a run used: the user's own is answered, the published remembered with the run.
     pub fn own_of(&self, run_id: &str, used: Vec<RecordId>) -> Vec<RecordId> {
-        let mut uses = self.uses();
+        let mut uses = lock(&self.shared.uses);
         let (published, own): (Vec<_>, Vec<_>) =
             used.into_iter().partition(|id| uses.seen.contains_key(id));
         if !published.is_empty() && (uses.runs.len() < RUNS_MAX || uses.runs.contains_key(run_id)) {
@@ -385,7 +369,7 @@ impl GlobalTier {
 
     /// The published things that a run used, which is over with that.
     pub fn used_by(&self, run_id: &str) -> Vec<RecordId> {
-        let run = self.uses().runs.remove(run_id);
+        let run = lock(&self.shared.uses).runs.remove(run_id);
         run.into_iter().flatten().collect()
     }
 
@@ -419,7 +403,7 @@ impl GlobalTier {
 
     /// The version that was given out, else the one that stands.
     async fn version_of(&self, id: RecordId) -> Option<u32> {
-        let seen = self.uses().seen.get(&id).copied();
+        let seen = lock(&self.shared.uses).seen.get(&id).copied();
         if seen.is_some() {
             return seen;
         }
@@ -429,7 +413,7 @@ impl GlobalTier {
 
     /// Whether no version so new was used before; from now on it was.
     fn is_new(&self, id: RecordId, version: u32) -> bool {
-        let mut uses = self.uses();
+        let mut uses = lock(&self.shared.uses);
         let used = uses.used.entry(id).or_default();
         let is_new = *used < version;
         *used = version.max(*used);

@@ -11,8 +11,6 @@ use reprise_types::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::joint::Joint;
-
 /// The field of a line that holds what the log says besides.
 const ARCHIVE: &str = "archive";
 
@@ -182,6 +180,14 @@ pub(crate) fn is_line(object: &Map<String, Value>) -> bool {
     ["id", "text", "kind", "known_at", "source"]
         .iter()
         .all(|name| object.contains_key(*name))
+}
+
+/// A connection of two records by the names they have in their source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Joint {
+    pub from: ExternalId,
+    pub to: ExternalId,
+    pub relation: String,
 }
 
 /// A whole memory that was read from lines.

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordId};
 use serde_json::{Map, Value, json};
 
+use crate::archive::Joint;
 use crate::archive::{moved, named, record_of};
-use crate::joint::Joint;
 
 /// What the corner is called: a key of metadata or front matter, or a table.
 pub(crate) const CORNER: &str = "reprise";

@@ -8,9 +8,7 @@ mod compare;
 mod distil;
 mod entry;
 mod facts;
-mod groups;
 mod judge;
-mod known;
 mod lexicon;
 mod marks;
 mod plan;
@@ -26,11 +24,9 @@ use reprise_engine::{Engine, EngineError, Retired, Snapshot};
 use reprise_types::RecordId;
 use serde::Serialize;
 
-pub use compare::Pair;
+pub use compare::{Known, Pair, known};
 pub use distil::Distillate;
-pub use groups::Merge;
-pub use known::{Known, known};
-pub use plan::Plan;
+pub use plan::{Merge, Plan};
 pub use planner::{Planner, plan};
 pub use score::{Score, scores};
 

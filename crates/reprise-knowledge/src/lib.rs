@@ -25,19 +25,14 @@
 //! ```
 
 mod archive;
-mod backup;
 mod carried;
 mod consolidate;
 mod ended;
 mod error;
-mod exact;
 mod export;
 mod graph;
 mod import;
-mod joint;
 mod lesson;
-mod lines;
-mod naming;
 mod notes;
 mod observation;
 mod project;
@@ -48,12 +43,11 @@ mod referee;
 mod reference;
 mod repository;
 mod restate;
-mod stamp;
 mod still;
 mod sunwell;
-mod yaml;
+mod values;
 
-pub use archive::{Archive, Beside, held_back, moved, tell};
+pub use archive::{Archive, Beside, Joint, held_back, moved, tell};
 pub use consolidate::{
     Action, Distillate, Done, Known, Merge, Pair, Plan, Planner, Score, Undone, actions,
     are_related, carry_out, known, plan, scores, undo,
@@ -69,9 +63,7 @@ pub use import::{
     Found, ImportKind, Item, Reading, back_up, is_plain_text, plain_texts, read, read_archive,
     recognise, recognise_all, session_places, state_of_notes,
 };
-pub use joint::Joint;
 pub use lesson::{Fit, Lesson, normal_contexts};
-pub use naming::hex_id;
 pub use notes::{Gone, Place, Renewal, Replacement, Scope, deleted, is_written, renew};
 pub use observation::{
     FramePlan, FrameRules, FrameSummary, Observation, ObservationQuery, ObservationType,
@@ -95,4 +87,4 @@ pub use sunwell::{
     ProjectLearnings, SCHEMAS, SCOPES, SOURCE_TYPES, StoreCounts, Studio, SunwellMemory,
     SunwellStats, branch_names, learnings_of_session, one_of, typescript,
 };
-pub use yaml::read_yaml;
+pub use values::{hex_id, read_yaml};

@@ -9,53 +9,42 @@ use reprise_types::{ExternalId, MemoryKind, MemoryRecord, MemorySource, NewRecor
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::exact::exact;
+use crate::values::{exact, texts, typed, words};
 
 pub use compact::{FramePlan, FrameRules, FrameSummary, frame_tokens, plan_frames};
 pub(crate) use frame::frame;
 pub use frame::frame_of;
 pub use store::{ObservationQuery, Observations, frame_type, is_frame};
 
-macro_rules! types {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal, $importance:literal;)*) => {
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum ObservationType { $($(#[$doc])* $variant,)* }
-
-        impl ObservationType {
-            /// All seven, the most important first.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
-
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
-            }
-
-            /// How much it matters at full confidence, 3..10 (R2).
-            pub fn importance(self) -> u8 {
-                match self { $(Self::$variant => $importance,)* }
-            }
-
-            /// The type of a word.
-            pub fn of(name: &str) -> Option<Self> {
-                match name { $($name => Some(Self::$variant),)* _ => None }
-            }
-        }
-    };
-}
-
-types! {
-    Error = "error", 10;
-    Decision = "decision", 9;
-    Learning = "learning", 8;
-    Preference = "preference", 7;
-    Success = "success", 5;
-    Summary = "summary", 4;
-    Context = "context", 3;
-}
+words! {
+    /// What an observation is, the most important first.
+    ObservationType, "type of observation", {
+    Error = "error";
+    Decision = "decision";
+    Learning = "learning";
+    Preference = "preference";
+    Success = "success";
+    Summary = "summary";
+    Context = "context";
+}}
 
 impl ObservationType {
     /// What it is to memory at large (C6).
     pub fn kind(self) -> MemoryKind {
         MemoryKind::meant_by(self.name())
+    }
+
+    /// How much it matters at full confidence, 3..10 (R2).
+    pub fn importance(self) -> u8 {
+        match self {
+            Self::Error => 10,
+            Self::Decision => 9,
+            Self::Learning => 8,
+            Self::Preference => 7,
+            Self::Success => 5,
+            Self::Summary => 4,
+            Self::Context => 3,
+        }
     }
 }
 
@@ -154,16 +143,9 @@ impl Observation {
 
     /// The observation of a record; `None` where it holds none.
     pub fn of(record: &MemoryRecord) -> Option<Self> {
-        let details = record.details.as_ref()?;
-        if details.get("type")? != "observation" {
-            return None;
-        }
+        let details = typed(record, "observation")?;
         let name = details.get("observation_type").and_then(Value::as_str)?;
-        let texts = |name: &str| {
-            let list = details.get(name).and_then(Value::as_array);
-            let texts = list.into_iter().flatten().filter_map(Value::as_str);
-            texts.map(str::to_owned).collect()
-        };
+        let owned = |name: &str| texts(details.get(name)).map(str::to_owned).collect();
         let metadata = details.get("metadata").and_then(Value::as_object);
         Some(Self {
             content: record.text.clone(),
@@ -173,8 +155,8 @@ impl Observation {
                 .and_then(Value::as_str)
                 .map(str::to_owned),
             confidence: record.confidence.map_or(1.0, exact),
-            related_ids: texts("related_ids"),
-            tags: texts("tags"),
+            related_ids: owned("related_ids"),
+            tags: owned("tags"),
             metadata: metadata.cloned().unwrap_or_default(),
         })
     }

@@ -8,7 +8,7 @@ use git2::{Oid, Repository};
 use reprise_types::normal_tag;
 use serde::{Deserialize, Serialize};
 
-use crate::naming::hex_id;
+use crate::values::hex_id;
 
 /// Clones of clones on one machine.
 const CLONES_MAX: usize = 4;

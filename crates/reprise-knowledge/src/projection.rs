@@ -9,9 +9,10 @@ mod register;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use reprise_files::Placed;
+use data_encoding::HEXLOWER;
+use reprise_files::{FileError, Folder, Placed};
+use sha2::{Digest, Sha256};
 
-use crate::backup::keep;
 use crate::error::ExportError;
 use crate::export::{Outgoing, ai_lessons};
 
@@ -198,6 +199,44 @@ fn check_way(kind: ProjectionKind, place: &Path, known: &Written) -> Result<(), 
     }
     let path = chosen.to_owned();
     Err(ExportError::Elsewhere { path })
+}
+
+/// The folder beside the memory for copies of other programs' files, kept before they are replaced
+/// or moved in (S40): a folder below it for each state that they had, named by what stood in it.
+pub(crate) const BACKUPS: &str = "backups";
+
+/// Keeps what `read` gives for each name below `home`; where it is, or `None` of no files. The same
+/// files again make no second copy.
+pub(crate) fn keep(
+    home: &Path,
+    what: &str,
+    names: &[PathBuf],
+    read: impl Fn(&Path) -> Result<Option<Vec<u8>>, FileError>,
+) -> Result<Option<PathBuf>, FileError> {
+    let (mut digest, mut is_any) = (Sha256::new(), false);
+    for name in names {
+        if let Some(content) = read(name)? {
+            is_any = true;
+            digest.update(name.as_os_str().as_encoded_bytes());
+            digest.update([0]);
+            digest.update((content.len() as u64).to_le_bytes());
+            digest.update(&content);
+        }
+    }
+    if !is_any {
+        return Ok(None);
+    }
+    let digest = digest.finalize();
+    let state = format!("{what}-{}", HEXLOWER.encode(&digest[..8]));
+    let folder = Folder::make_own(home)?.make_folder(Path::new(BACKUPS).join(state))?;
+    for name in names {
+        let Some(content) = read(name)? else { continue };
+        if let Some(above) = name.parent().filter(|above| !above.as_os_str().is_empty()) {
+            folder.make_folder(above)?;
+        }
+        folder.replace(name, &content)?;
+    }
+    Ok(Some(folder.path().to_owned()))
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ use reprise_types::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::values::held;
+
 /// What a level of confidence means.
 pub fn meaning_of_confidence(level: ConfidenceLevel) -> &'static str {
     match level {
@@ -142,11 +144,7 @@ impl Definition {
 
     /// The definition of a record; `None` where it holds none.
     pub fn of(record: &MemoryRecord) -> Option<Self> {
-        let details = record.details.as_ref()?;
-        if details.get("type")? != "reference" {
-            return None;
-        }
-        serde_json::from_value(details.clone()).ok()
+        held(record, "reference")
     }
 
     fn text(&self) -> String {
@@ -196,11 +194,7 @@ impl TagRelation {
 
     /// The relation of a record; `None` where it holds none.
     pub fn of(record: &MemoryRecord) -> Option<Self> {
-        let details = record.details.as_ref()?;
-        if details.get("type")? != "tag_relation" {
-            return None;
-        }
-        serde_json::from_value(details.clone()).ok()
+        held(record, "tag_relation")
     }
 
     /// The record that keeps it.

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use crate::error::ExportError;
 use crate::export::notes::{front_matter, headline};
 use crate::import::parts_of;
+use crate::values::texts;
 
 /// Where they stand below the root of a checkout.
 pub const SHARED: &str = ".reprise/shared";
@@ -181,12 +182,7 @@ fn lesson(path: &str, text: &str, project: &str) -> Option<NewRecord> {
         Some(title) if !body.contains(title) => format!("{title}\n\n{body}"),
         _ => body.to_owned(),
     };
-    let tags = front
-        .get("tags")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
-    let tags = tags.filter_map(Value::as_str).filter_map(normal_tag);
+    let tags = texts(front.get("tags")).filter_map(normal_tag);
     let is_plain = |tag: &String| tag.len() <= TAG_BYTES_MAX && !tag.contains(':');
     let mut record = NewRecord::new(says, MemorySource::WorkerResult, MemoryKind::Finding);
     record.tags = tags.filter(is_plain).take(TAGS_MAX).collect();

@@ -17,8 +17,7 @@ use reprise_types::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::exact::exact;
-use crate::naming::hex_id;
+use crate::values::{exact, hex_id, items, typed, words};
 
 pub(crate) use contract::category_of;
 pub use contract::{SCHEMAS, one_of};
@@ -29,30 +28,11 @@ pub use memory::{LearningQuery, SunwellMemory, SunwellStats};
 pub use typescript::typescript;
 pub use views::{GoalContext, Intelligence, MemoryStats, ProjectLearnings, Studio};
 
-macro_rules! categories {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal;)*) => {
-        /// What a learning is about (S10); the words are the same in every language (S45).
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-        #[serde(rename_all = "snake_case")]
-        pub enum Category { $($(#[$doc])* $variant,)* }
-
-        impl Category {
-            /// All seven.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
-
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
-            }
-
-            /// The category of a word.
-            pub fn of(name: &str) -> Option<Self> {
-                match name { $($name => Some(Self::$variant),)* _ => None }
-            }
-        }
-    };
-}
-
-categories! {
+words! {
+    /// What a learning is about (S10); the words are the same in every language (S45).
+    #[derive(Serialize)]
+    #[serde(rename_all = "snake_case")]
+    Category, "category", {
     TaskCompletion = "task_completion";
     /// How things are done here.
     Pattern = "pattern";
@@ -64,7 +44,7 @@ categories! {
     Decision = "decision";
     /// What did not work.
     Failure = "failure";
-}
+}}
 
 impl Category {
     /// Words that later versions added (S10), each with the nearest of the seven.
@@ -92,12 +72,6 @@ impl Category {
     pub fn words() -> impl Iterator<Item = &'static str> {
         let later = Self::LATER.into_iter().map(|(word, _)| word);
         Self::ALL.iter().map(|one| one.name()).chain(later)
-    }
-
-    /// The seven words, for a sentence.
-    pub fn known() -> String {
-        let names: Vec<&str> = Self::ALL.iter().map(|category| category.name()).collect();
-        names.join(", ")
     }
 
     /// What it is to memory at large (C6).
@@ -306,13 +280,7 @@ impl Decision {
         if !self.rationale.trim().is_empty() {
             text.push_str(&["\n\nBecause: ", &self.rationale].concat());
         }
-        for rejected in self
-            .metadata
-            .get("rejected")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-        {
+        for rejected in items(self.metadata.get("rejected")) {
             let part = |name: &str| {
                 rejected
                     .get(name)
@@ -426,11 +394,6 @@ fn record(id: &str, text: String, category: Category, details: Value) -> NewReco
     record.quality_score = category.quality();
     record.details = Some(details);
     record
-}
-
-fn typed<'a>(record: &'a RecordBody, name: &str) -> Option<&'a Map<String, Value>> {
-    let details = record.details.as_ref()?.as_object()?;
-    (details.get("type")? == name).then_some(details)
 }
 
 fn said(details: &Map<String, Value>, name: &str) -> Option<String> {

@@ -1,8 +1,6 @@
 //! What the schema of arguments says of several fields together, for the derives' `transform`.
 
-use schemars::Schema;
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use crate::prelude::*;
 
 /// A word of a fixed list, as it is typed at a terminal.
 pub(crate) fn word<T: DeserializeOwned>(typed: &str) -> Result<T, String> {

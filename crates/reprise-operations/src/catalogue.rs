@@ -3,11 +3,10 @@
 //!
 //! # How to add an operation
 //!
-//! 1. Into the file of its noun (`operations/records.rs`, `links.rs`, ...) write `NameArguments`
-//!    and what it answers (serde, schemars and, where it is typed, `clap::Args`; the comments of
-//!    their fields are what callers read; `deny_unknown_fields` on the arguments), a unit struct,
-//!    and its [`Operation`]: a [`Spec`] and `run`. [`crate::operations::care::Stats`] is the
-//!    shortest.
+//! 1. Into the file of its noun (`operations/records.rs`, `links.rs`, ...) write what it answers,
+//!    and `operation!` with its [`Spec`], its arguments (where they are typed, `clap::Args`; the
+//!    comments of the fields are what callers read) and what it does. `operations/care.rs` begins
+//!    with the shortest.
 //! 2. Add `Entry::of::<NOUN::Name>()` to `operations.rs`; to type it, `Ask<NameArguments>` to the
 //!    commands of the binary.
 //!
@@ -68,6 +67,54 @@ pub trait Operation: 'static {
         serde_json::to_string(answer).unwrap_or_default().into()
     }
 }
+
+/// One operation: its [`Spec`]; its name with what it is given, a struct of its own or one that
+/// others have too; its answer, and how it is done. Whatever else of [`Operation`] it says itself
+/// comes last.
+macro_rules! operation {
+    (
+        $spec:expr;
+        $(#[$($attribute:tt)*])*
+        $name:ident($memory:tt, $given:tt: $arguments:ident { $($fields:tt)* }) -> $answer:ty
+        $run:block
+        $($more:tt)*
+    ) => {
+        #[serde_with::apply(bool => #[serde(default, skip_serializing_if = "std::ops::Not::not")])]
+        #[skip_serializing_none]
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        $(#[$($attribute)*])*
+        pub struct $arguments {
+            $($fields)*
+        }
+
+        operation! {
+            $spec;
+            $name($memory, $given: $arguments) -> $answer $run
+            $($more)*
+        }
+    };
+    (
+        $spec:expr;
+        $name:ident($memory:tt, $given:tt: $arguments:ty) -> $answer:ty
+        $run:block
+        $($more:tt)*
+    ) => {
+        #[derive(Debug)]
+        pub struct $name;
+
+        impl Operation for $name {
+            const SPEC: Spec = $spec;
+            type Arguments = $arguments;
+            type Answer = $answer;
+
+            async fn run($memory: &Memory, $given: $arguments) -> Result<$answer, Problem> $run
+
+            $($more)*
+        }
+    };
+}
+pub(crate) use operation;
 
 /// What an operation may do to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -285,26 +332,20 @@ impl Spec {
 
     /// The same tool under other names too.
     #[must_use]
-    pub const fn also(self, aliases: &'static [&'static str]) -> Self {
-        match self.tool {
-            Some(tool) => Self {
-                tool: Some(Tool { aliases, ..tool }),
-                ..self
-            },
-            None => self,
+    pub const fn also(mut self, aliases: &'static [&'static str]) -> Self {
+        if let Some(tool) = &mut self.tool {
+            tool.aliases = aliases;
         }
+        self
     }
 
     /// The same tool with arguments, as a JSON object, for where an agent does not say.
     #[must_use]
-    pub const fn presetting(self, presets: &'static str) -> Self {
-        match self.tool {
-            Some(tool) => Self {
-                tool: Some(Tool { presets, ..tool }),
-                ..self
-            },
-            None => self,
+    pub const fn presetting(mut self, presets: &'static str) -> Self {
+        if let Some(tool) = &mut self.tool {
+            tool.presets = presets;
         }
+        self
     }
 
     /// The same, taking a bare list or object in a body for this argument.

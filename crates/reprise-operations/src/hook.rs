@@ -1,8 +1,6 @@
 //! What is reported of a moment in a session of an agent's program, and what is answered.
 
-use chrono::{DateTime, Utc};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::prelude::*;
 
 /// The moments of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -35,10 +35,10 @@
 mod asks;
 mod bounds;
 mod catalogue;
-mod excerpt;
 mod hook;
 mod memories;
 pub mod operations;
+mod prelude;
 mod problem;
 #[cfg(test)]
 mod testing;

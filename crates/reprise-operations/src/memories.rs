@@ -6,7 +6,6 @@ mod learnings;
 mod lessons;
 mod memory;
 mod outcomes;
-mod planners;
 mod projecting;
 mod prompts;
 mod publishing;
@@ -15,26 +14,16 @@ mod records;
 mod repositories;
 mod sessions;
 mod sharing;
-mod spans;
 mod tagging;
 mod tending;
 mod workspaces;
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-use reprise_agent::lent;
 use reprise_agent::{MemoryService, ServiceStats};
-use reprise_engine::{Engine, EngineError, Snapshot};
-use reprise_redact::Redactor;
-use reprise_types::{Calendar, Clock, ExternalId, RecordId, UserId, system_entropy};
-use serde_json::Map;
 use tokio::sync::broadcast;
 
 use crate::operations::tending::TakenBack;
-use crate::problem::{Problem, ProblemKind};
+use crate::prelude::*;
+use tending::Planners;
 
 pub(crate) use evidence::suggestion;
 pub use lately::{Change, PastRecall, Told};
@@ -44,7 +33,6 @@ pub use lessons::Lesson;
 pub(crate) use lessons::{own_title, title_of};
 pub use memory::Memory;
 pub use outcomes::run_outcome;
-use planners::Planners;
 pub use projecting::{Projection, bring_up_to_date, differences};
 pub use prompts::{Credited, Followed, Prompt, Quoted, Replayed};
 pub(crate) use prompts::{prompts, replay};
@@ -56,7 +44,6 @@ pub use repositories::{Repositories, shared_by, without_secrets};
 pub use sessions::{Given, LeftOut, Noted};
 pub(crate) use sharing::Wanted;
 pub use sharing::{Reach, Sharing};
-pub(crate) use spans::{memory as span, records as span_records};
 pub use tagging::TagRules;
 pub(crate) use tagging::{Alike, alike_pairs, refuse_receipt, refuse_receipts};
 pub use tending::{Doubted, Known, Merged, counted, tend};
@@ -118,20 +105,16 @@ impl Memories {
 
     /// The same with these rules for tags.
     #[must_use]
-    pub fn with_tags(self, rules: TagRules) -> Self {
-        Self {
-            tag_rules: Arc::new(rules),
-            ..self
-        }
+    pub fn with_tags(mut self, rules: TagRules) -> Self {
+        self.tag_rules = Arc::new(rules);
+        self
     }
 
     /// The same with these governed workspaces.
     #[must_use]
-    pub fn with_workspaces(self, workspaces: Workspaces) -> Self {
-        Self {
-            workspaces: Arc::new(workspaces),
-            ..self
-        }
+    pub fn with_workspaces(mut self, workspaces: Workspaces) -> Self {
+        self.workspaces = Arc::new(workspaces);
+        self
     }
 
     /// The same with this way to published knowledge.
@@ -155,7 +138,7 @@ impl Memories {
 
     /// Ends the service; everything accepted is on disk afterwards.
     pub async fn shut_down(&self) -> Duration {
-        let began = std::time::Instant::now();
+        let began = Instant::now();
         let report = self.service.shut_down().await;
         tracing::debug!(?report, "the service has ended");
         began.elapsed()
@@ -268,10 +251,6 @@ impl Memories {
     fn unix_ms(&self) -> u64 {
         u64::try_from(self.clock.now().timestamp_millis()).unwrap_or_default()
     }
-
-    fn random() -> u128 {
-        system_entropy()
-    }
 }
 
 /// The live version of the record with this external id or id.
@@ -290,6 +269,50 @@ pub(crate) fn resolve(engine: &Engine, name: &str) -> Option<RecordId> {
     external(name)
         .or_else(|| name.parse().ok())
         .or_else(as_kept)
+}
+
+/// Every live record with this tag, the newest first.
+fn all_tagged(memory: &Snapshot, tag: &str) -> Vec<MemoryRecord> {
+    let mut asked = ListRequest {
+        filter: MemoryFilter {
+            tags: Some(vec![tag.to_owned()]),
+            ..MemoryFilter::default()
+        },
+        limit: PAGE_MAX,
+        after: None,
+    };
+    let mut found = Vec::new();
+    loop {
+        let page = memory.list(&asked);
+        found.extend(page.records);
+        asked.after = page.next;
+        if asked.after.is_none() {
+            return found;
+        }
+    }
+}
+
+/// A span of one operation on a user's memory, for example `search_memory`, as the `GenAI`
+/// conventions of OpenTelemetry name it (semantic-conventions-genai, status Development).
+pub(crate) fn span(operation: &'static str, user: &UserId) -> tracing::Span {
+    tracing::info_span!(
+        target: "reprise::memory",
+        "memory",
+        otel.name = operation,
+        otel.kind = "internal",
+        gen_ai.operation.name = operation,
+        gen_ai.memory.store.id = %user,
+        gen_ai.memory.record.count = tracing::field::Empty,
+        gen_ai.memory.record.id = tracing::field::Empty,
+    )
+}
+
+/// What the operation is about: how many records, and which where it is one.
+pub(crate) fn span_records(span: &tracing::Span, count: usize, id: Option<RecordId>) {
+    span.record("gen_ai.memory.record.count", count);
+    if let (1, Some(id)) = (count, id) {
+        span.record("gen_ai.memory.record.id", tracing::field::display(id));
+    }
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use answer::{Answer, Hit, QueryLine};
-pub(crate) use fields::{embedding_of, meant};
 pub use fields::{from_json, hinted};
+pub(crate) use fields::{meant, question_vector};
 pub use filter::{Filter, PageAsked};
 pub(crate) use filter::{Part, time};
 pub use lesson::LessonCard;
@@ -25,7 +25,7 @@ pub use record::{
     record_of_value,
 };
 pub(crate) use record::{instant, read_value};
-pub(crate) use told::Told;
+pub(crate) use told::{Told, short, within};
 
 /// A secret that was taken out of one of several records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use reprise_types::RankSignal;
 
-use crate::words;
+use crate::text;
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 200.0;
@@ -93,7 +93,7 @@ fn tick(value: f64, top: f64) -> String {
     if top <= 2.0 {
         return format!("{value:.1}");
     }
-    words::count(value as u64)
+    text::count(value as u64)
 }
 
 /// The parts of a score as a table with a bar a row, the strongest first.

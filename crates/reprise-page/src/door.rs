@@ -35,9 +35,9 @@ pub struct Link {
     pub seconds: u32,
 }
 
-/// A request of somebody who is signed in.
+/// Somebody who is signed in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Visit {
+pub(crate) struct Visitor {
     pub(crate) user: UserId,
     pub(crate) read_only: bool,
     /// It may go on to the memories of others.
@@ -49,7 +49,7 @@ pub(crate) struct Visit {
 
 pub(crate) type Hash = [u8; 32];
 
-impl Visit {
+impl Visitor {
     /// A command as it is typed for this memory: whose it is, where that is not the default one.
     pub(crate) fn command(&self, command: &str) -> String {
         const DEFAULT: &str = "default";
@@ -129,14 +129,14 @@ impl Door {
     }
 
     /// Whose session this is, while it lasts.
-    pub(crate) fn visit(&self, secret: &str, now: DateTime<Utc>) -> Option<Visit> {
+    pub(crate) fn visit(&self, secret: &str, now: DateTime<Utc>) -> Option<Visitor> {
         let wanted = hash(secret);
         let mut held = self.held();
         held.sessions
             .retain(|session| now - session.seen <= SESSION);
         let session = held.sessions.iter_mut().find(|it| it.hash == wanted)?;
         session.seen = now;
-        Some(Visit {
+        Some(Visitor {
             user: session.grant.user.clone(),
             read_only: session.grant.read_only,
             operator: session.grant.operator,
@@ -145,13 +145,13 @@ impl Door {
         })
     }
 
-    pub(crate) fn leave(&self, visit: &Visit) {
+    pub(crate) fn leave(&self, visit: &Visitor) {
         let sessions = &mut self.held().sessions;
         sessions.retain(|session| session.hash != visit.session);
     }
 
     /// What a session can undo.
-    pub(crate) fn undo<T>(&self, visit: &Visit, with: impl FnOnce(&mut Undo) -> T) -> Option<T> {
+    pub(crate) fn undo<T>(&self, visit: &Visitor, with: impl FnOnce(&mut Undo) -> T) -> Option<T> {
         let mut held = self.held();
         let mut sessions = held.sessions.iter_mut();
         let session = sessions.find(|session| session.hash == visit.session)?;
@@ -159,7 +159,7 @@ impl Door {
     }
 
     /// Goes on to another user's memory. A form of the one before is of no use there.
-    pub(crate) fn switch(&self, visit: &Visit, user: UserId) -> std::io::Result<()> {
+    pub(crate) fn switch(&self, visit: &Visitor, user: UserId) -> std::io::Result<()> {
         let form_token = secret()?;
         let mut held = self.held();
         let own = |session: &&mut Session| session.hash == visit.session && session.grant.operator;

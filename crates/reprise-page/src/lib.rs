@@ -12,12 +12,12 @@ mod host;
 mod markdown;
 mod page;
 mod pairs;
+mod prelude;
 mod rooms;
 mod rows;
 mod shell;
 mod text;
 mod undo;
-mod words;
 
 pub use door::{Grant, Link};
 pub use host::{Backup, Bytes, Host, Neighbour, Setting, Token};

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use axum::Router;
@@ -19,7 +20,8 @@ use reprise_operations::{Memories, Memory, Operation, Problem, Ran};
 use reprise_types::limits::TEXT_BYTES_MAX;
 use reprise_types::{Calendar, Clock};
 
-use crate::door::{Door, Grant, Link, Visit};
+use crate::acts::Undo;
+use crate::door::{Door, Grant, Link, Visitor};
 use crate::host::Host;
 use crate::{assets, shell};
 
@@ -103,44 +105,6 @@ impl Page {
             .with_state(self.clone())
     }
 
-    /// The memory of whoever signed in; a browser is let in by a program of this machine.
-    pub(crate) fn memory(&self, visit: &Visit) -> Memory {
-        let memory = self.0.memories.of(&visit.user).on_machine();
-        memory.asked_by("the page".to_owned()).unnoted()
-    }
-
-    /// What an operation answers.
-    pub(crate) async fn ask<O: Operation>(
-        &self,
-        visit: &Visit,
-        asked: O::Arguments,
-    ) -> Answer<O::Answer> {
-        Ok(self.ran::<O>(visit, asked).await?.answer)
-    }
-
-    /// The same with what was taken out of the arguments.
-    pub(crate) async fn ran<O: Operation>(
-        &self,
-        visit: &Visit,
-        asked: O::Arguments,
-    ) -> Answer<Ran<O::Answer>> {
-        // What an operation holds while it waits is much: on the heap.
-        let ran = Box::pin(async move {
-            let memory = self.memory(visit);
-            reprise_operations::run::<O>(&memory, &asked).await
-        });
-        Ok(ran.await?)
-    }
-
-    /// What an operation answers; nothing where nothing was ever kept, or there is no such record.
-    pub(crate) async fn ask_if<O: Operation>(
-        &self,
-        visit: &Visit,
-        asked: O::Arguments,
-    ) -> Answer<Option<O::Answer>> {
-        found(self.ask::<O>(visit, asked).await)
-    }
-
     pub(crate) fn memories(&self) -> &Memories {
         &self.0.memories
     }
@@ -169,7 +133,7 @@ impl Page {
         format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict{age}")
     }
 
-    fn visit(&self, headers: &HeaderMap) -> Option<Visit> {
+    fn visit(&self, headers: &HeaderMap) -> Option<Visitor> {
         let cookies = headers.get_all(header::COOKIE).into_iter();
         let cookies = cookies.filter_map(|value| value.to_str().ok());
         let mut pairs = cookies.flat_map(|value| value.split(';'));
@@ -307,12 +271,67 @@ impl Page {
     }
 }
 
+/// A request of somebody who is signed in.
+#[derive(Debug)]
+pub(crate) struct Visit {
+    pub(crate) page: Page,
+    visitor: Visitor,
+}
+
+impl Deref for Visit {
+    type Target = Visitor;
+
+    fn deref(&self) -> &Visitor {
+        &self.visitor
+    }
+}
+
+impl Visit {
+    /// The memory of whoever signed in; a browser is let in by a program of this machine.
+    pub(crate) fn memory(&self) -> Memory {
+        let memory = self.page.memories().of(&self.user).on_machine();
+        memory.asked_by("the page".to_owned()).unnoted()
+    }
+
+    /// What its session can undo.
+    pub(crate) fn undo<T>(&self, with: impl FnOnce(&mut Undo) -> T) -> Option<T> {
+        self.page.door().undo(self, with)
+    }
+
+    /// What an operation answers.
+    pub(crate) async fn ask<O: Operation>(&self, asked: O::Arguments) -> Answer<O::Answer> {
+        Ok(self.ran::<O>(asked).await?.answer)
+    }
+
+    /// The same with what was taken out of the arguments.
+    pub(crate) async fn ran<O: Operation>(&self, asked: O::Arguments) -> Answer<Ran<O::Answer>> {
+        // What an operation holds while it waits is much: on the heap.
+        let ran = Box::pin(async move {
+            let memory = self.memory();
+            reprise_operations::run::<O>(&memory, &asked).await
+        });
+        Ok(ran.await?)
+    }
+
+    /// What an operation answers; nothing where nothing was ever kept, or there is no such record.
+    pub(crate) async fn ask_if<O: Operation>(
+        &self,
+        asked: O::Arguments,
+    ) -> Answer<Option<O::Answer>> {
+        found(self.ask::<O>(asked).await)
+    }
+}
+
 impl FromRequestParts<Page> for Visit {
     type Rejection = Trouble;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Page) -> Answer<Self> {
-        let visit = parts.extensions.get::<Self>().cloned();
-        visit.ok_or_else(|| Trouble::new(StatusCode::UNAUTHORIZED, SIGNED_OUT))
+    async fn from_request_parts(parts: &mut Parts, page: &Page) -> Answer<Self> {
+        let visitor = parts.extensions.get::<Visitor>().cloned();
+        let signed_out = || Trouble::new(StatusCode::UNAUTHORIZED, SIGNED_OUT);
+        Ok(Self {
+            page: page.clone(),
+            visitor: visitor.ok_or_else(signed_out)?,
+        })
     }
 }
 

@@ -12,7 +12,6 @@ mod map;
 mod memory;
 mod narrow;
 mod publish;
-mod recalled;
 mod record;
 mod review;
 mod why_not;

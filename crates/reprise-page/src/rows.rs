@@ -3,16 +3,9 @@
 use std::collections::{BTreeSet, HashSet};
 
 use chrono::{Datelike as _, NaiveDate};
-use maud::{Markup, html};
 use reprise_operations::operations::shared;
-use reprise_types::{About, Calendar, MemoryRecord, RecordId, RecordType, Retention};
-use serde_json::Value;
 
-use crate::door::Visit;
-use crate::page::{Answer, Page, found};
-use crate::pairs::{self, encoded};
-use crate::shell::{form, icon};
-use crate::{text, words};
+use crate::prelude::*;
 
 /// Records of a page.
 pub(crate) const PAGE: usize = 50;
@@ -44,10 +37,10 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    pub(crate) async fn of(page: &Page, visit: &Visit) -> Answer<Self> {
-        let published = shared::published_records(&page.memory(visit)).await;
+    pub(crate) async fn of(visit: &Visit) -> Answer<Self> {
+        let published = shared::published_records(&visit.memory()).await;
         Ok(Self {
-            calendar: page.calendar(),
+            calendar: visit.page.calendar(),
             published: found(published.map_err(Into::into))?.unwrap_or_default(),
         })
     }
@@ -94,7 +87,7 @@ pub(crate) fn row_with(record: &MemoryRecord, when: When, known: &Known, aside: 
                 @if record.retention == Retention::Pinned { (icon("pin")) }
                 @if known.published.contains(&record.id) {
                     span class="chip good" { "published" }
-                } @else if record.visibility != reprise_types::Visibility::Private {
+                } @else if record.visibility != Visibility::Private {
                     span class="chip" { (record.visibility.name()) }
                 }
                 (aside)
@@ -102,7 +95,7 @@ pub(crate) fn row_with(record: &MemoryRecord, when: When, known: &Known, aside: 
                     span class="project" { (text::line(project, 24)) }
                 }
                 time datetime=(record.timestamp.to_rfc3339())
-                    title=(words::at(record.timestamp, calendar)) {
+                    title=(calendar.minute_of(record.timestamp)) {
                     (match when {
                         When::Clock => calendar.clock_of(record.timestamp),
                         When::Ago => calendar.ago(record.timestamp),
@@ -277,7 +270,7 @@ impl<'a> Told<'a> {
         Self {
             group,
             name: group.name(),
-            says: words::of(group.records.len(), "record", "records"),
+            says: text::of(group.records.len(), "record", "records"),
             end: html! {},
             records: group.records.clone(),
         }
@@ -396,9 +389,7 @@ pub(crate) fn judge(visit: &Visit, fields: &[(&str, &str)]) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use chrono::DateTime;
     use reprise_types::{MemoryKind, MemorySource, RecordBody};
-    use serde_json::json;
 
     use super::*;
 

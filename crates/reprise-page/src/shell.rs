@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, html};
 
 use crate::assets;
-use crate::door::Visit;
+use crate::page::Visit;
 
 /// The field of every form that says which session it belongs to.
 pub(crate) const FORM_TOKEN: &str = "form_token";

@@ -1,23 +1,14 @@
 //! Taking back what was done in this session: the toast that offers it, the list of all of it, and
 //! the way back of each act.
 
-use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Redirect;
-use maud::{Markup, html};
 use reprise_operations::Lesson;
 use reprise_operations::operations::{forgetting, lessons, links, records, shared};
-use reprise_types::{RecordId, Visibility};
-use serde_json::{Value, json};
 
 use crate::acts::{Act, Done};
-use crate::door::Visit;
-use crate::page::{Answer, Page, Posted, Trouble};
-use crate::shell::{Place, Room, form, toast};
-use crate::{rows, text};
+use crate::prelude::*;
 
 /// What a redirect told was just done, with the way to take it back.
-pub(crate) fn told(page: &Page, visit: &Visit, number: Option<&str>) -> Markup {
+pub(crate) fn told(visit: &Visit, number: Option<&str>) -> Markup {
     let says = match number {
         None => return html! {},
         Some("undone") => "Undone.",
@@ -31,7 +22,7 @@ pub(crate) fn told(page: &Page, visit: &Visit, number: Option<&str>) -> Markup {
         Some("revoked") => "The token opens nothing any more.",
         Some(number) => {
             let number = number.parse().unwrap_or_default();
-            let done = page.door().undo(visit, |undo| undo.get(number)).flatten();
+            let done = visit.undo(|undo| undo.get(number)).flatten();
             return html! { @if let Some(done) = done { (said(visit, &done)) } };
         }
     };
@@ -61,23 +52,23 @@ pub(crate) fn take_back(visit: &Visit, done: &Done) -> Markup {
 }
 
 /// Notes an act of this session; leads to its record.
-pub(crate) fn did(page: &Page, visit: &Visit, act: Act) -> Redirect {
+pub(crate) fn did(visit: &Visit, act: Act) -> Redirect {
     let path = format!("/records/{}", act.record());
-    let number = noted(page, visit, act);
+    let number = noted(visit, act);
     Redirect::to(&format!("{path}?done={number}"))
 }
 
 /// Notes an act of this session; answers its number.
-pub(crate) fn noted(page: &Page, visit: &Visit, act: Act) -> u64 {
-    let now = page.now();
-    let number = page.door().undo(visit, |undo| undo.push(act, now));
+pub(crate) fn noted(visit: &Visit, act: Act) -> u64 {
+    let now = visit.page.now();
+    let number = visit.undo(|undo| undo.push(act, now));
     number.unwrap_or_default()
 }
 
 /// Everything that can be taken back, newest first.
-pub(crate) async fn all(State(page): State<Page>, visit: Visit) -> Markup {
-    let all = page.door().undo(&visit, |undo| undo.all());
-    let (all, calendar) = (all.unwrap_or_default(), page.calendar());
+pub(crate) async fn all(visit: Visit) -> Markup {
+    let all = visit.undo(|undo| undo.all());
+    let (all, calendar) = (all.unwrap_or_default(), visit.page.calendar());
     let body = html! {
         p class="lead" {
             "The last 32 changes of this session can be taken back, until it ends or what was \
@@ -104,10 +95,10 @@ pub(crate) async fn all(State(page): State<Page>, visit: Visit) -> Markup {
     Room::new(Place::Order, "/done", "What you changed").shows(&visit, &body)
 }
 
-pub(crate) async fn undo(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
+pub(crate) async fn undo(posted: Posted) -> Answer<Redirect> {
     let number: u64 = posted.read("number")?;
     let visit = &posted.visit;
-    let done = page.door().undo(visit, |undo| undo.get(number)).flatten();
+    let done = visit.undo(|undo| undo.get(number)).flatten();
     let done = done.ok_or_else(gone)?;
     let (mut first, mut is_whole) = (None, true);
     let acts = match done.act {
@@ -115,11 +106,11 @@ pub(crate) async fn undo(State(page): State<Page>, posted: Posted) -> Answer<Red
         act => vec![act],
     };
     for act in acts {
-        let (record, whole) = taken_back(&page, visit, act).await?;
+        let (record, whole) = taken_back(visit, act).await?;
         first = first.or(Some(record));
         is_whole &= whole;
     }
-    page.door().undo(visit, |undo| undo.remove(number));
+    visit.undo(|undo| undo.remove(number));
     let said = if is_whole { "undone" } else { "partly" };
     Ok(Redirect::to(&match first {
         Some(record) => format!("/records/{record}?done={said}"),
@@ -136,7 +127,7 @@ pub(crate) fn gone() -> Trouble {
 }
 
 /// Takes an act back; answers its record, and whether all of it came back.
-async fn taken_back(page: &Page, visit: &Visit, act: Act) -> Answer<(RecordId, bool)> {
+async fn taken_back(visit: &Visit, act: Act) -> Answer<(RecordId, bool)> {
     let record = match act {
         Act::Corrected { old, new, .. } | Act::Settled { old, new } => {
             let seen = (old.visibility == Visibility::Workspace).then_some(old.visibility);
@@ -149,30 +140,30 @@ async fn taken_back(page: &Page, visit: &Visit, act: Act) -> Answer<(RecordId, b
                 "retention": old.retention,
                 "visibility": seen,
             });
-            revised(page, visit, new, changes).await?
+            revised(visit, new, changes).await?
         }
         Act::Published { record, global } => {
             let asked = shared::UnpublishArguments {
                 id: global.to_string(),
             };
-            page.ask::<shared::Unpublish>(visit, asked).await?;
+            visit.ask::<shared::Unpublish>(asked).await?;
             record
         }
         Act::Tagged { record, before } => {
-            tagged(page, visit, record, before).await?;
+            tagged(visit, record, before).await?;
             record
         }
         Act::Linked { from, to, relation } => {
-            unlinked(page, visit, from, to, &relation).await?;
+            unlinked(visit, from, to, &relation).await?;
             from
         }
         Act::Unlinked { from, to, relation } => {
-            linked(page, visit, from, to, &relation).await?;
+            linked(visit, from, to, &relation).await?;
             from
         }
         Act::Forgotten { record, links, .. } => {
             let asked = forgetting::UnforgetArguments { record: *record };
-            let again = page.ask::<forgetting::Unforget>(visit, asked).await?.id;
+            let again = visit.ask::<forgetting::Unforget>(asked).await?.id;
             let mut is_whole = true;
             for link in links {
                 let (from, to) = if link.outgoing {
@@ -180,14 +171,12 @@ async fn taken_back(page: &Page, visit: &Visit, act: Act) -> Answer<(RecordId, b
                 } else {
                     (link.record, again)
                 };
-                let made = linked(page, visit, from, to, &link.relation).await;
+                let made = linked(visit, from, to, &link.relation).await;
                 // The other end may be gone by now.
                 is_whole &= made.is_ok_and(|_| true) || {
                     let id = link.record.to_string();
-                    let asked = records::HistoryArguments { id };
-                    page.ask_if::<records::History>(visit, asked)
-                        .await?
-                        .is_none()
+                    let asked = HistoryArguments { id };
+                    visit.ask_if::<History>(asked).await?.is_none()
                 };
             }
             return Ok((again, is_whole));
@@ -198,12 +187,7 @@ async fn taken_back(page: &Page, visit: &Visit, act: Act) -> Answer<(RecordId, b
 }
 
 /// Writes a version with these fields of the ingest form; answers its id.
-pub(crate) async fn revised(
-    page: &Page,
-    visit: &Visit,
-    id: RecordId,
-    changes: Value,
-) -> Answer<RecordId> {
+pub(crate) async fn revised(visit: &Visit, id: RecordId, changes: Value) -> Answer<RecordId> {
     let Value::Object(changes) = changes else {
         return Err(Trouble::invalid(
             "Nothing of this record was to be changed.",
@@ -211,28 +195,22 @@ pub(crate) async fn revised(
     };
     let id = id.to_string();
     let asked = records::ReviseArguments { id, changes };
-    Ok(page.ask::<records::Revise>(visit, asked).await?.record.id)
+    Ok(visit.ask::<records::Revise>(asked).await?.record.id)
 }
 
 /// Gives a record these tags in place of its own.
-pub(crate) async fn tagged(
-    page: &Page,
-    visit: &Visit,
-    record: RecordId,
-    tags: Vec<String>,
-) -> Answer<()> {
+pub(crate) async fn tagged(visit: &Visit, record: RecordId, tags: Vec<String>) -> Answer<()> {
     let id = record.to_string();
     let lesson = Lesson {
         tags: Some(tags),
         ..Lesson::default()
     };
     let asked = lessons::UpdateArguments { id, lesson };
-    page.ask::<lessons::Update>(visit, asked).await.map(drop)
+    visit.ask::<lessons::Update>(asked).await.map(drop)
 }
 
 /// Links two records; answers whether the link is new.
 pub(crate) async fn linked(
-    page: &Page,
     visit: &Visit,
     from: RecordId,
     to: RecordId,
@@ -243,11 +221,10 @@ pub(crate) async fn linked(
         to: to.to_string(),
         relation: Some(relation.to_owned()),
     };
-    Ok(page.ask::<links::Link>(visit, asked).await?.linked)
+    Ok(visit.ask::<links::Link>(asked).await?.linked)
 }
 
 pub(crate) async fn unlinked(
-    page: &Page,
     visit: &Visit,
     from: RecordId,
     to: RecordId,
@@ -258,5 +235,5 @@ pub(crate) async fn unlinked(
         to: to.to_string(),
         relation: relation.to_owned(),
     };
-    page.ask::<links::Unlink>(visit, asked).await.map(drop)
+    visit.ask::<links::Unlink>(asked).await.map(drop)
 }

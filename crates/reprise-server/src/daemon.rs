@@ -3,7 +3,6 @@
 //! Listening, draining, ending when idle or told to.
 
 mod accept;
-mod error;
 mod life;
 mod lock;
 mod progress;
@@ -17,7 +16,7 @@ use std::time::Duration;
 
 use chrono::DateTime;
 use hyper_util::server::graceful::GracefulShutdown;
-use reprise_agent::{MemoryConfig, MemoryService};
+use reprise_agent::{MemoryConfig, MemoryService, StartError};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -25,8 +24,8 @@ use tokio::task::JoinSet;
 
 use crate::http::{self, App, Door, Metrics, NewDoor, PageDoor, Rates};
 use crate::oauth::{Oauth, OauthOptions};
-use crate::place::Place;
-use crate::tokens::TokenFile;
+use crate::place::{Place, PlaceError};
+use crate::tokens::{TokenError, TokenFile};
 use reprise_operations::{
     Catalogue, Memories, Projection, Repositories, Sharing, TagRules, Workspaces,
 };
@@ -34,7 +33,6 @@ use reprise_page::Setting;
 use reprise_types::UserId;
 
 pub(crate) use accept::{Entrance, connections_max};
-pub use error::DaemonError;
 pub use life::Ended;
 pub(crate) use life::Life;
 use lock::LifeLock;
@@ -42,6 +40,44 @@ pub(crate) use shares::{Asker, Share};
 
 /// How long open requests may take to end once the daemon is to end.
 const DRAIN: Duration = Duration::from_secs(10);
+
+/// The daemon could not run.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// Another daemon has the data directory.
+    #[error(
+        "a daemon (process {pid}) serves `{data}` already; use it, or pass --replace to take its \
+         place"
+    )]
+    Running { pid: String, data: String },
+    /// An address that cannot be had.
+    #[error("the address {address} cannot be listened on ({cause}); choose another --http")]
+    Address {
+        address: SocketAddr,
+        /// The system's reason.
+        cause: std::io::Error,
+    },
+    /// Reachable from elsewhere, and open to nobody.
+    #[error(
+        "{address} can be reached from other machines and there is no token; run `reprise token \
+         add NAME` first, or bind 127.0.0.1"
+    )]
+    NoToken { address: SocketAddr },
+    /// No date can be put on an answer of HTTP.
+    #[error(
+        "the clock of this machine stands before 1970; set it and start again (commands work \
+         without a daemon)"
+    )]
+    Clock,
+    #[error(transparent)]
+    Start(#[from] StartError),
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
 
 /// What a daemon starts from.
 #[derive(Debug, Clone)]

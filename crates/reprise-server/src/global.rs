@@ -8,7 +8,6 @@ mod operate;
 mod people;
 mod ready;
 mod routes;
-mod table;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;

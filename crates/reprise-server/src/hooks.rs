@@ -3,7 +3,6 @@
 //! What the programs write and want to read is in `hooks/`. Nothing here waits or fails where a
 //! person would see it.
 
-mod clean;
 mod fields;
 mod program;
 mod verdict;
@@ -12,12 +11,19 @@ use std::path::{Path, PathBuf};
 
 use reprise_knowledge::{committed, failing};
 use reprise_operations::{HookEvent, HookReport};
+use reprise_redact::without_elements;
+use reprise_types::without_quoted;
 use serde_json::Value;
 
 pub use program::{HookProgram, Moment};
 
 /// In a folder, or one above it: nothing there is remembered or recalled.
 const IGNORE_FILE: &str = ".reprise-ignore";
+/// Longest text that a hook hands on, in bytes.
+const TEXT_BYTES_MAX: usize = 8 * 1024;
+/// Elements that are taken out. Gemini CLI encloses what a hook had added to a prompt, which it
+/// shows to the next hook with its brackets escaped; the last is what older versions of ours wrote.
+const TAKEN_OUT: [&str; 3] = ["private", "hook_context", "reprise-memory"];
 
 impl HookProgram {
     /// The folder in which the program works, by what it wrote.
@@ -54,7 +60,7 @@ impl HookProgram {
             session: self.session(&input).to_owned(),
             agent: self.name().to_owned(),
             project: project_of(folder),
-            text: clean::clean(&said),
+            text: clean(&said),
             ..HookReport::default()
         };
         match event {
@@ -85,9 +91,17 @@ fn read_tool(report: &mut HookReport, program: HookProgram, input: &Value, folde
         Some(false) => failing(&printed),
         _ => committed(&printed),
     };
-    report.text = clean::clean(&said);
-    report.command = clean::clean(command);
+    report.text = clean(&said);
+    report.command = clean(command);
 }
+
+/// Without what is private and without what memory had put there; cut to the longest text.
+fn clean(text: &str) -> String {
+    let text = without_elements(&without_quoted(text), &TAKEN_OUT);
+    let end = text.floor_char_boundary(TEXT_BYTES_MAX);
+    text.get(..end).unwrap_or_default().trim().to_owned()
+}
+
 /// The folder that holds the repository, else the folder itself.
 fn root_of(folder: &Path) -> &Path {
     let root = folder.ancestors().find(|up| up.join(".git").exists());

@@ -15,10 +15,8 @@ mod metrics;
 mod oauth;
 mod openapi;
 mod page;
-mod rate;
 mod service;
 mod streams;
-mod tools;
 
 use std::sync::Arc;
 
@@ -39,7 +37,7 @@ use crate::mcp::McpFace;
 use app::BODY_BYTES_MAX;
 
 pub(crate) use answers::Refusal;
-pub(crate) use app::App;
+pub(crate) use app::{App, Rates};
 pub(crate) use aside::answer;
 pub(crate) use door::{NewDoor, PageDoor};
 use extract::named_user;
@@ -47,7 +45,7 @@ pub(crate) use extract::{Caller, user_of};
 pub(crate) use guard::{Door, bearer};
 pub(crate) use metrics::{Metrics, watch};
 pub(crate) use openapi::generators;
-pub(crate) use rate::Rates;
+pub(crate) use streams::sharing;
 
 /// Every route, guarded for this door.
 pub(crate) fn router(app: &App, door: &Door) -> Router {
@@ -62,7 +60,7 @@ pub(crate) fn router(app: &App, door: &Door) -> Router {
         .merge(catalogue::router(&app.catalogue))
         .merge(oauth::router())
         .nest("/v1/users/{user}", streams::router())
-        .route("/v1/users/{user}/tools/{tool}", post(tools::call))
+        .route("/v1/users/{user}/tools/{tool}", post(catalogue::tool))
         .route("/mcp", mcp(app, Profile::Default))
         .route("/mcp/workspace", mcp(app, Profile::Workspace))
         .fallback(service::no_route)

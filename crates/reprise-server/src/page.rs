@@ -11,10 +11,9 @@ use reprise_operations::{Memories, Problem, ProblemKind};
 use reprise_page::{Backup, Bytes, Host, Neighbour, Setting, Token};
 use reprise_types::{Clock, UserId};
 use serde::Deserialize;
-use tokio_stream::StreamExt;
-use tokio_stream::wrappers::ReceiverStream;
 
 use crate::daemon::{Asker, Life};
+use crate::http::sharing;
 use crate::place::OWN_FOLDER;
 use crate::tokens::{Scope, TokenError, TokenFile};
 
@@ -119,16 +118,10 @@ impl Host for Paged {
     }
 
     async fn backup(&self, user: &UserId) -> Result<Bytes, Problem> {
-        let share = self.life.streams.take(&Asker::Machine);
-        let share = share.ok_or_else(|| {
-            let said = "as many exports and backups as may be are under way; try again in a moment";
-            Problem::new(ProblemKind::Overloaded, said)
-        })?;
+        let full = "as many exports and backups as may be are under way; try again in a moment";
+        let share = self.life.streams.place(&Asker::Machine, full)?;
         let parts = self.memories.backup(user).await?;
-        Ok(Box::pin(ReceiverStream::new(parts).map(move |part| {
-            let _held = &share;
-            part
-        })))
+        Ok(Box::pin(sharing(parts, share)))
     }
 
     async fn tokens(&self, user: &UserId) -> Result<Vec<Token>, Problem> {

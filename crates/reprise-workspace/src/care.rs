@@ -12,7 +12,7 @@ use ulid::Ulid;
 
 use crate::actor::Actor;
 use crate::audit::{self, Action};
-use crate::error::{Result, WorkspaceError};
+use crate::error::{Result, WorkspaceError, refused};
 use crate::event::EVENTS;
 use crate::files;
 use crate::git::Git;
@@ -103,13 +103,8 @@ impl Workspace {
     pub fn prune(&self, actor: &Actor, policy: CarePolicy) -> Result<Pruned> {
         self.make_folders()?;
         if !actor.may_govern() {
-            return self.refuse(actor, &|| WorkspaceError::Refused {
-                rule: "care".to_owned(),
-                actor: actor.to_string(),
-                act: "prune",
-                path: ".".to_owned(),
-                why: "care is the Orchestrator's, the Governor's and people's".to_owned(),
-            });
+            let why = "care is the Orchestrator's, the Governor's and people's";
+            return self.refuse(actor, &|| refused("care", actor, "prune", ".", why));
         }
         let mut pruned = Pruned::default();
         let before = self.now() - TimeDelta::days(i64::from(policy.episodic_days));
@@ -203,10 +198,8 @@ impl Workspace {
     }
 
     fn record_care(&self, actor: &Actor, pruned: &Pruned, promoted: &[Value]) -> Result<()> {
-        let tx = self.new_id();
-        let mut stage = Stage::new(self.root(), &tx)?;
         let new: Vec<u8> = promoted.iter().flat_map(crate::wal::line).collect();
-        self.transact(&mut stage, &tx, actor, &mut |view| {
+        self.transact_anew(actor, &mut |view| {
             let mut changes = Changes::new();
             if !new.is_empty() {
                 let path = RepoPath::known(PROMOTED);
@@ -235,7 +228,6 @@ impl Workspace {
 
     /// Makes one file of those of many old transactions, where there are thousands.
     fn pack_trail(&self) -> Result<()> {
-        let tx = self.new_id();
         let unix_ms = (self.now() - TimeDelta::days(LOOSE_DAYS)).timestamp_millis();
         let before = Ulid::from_parts(u64::try_from(unix_ms).unwrap_or_default(), 0).to_string();
         let git = Git::open(self.root())?;
@@ -245,9 +237,8 @@ impl Workspace {
         if audit::packed(&git, head.tree, &before)?.is_empty() {
             return Ok(());
         }
-        let mut stage = Stage::new(self.root(), &tx)?;
         let orchestrator = Actor::orchestrator();
-        self.transact(&mut stage, &tx, &orchestrator, &mut |view| {
+        self.transact_anew(&orchestrator, &mut |view| {
             Ok(Draft {
                 changes: audit::packed(view.git, view.head.tree, &before)?,
                 title: "Pack the audit trail of old transactions".to_owned(),

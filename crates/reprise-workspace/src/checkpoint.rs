@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::actor::Actor;
-use crate::error::{Result, WorkspaceError};
+use crate::error::{Result, WorkspaceError, invalid};
 use crate::git::Git;
 use crate::path::RepoPath;
 use crate::transaction::Receipt;
-use crate::workspace::{Workspace, WriteRequest, invalid};
+use crate::workspace::{Workspace, WriteRequest};
 
 const FOLDER: &str = "memory/agent_state";
 /// What a checkpoint's file may end with (C29); the first is what we write.
@@ -34,19 +34,9 @@ impl Workspace {
             Some(saved) => saved.path,
             None => RepoPath::new(&format!("{FOLDER}/{}{}", actor.file_stem(), ENDS[0]))?,
         };
-        let state: Value = serde_json::from_slice(state).map_err(|error| {
-            invalid(
-                "schema-checkpoint",
-                path.as_str(),
-                &format!("it is no JSON: {error}"),
-            )
-        })?;
-        let Value::Object(mut state) = state else {
-            return Err(invalid(
-                "schema-checkpoint",
-                path.as_str(),
-                "a checkpoint is a JSON object",
-            ));
+        let Value::Object(mut state) = document(&path, state)? else {
+            let why = "a checkpoint is a JSON object";
+            return Err(invalid("schema-checkpoint", path.as_str(), why));
         };
         state.entry("agent_id").or_insert_with(|| json!(actor));
         state
@@ -72,14 +62,7 @@ impl Workspace {
             if !ENDS.iter().any(|end| path.ends_with(end)) {
                 continue;
             }
-            let bytes = git.bytes(blob.id)?;
-            let checkpoint: Value = match serde_json::from_slice(&bytes) {
-                Ok(checkpoint) => checkpoint,
-                Err(error) => {
-                    let why = format!("it is no JSON: {error}");
-                    return Err(invalid("schema-checkpoint", path.as_str(), &why));
-                }
-            };
+            let checkpoint = document(&path, &git.bytes(blob.id)?)?;
             let named = checkpoint.get("agent_id").and_then(Value::as_str);
             // Its own name before its role's.
             let exact = named.is_some_and(|named| named.eq_ignore_ascii_case(agent))
@@ -105,6 +88,14 @@ impl Workspace {
             hint: "an agent saves one with `reprise workspace checkpoint`",
         })
     }
+}
+
+fn document(path: &RepoPath, bytes: &[u8]) -> Result<Value> {
+    let broken = |error: serde_json::Error| {
+        let why = format!("it is no JSON: {error}");
+        invalid("schema-checkpoint", path.as_str(), why)
+    };
+    serde_json::from_slice(bytes).map_err(broken)
 }
 
 fn saved_at(checkpoint: &Value) -> Option<chrono::DateTime<chrono::Utc>> {

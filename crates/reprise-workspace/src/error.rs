@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use reprise_files::FileError;
 
-use crate::actor::ActorError;
+use crate::actor::{Actor, ActorError};
 use crate::path::{PathError, RepoPath};
 
 /// Why nothing was changed (but for [`WorkspaceError::Unfinished`]).
@@ -127,11 +127,7 @@ impl From<FileError> for WorkspaceError {
             } => (path, format!("it is {found}, not {expected}; move it away")),
             _ => return Self::File(error),
         };
-        Self::Invalid {
-            rule: "no-links",
-            path: path.display().to_string(),
-            why,
-        }
+        invalid("no-links", &path.display().to_string(), why)
     }
 }
 
@@ -141,13 +137,42 @@ pub(crate) fn folder_of(root: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// A refusal as the trail tells it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Refusal<'a> {
-    pub(crate) rule: &'a str,
-    pub(crate) act: &'a str,
-    pub(crate) path: &'a str,
-    pub(crate) why: &'a str,
+/// What is not what may stand at a path.
+pub(crate) fn invalid(rule: &'static str, path: &str, why: impl Into<String>) -> WorkspaceError {
+    WorkspaceError::Invalid {
+        rule,
+        path: path.to_owned(),
+        why: why.into(),
+    }
+}
+
+/// What an actor may not do.
+pub(crate) fn refused(
+    rule: impl Into<String>,
+    actor: &Actor,
+    act: &'static str,
+    path: &str,
+    why: impl Into<String>,
+) -> WorkspaceError {
+    WorkspaceError::Refused {
+        rule: rule.into(),
+        actor: actor.to_string(),
+        act,
+        path: path.to_owned(),
+        why: why.into(),
+    }
+}
+
+/// What git has; `None` where there is no such thing.
+pub(crate) fn found<T>(
+    found: std::result::Result<T, git2::Error>,
+    doing: &'static str,
+) -> Result<Option<T>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+        Err(error) => Err(WorkspaceError::git(doing)(error)),
+    }
 }
 
 /// The room's result.
@@ -167,8 +192,9 @@ impl WorkspaceError {
         }
     }
 
-    /// What a rule, a schema or the graph said no to, for the audit trail (W22).
-    pub(crate) fn refusal(&self) -> Option<Refusal<'_>> {
+    /// The rule, the act, the path and why, where a rule, a schema or the graph said no: for the
+    /// audit trail (W22).
+    pub(crate) fn refusal(&self) -> Option<(&str, &str, &str, &str)> {
         match self {
             Self::Refused {
                 rule,
@@ -176,18 +202,8 @@ impl WorkspaceError {
                 path,
                 why,
                 ..
-            } => Some(Refusal {
-                rule,
-                act,
-                path,
-                why,
-            }),
-            Self::Invalid { rule, path, why } => Some(Refusal {
-                rule,
-                act: "change",
-                path,
-                why,
-            }),
+            } => Some((rule, act, path, why)),
+            Self::Invalid { rule, path, why } => Some((rule, "change", path, why)),
             _ => None,
         }
     }

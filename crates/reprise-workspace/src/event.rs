@@ -12,6 +12,7 @@ use reprise_files::Access;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::audit::AuditLine;
 use crate::error::{Result, WorkspaceError};
 use crate::files::{self, Opened};
 use crate::path::{Class, RepoPath};
@@ -42,6 +43,21 @@ pub struct WorkspaceEvent {
 }
 
 impl WorkspaceEvent {
+    /// What a line of the trail tells, announced.
+    pub(crate) fn of(line: &AuditLine, topic: &str) -> Self {
+        Self {
+            event_id: line.event_id.clone(),
+            ts: line.ts,
+            topic: topic.to_owned(),
+            actor: line.actor.clone(),
+            paths: line.paths.clone(),
+            branch: line.branch.clone(),
+            commit: None,
+            message: line.message.clone(),
+            downstream: Vec::new(),
+        }
+    }
+
     /// What happened, as a sentence that a memory keeps.
     pub fn sentence(&self) -> String {
         let what = self.topic.replace('_', " ").to_lowercase();

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use reprise_files::{Access, Folder, Placed, Stamp};
 use rustix::fs::{Mode, OFlags};
 
-use crate::error::{Result, WorkspaceError};
+use crate::error::{Result, WorkspaceError, invalid};
 use crate::path::RepoPath;
 
 /// Writes a file whole and syncs it. The name must be free.
@@ -223,11 +223,7 @@ pub(crate) fn refuse_detours_to(root: &Path, folder: &str, path: &str) -> Result
 const LINK: &str = "a symbolic link stands in its way; name the real place";
 
 fn detour(path: &str, why: &str) -> WorkspaceError {
-    WorkspaceError::Invalid {
-        rule: "no-links",
-        path: path.to_owned(),
-        why: why.to_owned(),
-    }
+    invalid("no-links", path, why)
 }
 
 /// A path of the tree as a name below its root.

@@ -78,15 +78,9 @@ pub(crate) fn noted(
         }
         let (line, paths) = line(view, &commit, at)?;
         let event = WorkspaceEvent {
-            event_id: line.event_id.clone(),
-            ts: line.ts,
-            topic: event::topic_of(paths.iter()).to_owned(),
-            actor: line.actor.clone(),
-            paths: line.paths.clone(),
-            branch: line.branch.clone(),
             commit: Some(id.to_string()),
-            message: line.message.clone(),
             downstream: downstream(view, &paths)?,
+            ..WorkspaceEvent::of(&line, event::topic_of(paths.iter()))
         };
         noted.push(Noted { line, event });
     }

@@ -10,12 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
-use git2::{ObjectType, Oid, Repository, RepositoryState, Signature, Time, Tree};
+use git2::{BranchType, ObjectType, Oid, Repository, RepositoryState, Signature, Time, Tree};
 use serde::{Deserialize, Serialize};
 
 use crate::actor::Actor;
 use crate::durable::Unsynced;
-use crate::error::{Result, WorkspaceError, folder_of};
+use crate::error::{Result, WorkspaceError, folder_of, found, invalid};
 use crate::files;
 use crate::path::RepoPath;
 
@@ -133,8 +133,8 @@ impl Git {
 
     /// The branch that is checked out. A detached HEAD is refused: a commit there would be lost.
     pub(crate) fn head(&self) -> Result<Head> {
-        let git = || WorkspaceError::git("read HEAD");
-        let head = self.repo.find_reference("HEAD").map_err(git())?;
+        let head = self.repo.find_reference("HEAD");
+        let head = head.map_err(WorkspaceError::git("read HEAD"))?;
         let Ok(Some(reference)) = head.symbolic_target() else {
             return Err(WorkspaceError::repository(format!(
                 "HEAD is detached in the working tree `{}`; check out a branch (`git switch \
@@ -143,17 +143,22 @@ impl Git {
             )));
         };
         let reference = reference.to_owned();
-        let commit = match self.repo.refname_to_id(&reference) {
-            Ok(id) => Some(id),
-            Err(error) if error.code() == git2::ErrorCode::NotFound => None,
-            Err(error) => return Err(git()(error)),
-        };
+        let commit = found(self.repo.refname_to_id(&reference), "read HEAD")?;
         let tree = commit.map(|id| self.tree_of(id)).transpose()?;
         Ok(Head {
             reference,
             commit,
             tree,
         })
+    }
+
+    /// The names of this clone's branches.
+    pub(crate) fn branches(&self) -> Result<Vec<String>> {
+        let branches = self.repo.branches(Some(BranchType::Local));
+        let branches = branches.map_err(WorkspaceError::git("list the branches"))?;
+        let names = branches.flatten();
+        let names = names.filter_map(|(branch, _)| Some(branch.name().ok()??.to_owned()));
+        Ok(names.collect())
     }
 
     /// The tree of a commit.
@@ -175,20 +180,16 @@ impl Git {
         let Some(tree) = tree else {
             return Ok(None);
         };
-        let (id, mode) = match self.tree(tree)?.get_path(Path::new(path.as_str())) {
-            Ok(entry) => (entry.id(), entry.filemode()),
-            Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(None),
-            Err(error) => return Err(WorkspaceError::git("read a tree")(error)),
+        let entry = self.tree(tree)?.get_path(Path::new(path.as_str()));
+        let Some(entry) = found(entry, "read a tree")? else {
+            return Ok(None);
         };
+        let (id, mode) = (entry.id(), entry.filemode());
         if mode == FILE || mode == EXECUTABLE {
             return Ok(Some(Blob { id, mode }));
         }
-        Err(WorkspaceError::Invalid {
-            rule: "no-links",
-            path: path.to_string(),
-            why: "in git it is a link, a submodule or a folder; only regular files are written"
-                .to_owned(),
-        })
+        let why = "in git it is a link, a submodule or a folder; only regular files are written";
+        Err(invalid("no-links", path.as_str(), why))
     }
 
     /// Whether `path` is a file in a tree (anything but a folder), a folder, or nothing.
@@ -196,11 +197,8 @@ impl Git {
         let Some(tree) = tree else {
             return Ok(None);
         };
-        match self.tree(tree)?.get_path(Path::new(path)) {
-            Ok(entry) => Ok(Some(entry.filemode() != FOLDER)),
-            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
-            Err(error) => Err(WorkspaceError::git("read a tree")(error)),
-        }
+        let entry = found(self.tree(tree)?.get_path(Path::new(path)), "read a tree")?;
+        Ok(entry.map(|entry| entry.filemode() != FOLDER))
     }
 
     /// The bytes of a blob.
@@ -319,7 +317,7 @@ pub(crate) fn main_of(git: &Git) -> String {
         .config()
         .and_then(|mut config| config.snapshot()?.get_string(MAIN_KEY));
     configured.unwrap_or_else(|_| {
-        let has = |name: &str| git.repo.find_branch(name, git2::BranchType::Local).is_ok();
+        let has = |name: &str| git.repo.find_branch(name, BranchType::Local).is_ok();
         if !has("main") && has("master") {
             "master".to_owned()
         } else {

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::{Result, WorkspaceError};
+use crate::error::{Result, invalid};
 use crate::git::Git;
 use crate::path::{Class, RepoPath};
 
@@ -150,13 +150,9 @@ impl Artifacts<'_> {
         let mut seen = BTreeSet::new();
         while let Some(id) = ahead.pop() {
             if id == start.id {
-                return Err(WorkspaceError::Invalid {
-                    rule: "dag",
-                    path: path.to_string(),
-                    why: format!(
-                        "`{id}` would be made from itself; take one of the references out"
-                    ),
-                });
+                let why =
+                    format!("`{id}` would be made from itself; take one of the references out");
+                return Err(invalid("dag", path.as_str(), why));
             }
             if seen.insert(id.clone())
                 && let Some((node, _)) = self.find(&id)?

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 use crate::actor::Actor;
 use crate::audit::{self, Action};
-use crate::error::{Result, WorkspaceError};
+use crate::error::{Result, WorkspaceError, refused};
 use crate::files;
-use crate::folders::CONFLICTS;
 use crate::git::Git;
 use crate::git::index::holds;
 use crate::governor::Act;
+use crate::layout::CONFLICTS;
 use crate::path::RepoPath;
 use crate::schema;
 use crate::stage::Stage;
@@ -98,8 +98,6 @@ impl Workspace {
         });
         let path = RepoPath::known(format!("{REPORTS}/{tx}.md"));
         let text = report_text(name, merging, meeting);
-        let own = self.new_id();
-        let mut stage = Stage::new(self.root(), &own)?;
         let paths: Vec<&str> = merging
             .contradictions
             .iter()
@@ -107,7 +105,7 @@ impl Workspace {
             .collect();
         let details = json!({ "ref": name, "rejected": paths, "report": path,
             "theirs": meeting.theirs.to_string() });
-        self.transact(&mut stage, &own, actor, &mut |_| {
+        self.transact_anew(actor, &mut |_| {
             Ok(Draft {
                 conflicts: vec![conflict.clone()],
                 changes: Changes::from([(path.clone(), Some(text.clone().into_bytes()))]),
@@ -127,14 +125,8 @@ fn refuse_unreviewed(view: &View<'_>, actor: &Actor, name: &str) -> Result<()> {
     if !view.on_main || actor.may_govern() {
         return Ok(());
     }
-    Err(WorkspaceError::Refused {
-        rule: "merge-review".to_owned(),
-        actor: actor.to_string(),
-        act: "merge",
-        path: name.to_owned(),
-        why: "the Governor or a person brings a branch to the shared one; ask them for it"
-            .to_owned(),
-    })
+    let why = "the Governor or a person brings a branch to the shared one; ask them for it";
+    Err(refused("merge-review", actor, "merge", name, why))
 }
 
 fn nothing(actor: &Actor, name: &str) -> Draft {

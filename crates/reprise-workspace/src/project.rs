@@ -10,12 +10,11 @@ use serde_json::{Value, json};
 
 use crate::actor::Actor;
 use crate::audit::Action;
-use crate::error::Result;
+use crate::error::{Result, invalid};
 use crate::lines::Lines;
 use crate::path::RepoPath;
-use crate::stage::Stage;
 use crate::transaction::{Changes, Draft, Receipt};
-use crate::workspace::{Workspace, invalid};
+use crate::workspace::Workspace;
 
 const CONTRADICTIONS: &str = "memory/contradiction_history.jsonl";
 /// The log of each subject (W7), by the tag that a record has; the last is for the rest.
@@ -62,11 +61,9 @@ impl Workspace {
         if lines.is_empty() {
             return Ok(projection);
         }
-        let tx = self.new_id();
-        let mut stage = Stage::new(self.root(), &tx)?;
         let mut written = 0;
         let orchestrator = Actor::orchestrator();
-        let receipt = self.transact(&mut stage, &tx, &orchestrator, &mut |view| {
+        let receipt = self.transact_anew(&orchestrator, &mut |view| {
             let mut changes = Changes::new();
             written = 0;
             for (path, new) in &lines {
@@ -77,7 +74,7 @@ impl Workspace {
                     .unwrap_or_default();
                 let read = |bytes: &[u8]| {
                     let lines = Lines::read(&String::from_utf8_lossy(bytes));
-                    lines.map_err(|why| invalid("schema-event-line", path.as_str(), &why))
+                    lines.map_err(|why| invalid("schema-event-line", path.as_str(), why))
                 };
                 let (there, new) = (read(&present)?, read(new)?);
                 let before = there.len();

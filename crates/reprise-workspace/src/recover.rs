@@ -14,11 +14,11 @@ use crate::durable::Unsynced;
 use crate::error::{Result, WorkspaceError};
 use crate::event::{EVENTS, WorkspaceEvent};
 use crate::files;
-use crate::folders::{self, CONFLICTS};
 use crate::git::index::{holds, refuse_name};
 use crate::git::reference::remove_if_ours;
 use crate::git::{Blob, Git, blob_id, blob_id_of_file};
 use crate::kept;
+use crate::layout::{self, CONFLICTS};
 use crate::lock::{self, Held};
 use crate::path::RepoPath;
 use crate::stage::{self, STAGES, Stage};
@@ -227,7 +227,7 @@ impl Workspace {
             let aside = stage.folder().join("removed");
             let placed = files::take_away(self.root(), &to, &aside, mark)?;
             let folder = to.parent().unwrap_or(self.root()).to_owned();
-            folders::drop_empty(self.root(), folder, &mut stage.unsynced);
+            layout::drop_empty(self.root(), folder, &mut stage.unsynced);
             return Ok(placed);
         };
         let bytes = match blob {

@@ -2,20 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use git2::BranchType;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::actor::Actor;
 use crate::audit::{self, Action};
-use crate::error::{Result, WorkspaceError};
+use crate::error::{Result, WorkspaceError, refused};
 use crate::git::index::holds;
 use crate::git::{Git, main_of};
 use crate::merge::{differing, resolve};
 use crate::path::{Class, RepoPath};
 use crate::rules;
-use crate::stage::Stage;
 use crate::transaction::{Draft, Receipt};
 use crate::workspace::{Workspace, message};
 
@@ -74,17 +72,10 @@ impl Workspace {
         let text = message(text)?;
         self.make_folders()?;
         if !human.is_human() {
-            return self.refuse(human, &|| WorkspaceError::Refused {
-                rule: "human-review".to_owned(),
-                actor: human.to_string(),
-                act,
-                path: name.to_owned(),
-                why: "a review is a person's".to_owned(),
-            });
+            let why = "a review is a person's";
+            return self.refuse(human, &|| refused("human-review", human, act, name, why));
         }
-        let tx = self.new_id();
-        let mut stage = Stage::new(self.root(), &tx)?;
-        self.transact(&mut stage, &tx, human, &mut |view| {
+        self.transact_anew(human, &mut |view| {
             let tip = resolve(view.git, name)?;
             Ok(Draft {
                 title: format!("{verb} {name} at {tip:.10}"),
@@ -110,14 +101,7 @@ impl Workspace {
         let (head, main) = (git.head()?, main_of(&git));
         let words = audit::words(&git, head.tree)?;
         let tip = resolve(&git, &main)?;
-        let branches = git
-            .repo
-            .branches(Some(BranchType::Local))
-            .map_err(WorkspaceError::git("list the branches"))?;
-        let names: BTreeSet<String> = branches
-            .flatten()
-            .filter_map(|(branch, _)| Some(branch.name().ok()??.to_owned()))
-            .collect();
+        let names: BTreeSet<String> = git.branches()?.into_iter().collect();
         let mut found = Vec::new();
         for name in names.iter().filter(|name| **name != main) {
             let is_merged = holds(&git, Some(tip), resolve(&git, name)?)?;

@@ -8,25 +8,20 @@ use serde_json::json;
 
 use crate::actor::Actor;
 use crate::audit::Action;
-use crate::error::{Result, WorkspaceError};
+use crate::error::{Result, WorkspaceError, invalid};
 use crate::git::index::holds;
 use crate::governor::Act;
 use crate::merge::{differing, resolve};
 use crate::path::MergeRule;
-use crate::stage::Stage;
 use crate::transaction::{Changes, Draft, Receipt, View};
-use crate::workspace::{Workspace, invalid, message};
+use crate::workspace::{Workspace, message};
 
 impl Workspace {
     /// Takes back what a commit of this branch did. Logs only ever grow: their lines stay.
     pub fn rollback(&self, actor: &Actor, name: &str, text: Option<&str>) -> Result<Receipt> {
         let text = message(text)?;
         self.make_folders()?;
-        let tx = self.new_id();
-        let mut stage = Stage::new(self.root(), &tx)?;
-        self.transact(&mut stage, &tx, actor, &mut |view| {
-            draft(view, actor, name, &text)
-        })
+        self.transact_anew(actor, &mut |view| draft(view, actor, name, &text))
     }
 }
 
@@ -43,11 +38,8 @@ fn draft(view: &View<'_>, actor: &Actor, name: &str, text: &str) -> Result<Draft
     let read = || WorkspaceError::git("revert a commit");
     let commit = git.repo.find_commit(id).map_err(read())?;
     let Ok(parent) = commit.parent(0) else {
-        return Err(invalid(
-            "rollback",
-            name,
-            "it is the first commit; there is nothing before it",
-        ));
+        let why = "it is the first commit; there is nothing before it";
+        return Err(invalid("rollback", name, why));
     };
     let tree = |id| {
         git.tree_of(id)
@@ -85,11 +77,8 @@ fn draft(view: &View<'_>, actor: &Actor, name: &str, text: &str) -> Result<Draft
         changes.insert(path, content);
     }
     if changes.is_empty() {
-        return Err(invalid(
-            "rollback",
-            name,
-            "it changed logs alone, and logs only ever grow",
-        ));
+        let why = "it changed logs alone, and logs only ever grow";
+        return Err(invalid("rollback", name, why));
     }
     let subject = String::from_utf8_lossy(commit.summary_bytes().unwrap_or_default()).into_owned();
     let reason = format!("This reverts commit {id}.");

@@ -10,7 +10,7 @@ use std::path::Path;
 use git2::{BranchType, Oid};
 
 use crate::audit;
-use crate::error::{Result, WorkspaceError};
+use crate::error::{Result, WorkspaceError, found, refused};
 use crate::git::{Git, main_of};
 use crate::governor::{Governor, POLICIES};
 use crate::path::RepoPath;
@@ -42,12 +42,11 @@ impl Rules {
         let Some(tree) = tree else {
             return Ok(Self::default());
         };
-        let read = || WorkspaceError::git("read a tree");
-        let tree = git.repo.find_tree(tree).map_err(read())?;
-        let folder = |path: &str| match tree.get_path(Path::new(path)) {
-            Ok(entry) => Ok(Some(entry.id())),
-            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
-            Err(error) => Err(read()(error)),
+        let tree = git.repo.find_tree(tree);
+        let tree = tree.map_err(WorkspaceError::git("read a tree"))?;
+        let folder = |path: &str| -> Result<Option<Oid>> {
+            let entry = found(tree.get_path(Path::new(path)), "read a tree")?;
+            Ok(entry.map(|entry| entry.id()))
         };
         Ok(Self {
             policies: folder(POLICIES)?,
@@ -162,13 +161,7 @@ fn is_approved(git: &Git, tree: Option<Oid>, there: Rules) -> Result<bool> {
 
 /// Why a change to the project's rules is refused while others wait for approval.
 pub(crate) fn refuse_while_pending(actor: &crate::Actor, path: &RepoPath) -> WorkspaceError {
-    WorkspaceError::Refused {
-        rule: "project-rules".to_owned(),
-        actor: actor.to_string(),
-        act: "change",
-        path: path.to_string(),
-        why: "plain git changed the project's rules and nobody has approved that; a person does \
-              with `reprise workspace approve --human NAME BRANCH`"
-            .to_owned(),
-    }
+    let why = "plain git changed the project's rules and nobody has approved that; a person does \
+               with `reprise workspace approve --human NAME BRANCH`";
+    refused("project-rules", actor, "change", path.as_str(), why)
 }

@@ -11,7 +11,7 @@ use jsonschema::Validator;
 use reprise_types::lock;
 use serde_json::Value;
 
-use crate::error::{Result, WorkspaceError};
+use crate::error::{Result, WorkspaceError, invalid};
 use crate::path::{Class, MergeRule, RepoPath};
 
 /// Largest file that git is given, in bytes.
@@ -48,18 +48,7 @@ impl Kind {
         }
     }
 
-    fn name(self) -> &'static str {
-        match self {
-            Self::Prd => "prd",
-            Self::Tsd => "tsd",
-            Self::Checkpoint => "checkpoint",
-            Self::Manifest => "manifest",
-            Self::Contradiction => "contradiction",
-            Self::Episode => "episode",
-            Self::EventLine => "event_line",
-        }
-    }
-
+    /// `schema-` and its name.
     fn rule(self) -> &'static str {
         match self {
             Self::Prd => "schema-prd",
@@ -92,7 +81,8 @@ impl Kind {
 
 /// Where a project keeps the schema that replaces a built-in one.
 fn project_path(kind: Kind) -> RepoPath {
-    RepoPath::known(format!("extensions/schemas/{}.schema.json", kind.name()))
+    let name = kind.rule().trim_start_matches("schema-").replace('-', "_");
+    RepoPath::known(format!("extensions/schemas/{name}.schema.json"))
 }
 
 /// Checks the content of one file. Lines that are in `known` stand there already; an earlier
@@ -103,13 +93,7 @@ pub(crate) fn check(
     known: &[u8],
     project: &dyn Fn(&RepoPath) -> Result<Option<Vec<u8>>>,
 ) -> Result<()> {
-    let refuse = |rule, why: String| {
-        Err(WorkspaceError::Invalid {
-            rule,
-            path: path.to_string(),
-            why,
-        })
-    };
+    let refuse = |rule, why: String| Err(invalid(rule, path.as_str(), why));
     let class = path.class();
     if class.is_versioned() && bytes.len() as u64 > ARTIFACT_BYTES_MAX {
         return refuse("artifact-size", too_large(bytes.len() as u64));

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::actor::Actor;
 use crate::audit::Action;
-use crate::error::{Result, WorkspaceError};
+use crate::error::{Result, WorkspaceError, invalid, refused};
 use crate::event::WorkspaceEvent;
 use crate::files;
 use crate::git::{Git, Tag, main_of};
@@ -25,7 +25,7 @@ use crate::path::{Class, MergeRule, RepoPath};
 use crate::rules;
 use crate::stage::Stage;
 use crate::transaction::{Changes, Draft, Receipt, View};
-use crate::workspace::{Workspace, invalid};
+use crate::workspace::Workspace;
 
 const ARCHIVE_END: &str = ".tar.gz";
 const MANIFEST_END: &str = ".json";
@@ -123,21 +123,18 @@ impl Workspace {
     /// Puts on record that a snapshot was due and is not there. Where not even that can be written
     /// the receipt alone says it.
     fn tell_failure(&self, point: &str, commit: &str, why: &str) {
-        let tx = self.new_id();
-        let told = Stage::new(self.root(), &tx).and_then(|mut stage| {
-            let orchestrator = Actor::orchestrator();
-            self.transact(&mut stage, &tx, &orchestrator, &mut |_| {
-                let details = json!({ "failed": why, "commit": commit, "point": point });
-                Ok(Draft {
-                    message: format!("no snapshot at {point}: {why}"),
-                    ..recording(
-                        &orchestrator,
-                        "Note that a snapshot failed",
-                        "Snapshot_Failed",
-                        Changes::new(),
-                        &details,
-                    )
-                })
+        let orchestrator = Actor::orchestrator();
+        let told = self.transact_anew(&orchestrator, &mut |_| {
+            let details = json!({ "failed": why, "commit": commit, "point": point });
+            Ok(Draft {
+                message: format!("no snapshot at {point}: {why}"),
+                ..recording(
+                    &orchestrator,
+                    "Note that a snapshot failed",
+                    "Snapshot_Failed",
+                    Changes::new(),
+                    &details,
+                )
             })
         });
         if let Err(error) = told {
@@ -262,18 +259,11 @@ impl Workspace {
     /// Sets the tree back to a snapshot by a new commit. Logs keep what came since.
     pub fn restore(&self, actor: &Actor, id: &str) -> Result<Receipt> {
         if !actor.is_human() && actor.role() != "governor" {
-            return self.refuse(actor, &|| WorkspaceError::Refused {
-                rule: "restore".to_owned(),
-                actor: actor.to_string(),
-                act: "restore",
-                path: id.to_owned(),
-                why: "snapshots are brought back by the Governor and by people".to_owned(),
-            });
+            let why = "snapshots are brought back by the Governor and by people";
+            return self.refuse(actor, &|| refused("restore", actor, "restore", id, why));
         }
         let (manifest, content) = self.proven(id)?;
-        let tx = self.new_id();
-        let mut stage = Stage::new(self.root(), &tx)?;
-        let receipt = self.transact(&mut stage, &tx, actor, &mut |view| {
+        let receipt = self.transact_anew(actor, &mut |view| {
             let mut changes = Changes::new();
             let there = listing(view.git, view.head.tree)?;
             // Which links people have made or changed since.
@@ -401,16 +391,15 @@ fn refuse_rules(
     if actor.is_human() || is_approved(view, commit)? {
         return Ok(());
     }
-    Err(WorkspaceError::Refused {
-        rule: "project-rules".to_owned(),
-        actor: actor.to_string(),
-        act: "restore",
-        path: path.to_string(),
-        why:
-            "the snapshot would change the project's rules; a person restores it, or approves its \
-              commit first"
-                .to_owned(),
-    })
+    let why = "the snapshot would change the project's rules; a person restores it, or approves its \
+               commit first";
+    Err(refused(
+        "project-rules",
+        actor,
+        "restore",
+        path.as_str(),
+        why,
+    ))
 }
 
 fn recording(

@@ -9,7 +9,7 @@ use git2::Oid;
 
 use crate::durable::Unsynced;
 use crate::error::{Result, WorkspaceError};
-use crate::folders;
+use crate::layout;
 use crate::lock::{self, Held};
 use crate::path::RepoPath;
 use crate::{files, git};
@@ -32,7 +32,7 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new(root: &Path, tx: &str) -> Result<Self> {
-        folders::refuse_detours(root)?;
+        layout::refuse_detours(root)?;
         let folder = folder_of(root, tx);
         let mut unsynced = Unsynced::default();
         unsynced.make_folder(&folder)?;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
-use git2::{BranchType, Sort, Status as GitStatus, StatusOptions};
+use git2::{Sort, Status as GitStatus, StatusOptions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -86,14 +86,8 @@ impl Workspace {
                 *artifacts.entry(path.class()).or_default() += 1;
             }
         }
-        let agents = git
-            .repo
-            .branches(Some(BranchType::Local))
-            .map_err(WorkspaceError::git("list the branches"))?
-            .flatten()
-            .filter_map(|(branch, _)| Some(branch.name().ok()??.to_owned()))
-            .filter(|name| name.starts_with("agent/"))
-            .collect();
+        let mut agents = git.branches()?;
+        agents.retain(|name| name.starts_with("agent/"));
         Ok(Status {
             root: self.root().to_owned(),
             branch: head.as_ref().map(|head| head.branch().to_owned()),

@@ -42,15 +42,24 @@ impl Workspace {
         Ok(receipt)
     }
 
+    /// The same as a transaction of its own, of which nothing is made ready before.
+    pub(crate) fn transact_anew(
+        &self,
+        actor: &Actor,
+        make: &mut dyn FnMut(&View<'_>) -> Result<Draft>,
+    ) -> Result<Receipt> {
+        let tx = self.new_id();
+        let mut stage = Stage::new(self.root(), &tx)?;
+        self.transact(&mut stage, &tx, actor, make)
+    }
+
     /// Puts on record what is refused before there is anything to draft.
     pub(crate) fn refuse<T>(
         &self,
         actor: &Actor,
         refusal: &dyn Fn() -> WorkspaceError,
     ) -> Result<T> {
-        let tx = self.new_id();
-        let told = Stage::new(self.root(), &tx)
-            .and_then(|mut stage| self.transact(&mut stage, &tx, actor, &mut |_| Err(refusal())));
+        let told = self.transact_anew(actor, &mut |_| Err(refusal()));
         if let Err(error) = told
             && error.rule().is_none()
         {

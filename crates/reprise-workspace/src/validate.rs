@@ -1,18 +1,19 @@
-//! Step three of a transaction: every path of a change against schema, rules and the DAG.
+//! Step three of a transaction: every path of a change against schema, rules and the DAG, and all
+//! of them against what names can stand in one tree.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use git2::Oid;
 use serde_json::{Value, json};
 
-use crate::error::{Result, WorkspaceError};
+use crate::error::{Result, WorkspaceError, invalid, refused};
 use crate::files;
 use crate::foreign;
 use crate::git::Git;
+use crate::git::index::refuse_name;
 use crate::governor::{Act, Ask};
 use crate::graph::{Artifacts, Node, Upstream, is_hash_of};
 use crate::lines::Lines;
-use crate::names;
 use crate::path::{Class, MergeRule, RepoPath};
 use crate::rules;
 use crate::schema;
@@ -37,7 +38,7 @@ pub(crate) struct Passed {
 /// Checks a draft whole.
 pub(crate) fn changes(workspace: &Workspace, view: &View<'_>, draft: &Draft) -> Result<Passed> {
     let (git, tree) = (view.git, view.head.tree);
-    names::refuse_collisions(git, tree, &draft.changes)?;
+    refuse_collisions(git, tree, &draft.changes)?;
     let Some(act) = draft.act else {
         return Ok(Passed {
             changes: draft.changes.clone(),
@@ -45,7 +46,7 @@ pub(crate) fn changes(workspace: &Workspace, view: &View<'_>, draft: &Draft) -> 
             ..Passed::default()
         });
     };
-    names::refuse_twins(git, tree, &draft.changes)?;
+    refuse_twins(git, tree, &draft.changes)?;
     let artifacts = Artifacts {
         git,
         tree,
@@ -82,13 +83,8 @@ pub(crate) fn changes(workspace: &Workspace, view: &View<'_>, draft: &Draft) -> 
         };
         let verdict = governor.judge(&ask)?;
         if let Some(why) = verdict.refusal {
-            return Err(WorkspaceError::Refused {
-                rule: verdict.rule,
-                actor: draft.actor.to_string(),
-                act: ask.act.name(),
-                path: path.to_string(),
-                why,
-            });
+            let (actor, act) = (&draft.actor, ask.act.name());
+            return Err(refused(verdict.rule, actor, act, path.as_str(), why));
         }
         allowed_by.insert(verdict.rule);
         if let Some(bytes) = content {
@@ -201,14 +197,11 @@ fn look_downstream(
             continue;
         }
         if let Some(node) = below.iter().find(|node| node.sources().contains(&id)) {
-            return Err(WorkspaceError::Invalid {
-                rule: "dag",
-                path: path.to_string(),
-                why: format!(
-                    "`{}` is made from it; remove or change that first",
-                    node.path
-                ),
-            });
+            let why = format!(
+                "`{}` is made from it; remove or change that first",
+                node.path
+            );
+            return Err(invalid("dag", path.as_str(), why));
         }
     }
     passed.downstream = below.iter().map(|node| node.path.to_string()).collect();
@@ -291,4 +284,75 @@ fn drift(
         "valid": why.is_empty(),
         "why": why,
     })))
+}
+
+/// Refuses written paths of which one is the folder of another, or of something that is there: git
+/// would keep one of the two, and the working tree could not hold both.
+fn refuse_collisions(git: &Git, tree: Option<Oid>, changes: &Changes) -> Result<()> {
+    let mut names: BTreeMap<&str, bool> = BTreeMap::new();
+    for path in written(changes) {
+        for (name, is_file) in names_of(path) {
+            let there = *names.entry(name).or_insert(is_file);
+            if there != is_file {
+                return Err(one_name(path, name));
+            }
+        }
+        refuse_name(path)?;
+    }
+    for (name, is_file) in names {
+        let is_other = git
+            .is_file_at(tree, name)?
+            .is_some_and(|there| there != is_file);
+        if is_other {
+            let path = written(changes).find(|path| names_of(path).any(|(own, _)| own == name));
+            return Err(path.map_or_else(
+                || invalid("one-name", name, ""),
+                |path| one_name(path, name),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn one_name(path: &RepoPath, name: &str) -> WorkspaceError {
+    let why = format!(
+        "`{name}` would be a file and a folder; take the one away in a transaction of its own, or \
+         use another name"
+    );
+    invalid("one-name", path.as_str(), why)
+}
+
+/// Refuses a name that differs from another in case only: on some file systems they are one.
+fn refuse_twins(git: &Git, tree: Option<Oid>, changes: &Changes) -> Result<()> {
+    let mut names: BTreeMap<String, &str> = BTreeMap::new();
+    for path in written(changes) {
+        let beside = names_of(path).find_map(|(name, _)| {
+            let there = *names.entry(name.to_lowercase()).or_insert(name);
+            (there != name).then(|| there.to_owned())
+        });
+        if let Some(twin) = beside.or(git.twin(tree, path)?) {
+            let why = format!(
+                "`{twin}` is there and differs in case only, so on some disks the two are one; use \
+                 that name or another"
+            );
+            return Err(invalid("case-twin", path.as_str(), why));
+        }
+    }
+    Ok(())
+}
+
+fn written(changes: &Changes) -> impl Iterator<Item = &RepoPath> {
+    changes
+        .iter()
+        .filter(|(_, content)| content.is_some())
+        .map(|(path, _)| path)
+}
+
+/// Each folder of a path, then the path itself; with each whether it is a file.
+fn names_of(path: &RepoPath) -> impl Iterator<Item = (&str, bool)> {
+    let text = path.as_str();
+    let folders = text
+        .match_indices('/')
+        .map(|(end, _)| (&text[..end], false));
+    folders.chain(std::iter::once((text, true)))
 }

@@ -22,9 +22,10 @@ const TAIL_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Longest log that is read whole: what is longer was written by nobody here.
 const READ_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Action {
+    #[default]
     Begin,
     Commit,
     Abort,
@@ -37,7 +38,7 @@ pub(crate) struct Hashes {
     pub(crate) after: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry {
     pub(crate) action: Action,
     pub(crate) tx_id: String,
@@ -72,13 +73,8 @@ impl Entry {
             action,
             tx_id: self.tx_id.clone(),
             files: self.files.clone(),
-            hashes: BTreeMap::new(),
             commit: self.commit.clone(),
-            branch: None,
-            event: None,
-            events: Vec::new(),
-            conflicts: Vec::new(),
-            tag: None,
+            ..Self::default()
         }
     }
 }

@@ -10,12 +10,12 @@ use ulid::Ulid;
 
 use crate::actor::Actor;
 use crate::audit::{self, AuditLine, AuditQuery};
-use crate::error::{Result, WorkspaceError};
+use crate::error::{Result, WorkspaceError, invalid};
 use crate::event::{self, EventCursor, WorkspaceEvent};
 use crate::files;
-use crate::folders::{self, SDLC};
 use crate::git::Git;
 use crate::governor::Act;
+use crate::layout::{self, SDLC};
 use crate::lock::{self, Held};
 use crate::path::RepoPath;
 use crate::schema;
@@ -69,7 +69,7 @@ impl Workspace {
         if !files::look(&root.join(SDLC))?.is_some_and(|found| found.is_dir()) {
             return Err(none());
         }
-        if !folders::is_made(&Git::open(&root)?)? {
+        if !layout::is_made(&Git::open(&root)?)? {
             return Err(WorkspaceError::repository(format!(
                 "`{}` was never made a workspace to the end; run `reprise workspace init` there",
                 root.display()
@@ -144,7 +144,7 @@ impl Workspace {
     }
 
     pub(crate) fn lock(&self) -> Result<Held> {
-        folders::refuse_detours(&self.root)?;
+        layout::refuse_detours(&self.root)?;
         lock::folder(&self.root.join(SDLC), "the workspace")
     }
 
@@ -153,11 +153,8 @@ impl Workspace {
         let mut changes = Changes::new();
         for (path, content) in &request.changes {
             if changes.insert(path.clone(), content.clone()).is_some() {
-                return Err(invalid(
-                    "path",
-                    path.as_str(),
-                    "it is named twice in one write",
-                ));
+                let why = "it is named twice in one write";
+                return Err(invalid("path", path.as_str(), why));
             }
         }
         if changes.is_empty() || changes.len() > PATHS_MAX {
@@ -172,7 +169,7 @@ impl Workspace {
         });
         if let Some((path, bytes)) = too_large {
             let why = schema::too_large(bytes);
-            let refusal = || invalid("artifact-size", path.as_str(), &why);
+            let refusal = || invalid("artifact-size", path.as_str(), why.as_str());
             return self.refuse(&request.actor, &refusal);
         }
         let tx = self.new_id();
@@ -218,14 +215,6 @@ impl Workspace {
     /// Events after the one with this id, oldest first.
     pub fn events(&self, after: Option<&str>, limit: usize) -> Result<Vec<WorkspaceEvent>> {
         event::since(&self.root, after, limit)
-    }
-}
-
-pub(crate) fn invalid(rule: &'static str, path: &str, why: &str) -> WorkspaceError {
-    WorkspaceError::Invalid {
-        rule,
-        path: path.to_owned(),
-        why: why.to_owned(),
     }
 }
 

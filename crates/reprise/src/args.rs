@@ -323,9 +323,8 @@ pub(crate) struct CheckArguments {
     /// Open the closed file with stock rvf-runtime, too, and compare what it finds
     #[arg(long, conflicts_with = "repair")]
     pub(crate) stock: bool,
-    /// Whose memory
-    #[arg(long, env = crate::env::USER, default_value = "default")]
-    pub(crate) user: UserId,
+    #[command(flatten)]
+    pub(crate) whose: WhoseArguments,
     /// Rebuild the index from the log afterwards
     #[arg(long)]
     pub(crate) repair: bool,
@@ -493,20 +492,19 @@ pub(crate) struct BenchGlobalArguments {
     pub(crate) database_only: bool,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct StoreSize {
+    /// Records in the store
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) records: usize,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
     /// Whole recalls against the embedding of their queries, on a synthetic store
-    Recall {
-        /// Records in the store
-        #[arg(long, default_value_t = 10_000)]
-        records: usize,
-    },
+    Recall(StoreSize),
     /// Recalls of two threads beside one, and beside a writer at full rate
-    Concurrent {
-        /// Records in the store
-        #[arg(long, default_value_t = 10_000)]
-        records: usize,
-    },
+    Concurrent(StoreSize),
     /// Resident memory beyond model and runtime
     Memory {
         /// Records in the store
@@ -517,11 +515,7 @@ pub(crate) enum BenchCommand {
         file: Option<PathBuf>,
     },
     /// Duplicates, near misses and contradictions with labels, told apart
-    Consolidate {
-        /// Records in the store
-        #[arg(long, default_value_t = 10_000)]
-        records: usize,
-    },
+    Consolidate(StoreSize),
     /// Lessons with tags and links: a recall by tag, a walk of three links
     Lessons {
         /// Lessons in the store, with five links each
@@ -550,23 +544,11 @@ pub(crate) enum BenchCommand {
         events: usize,
     },
     /// Pages of a list, plain and narrowed
-    List {
-        /// Records in the store
-        #[arg(long, default_value_t = 10_000)]
-        records: usize,
-    },
+    List(StoreSize),
     /// What MCP, HTTP, the command line and a hook add to the engine's own time
-    Faces {
-        /// Records in the store
-        #[arg(long, default_value_t = 10_000)]
-        records: usize,
-    },
+    Faces(StoreSize),
     /// One small write alone, and beside a count, a checkpoint and a compaction
-    Write {
-        /// Records in the store
-        #[arg(long, default_value_t = 10_000)]
-        records: usize,
-    },
+    Write(StoreSize),
     /// A branch as a copy-on-write clone, where the file system can, and as a copy
     Branch {
         /// Records in the store

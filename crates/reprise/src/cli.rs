@@ -3,7 +3,6 @@
 mod backup;
 mod bench;
 mod branch;
-mod call;
 mod check;
 mod connect;
 mod context;
@@ -27,11 +26,10 @@ mod keep;
 mod learn;
 mod lesson;
 mod list;
-mod mcp;
 pub(crate) mod model;
 mod models;
-mod outcome;
 mod output;
+mod prelude;
 mod project;
 mod rebuild;
 mod recall;
@@ -64,6 +62,7 @@ use crate::trace;
 
 pub(crate) use context::Context;
 use context::{agreed, note};
+use output::ask;
 use remote::Elsewhere;
 
 /// Runs one command to its end.
@@ -118,16 +117,16 @@ fn carry_out(context: &Context, command: Command) -> anyhow::Result<Exit> {
         Command::Import(arguments) => import::run(context, &arguments),
         Command::Edit(asked) => lesson::edit(context, asked),
         Command::Forget(arguments) => forget::run(context, &arguments),
-        Command::Link(asked) => output::ask::<links::Link>(context, asked),
+        Command::Link(asked) => ask::<links::Link>(context, asked),
         Command::Recall(arguments) => recall::run(context, &arguments),
-        Command::How(asked) => output::ask::<how::How>(context, asked),
+        Command::How(asked) => ask::<how::How>(context, asked),
         Command::List(arguments) => list::run(context, &arguments),
         Command::Show(arguments) => lesson::show(context, arguments),
         Command::Tags(arguments) => lesson::tags(context, &arguments),
         Command::Tend(arguments) => lesson::tend(context, arguments),
         Command::Learning(LearningCommand::Learned(command)) => learn::run(context, &command),
         Command::Learning(LearningCommand::Outcome(arguments)) | Command::Outcome(arguments) => {
-            outcome::run(context, &arguments)
+            learn::outcome(context, &arguments)
         }
         Command::Stats(arguments) => stats::run(context, &arguments),
         Command::Sync(arguments) => sync::run(context, &arguments),
@@ -167,23 +166,19 @@ fn carry_out(context: &Context, command: Command) -> anyhow::Result<Exit> {
         Command::Stop => status::stop(context),
         Command::Token(command) => status::token(context, &command),
         Command::Ingest(arguments) => ingest::run(context, &arguments),
-        Command::Related(asked) => output::ask::<links::Related>(context, asked),
+        Command::Related(asked) => ask::<links::Related>(context, asked),
         Command::Delete(asked) => lesson::delete(context, asked),
         Command::Sources(arguments) => lesson::sources(context, arguments),
-        Command::Graph(GraphCommand::Path(asked)) => output::ask::<graph::Path>(context, asked),
-        Command::Graph(GraphCommand::Clusters(asked)) => {
-            output::ask::<graph::ClusterOf>(context, asked)
-        }
-        Command::Graph(GraphCommand::Bridges(asked)) => {
-            output::ask::<graph::BridgesOf>(context, asked)
-        }
-        Command::Consolidate(asked) => output::ask::<Consolidate>(context, asked),
+        Command::Graph(GraphCommand::Path(asked)) => ask::<graph::Path>(context, asked),
+        Command::Graph(GraphCommand::Clusters(asked)) => ask::<graph::ClusterOf>(context, asked),
+        Command::Graph(GraphCommand::Bridges(asked)) => ask::<graph::BridgesOf>(context, asked),
+        Command::Consolidate(asked) => ask::<Consolidate>(context, asked),
         Command::Review(arguments) => lesson::review(context, arguments),
-        Command::Undo(asked) => output::ask::<tending::Undo>(context, asked),
-        Command::Audit(asked) => output::ask::<audit::Audit>(context, asked),
-        Command::Diary(asked) => output::ask::<audit::Diary>(context, asked),
-        Command::Mcp(arguments) => mcp::run(context, &arguments),
-        Command::Call(arguments) => call::run(context, &arguments),
+        Command::Undo(asked) => ask::<tending::Undo>(context, asked),
+        Command::Audit(asked) => ask::<audit::Audit>(context, asked),
+        Command::Diary(asked) => ask::<audit::Diary>(context, asked),
+        Command::Mcp(arguments) => serve::mcp(context, &arguments),
+        Command::Call(arguments) => output::call_any(context, &arguments),
         Command::Hook(arguments) => Ok(hook::run(context, &arguments)),
         Command::Rebuild(arguments) => rebuild::run(context, &arguments),
         Command::Check(arguments) => check::run(context, &arguments),

@@ -47,8 +47,8 @@ pub(crate) struct Config {
     tags: Tags,
     #[serde(alias = "server")]
     pub(crate) serve: Serve,
-    memory: Memory,
-    recall: RecallTable,
+    pub(crate) memory: Memory,
+    pub(crate) recall: RecallTable,
     learning: Learning,
     global: Global,
     /// The model that plans for the host of `demo week`.
@@ -142,7 +142,6 @@ pub(crate) struct Serve {
     pub(crate) oauth: Option<OauthTable>,
 }
 
-/// Sign-in by OAuth.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct OauthTable {
@@ -171,9 +170,9 @@ enum Language {
 /// The memories that are open, and the model.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Memory {
+pub(crate) struct Memory {
     /// The model that makes vectors; what another made is made anew.
-    model: ModelName,
+    pub(crate) model: ModelName,
     /// The same of users who have another one.
     models: BTreeMap<UserId, ModelName>,
     /// Whether a multilingual model is proposed where most is not English.
@@ -195,9 +194,9 @@ struct Memory {
 /// What a recall does beside searching.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct RecallTable {
+pub(crate) struct RecallTable {
     /// The folder of a cross-encoder that judges the first results a second time.
-    reranker: Option<PathBuf>,
+    pub(crate) reranker: Option<PathBuf>,
     /// So many of them,
     rerank_first: Option<usize>,
     /// within this time.
@@ -394,21 +393,6 @@ impl Config {
         Ok(LearnSettings::new(exogenous, implicit)?)
     }
 
-    /// The model in use.
-    pub(crate) fn model(&self) -> &ModelName {
-        &self.memory.model
-    }
-
-    /// As the file says it.
-    pub(crate) fn model_name(&self) -> &str {
-        self.memory.model.name()
-    }
-
-    /// The folder of the cross-encoder.
-    pub(crate) fn reranker(&self) -> Option<&Path> {
-        self.recall.reranker.as_deref()
-    }
-
     /// The endpoint that makes the vectors, where one does; an error is a sentence.
     pub(crate) fn endpoint(&self) -> Option<Result<Named, String>> {
         match &self.memory.model {
@@ -457,12 +441,6 @@ impl Config {
         if let Some(own) = self.memory.models.get(user) {
             self.memory.model = own.clone();
         }
-        self
-    }
-
-    /// The same with this model.
-    pub(crate) fn with_model(mut self, model: Variant) -> Self {
-        self.memory.model = ModelName::BuiltIn(model);
         self
     }
 

@@ -1,12 +1,13 @@
-//! Exit codes, the whole list: scripts rely on them.
+//! Exit codes, the whole list from 0 on: scripts rely on them.
 
 use std::process::ExitCode;
 
 use reprise_operations::{Problem, ProblemKind};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum Exit {
-    Success,
+    Success = 0,
     /// Some of what the caller gave was refused; the rest was done. Also: `check` found damage.
     Refused,
     /// The request as a whole could not be carried out.
@@ -37,14 +38,6 @@ impl Exit {
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        match exit {
-            Exit::Success => Self::SUCCESS,
-            Exit::Refused => Self::from(1),
-            Exit::Failed => Self::from(2),
-            Exit::Unreachable => Self::from(3),
-            Exit::Unknown => Self::from(4),
-            Exit::Forbidden => Self::from(5),
-            Exit::OtherVersion => Self::from(6),
-        }
+        Self::from(exit as u8)
     }
 }

@@ -73,7 +73,6 @@ pub(crate) fn start(serves: bool, collector: Option<&str>) -> anyhow::Result<Tra
     Ok(Tracing(Some(provider)))
 }
 
-/// The way to the collector.
 #[derive(Debug)]
 struct Collector(ureq::Agent);
 

@@ -1,14 +1,11 @@
 //! Emits events from actors into the host's log.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
-use ractor::{ActorRef, call_t};
-use reprise_types::{Clock, UserId, lock};
-use serde_json::Value;
+use reprise_types::lock;
 
-use crate::event::{NewEvent, SYSTEM_USER};
-use crate::event_store::{EventStoreError, EventStoreMsg};
-use crate::ids::EventIds;
+use crate::event::{EventIds, SYSTEM_USER};
+use crate::prelude::*;
 
 /// Time limit of the log.
 const APPEND_MS: u64 = 10_000;
@@ -76,15 +73,7 @@ impl Emitter {
             },
         };
         let events = happened.into_iter().map(event).collect();
-        let asked = call_t!(
-            self.store,
-            |reply| EventStoreMsg::Append { events, reply },
-            APPEND_MS
-        );
-        asked
-            .map_err(|error| EventStoreError::Worker {
-                message: error.to_string(),
-            })?
-            .map(drop)
+        let append = |reply| EventStoreMsg::Append { events, reply };
+        ask(&self.store, append, APPEND_MS).await.map(drop)
     }
 }

@@ -3,10 +3,9 @@
 //! Pure functions, one per event. Documented event names are used only where the real contract has
 //! none (`researcher.search.completed`: files are searched here, not the web).
 
-use serde_json::{Value, json};
-
 use super::emitter::EventDraft;
-use super::turn::{FailureKind, TurnContext, WorkerReport, WorkerStatus};
+use super::turn::WorkerReport;
+use crate::prelude::*;
 
 /// Longest tool output in an event, in bytes; longer output is cut at the end.
 pub(crate) const OUTPUT_BYTES_MAX: usize = 16 * 1024;
@@ -24,12 +23,14 @@ pub(crate) struct RunEvents<'a> {
 }
 
 impl RunEvents<'_> {
-    fn conductor(&self, event_type: &'static str, payload: Value) -> EventDraft {
+    /// An event of the conductor, with the run and the time besides.
+    fn conductor(&self, event_type: &'static str, more: Value) -> EventDraft {
+        let run = json!({ "run_id": self.run_id, "timestamp": self.now });
         EventDraft {
             event_type,
             actor_id: format!("conductor:{}", self.run_id),
             by_user: false,
-            payload,
+            payload: with(run, more),
         }
     }
 
@@ -47,13 +48,11 @@ impl RunEvents<'_> {
         } else {
             "control"
         };
-        self.conductor(
-            event_type,
-            json!({
-                "run_id": self.run_id, "capability": capability, "phase": phase, "data": data,
-                "timestamp": self.now, "_meta": { "lane": lane, "importance": importance },
-            }),
-        )
+        let more = json!({
+            "capability": capability, "phase": phase, "data": data,
+            "_meta": { "lane": lane, "importance": importance },
+        });
+        self.conductor(event_type, more)
     }
 
     pub(crate) fn user_input(&self, input_id: &str) -> EventDraft {
@@ -75,78 +74,47 @@ impl RunEvents<'_> {
     }
 
     pub(crate) fn prompt_received(&self) -> EventDraft {
-        self.conductor(
-            "trace.prompt.received",
-            json!({
-                "run_id": self.run_id, "objective": self.objective,
-                "desktop_id": self.desktop_id, "timestamp": self.now,
-            }),
-        )
+        let more = json!({ "objective": self.objective, "desktop_id": self.desktop_id });
+        self.conductor("trace.prompt.received", more)
     }
 
     pub(crate) fn task_started(&self) -> EventDraft {
-        self.conductor(
-            "conductor.task.started",
-            json!({
-                "run_id": self.run_id, "objective": self.objective,
-                "desktop_id": self.desktop_id, "status": "started", "phase": "initialization",
-                "timestamp": self.now,
-            }),
-        )
+        let more = json!({
+            "objective": self.objective, "desktop_id": self.desktop_id, "status": "started",
+            "phase": "initialization",
+        });
+        self.conductor("conductor.task.started", more)
     }
 
     pub(crate) fn task_progress(&self, status: &str, phase: &str, details: &Value) -> EventDraft {
-        self.conductor(
-            "conductor.task.progress",
-            json!({
-                "run_id": self.run_id, "status": status, "phase": phase, "details": details,
-                "timestamp": self.now,
-            }),
-        )
+        let more = json!({ "status": status, "phase": phase, "details": details });
+        self.conductor("conductor.task.progress", more)
     }
 
     pub(crate) fn run_started(&self) -> EventDraft {
         let data = json!({ "objective": self.objective, "desktop_id": self.desktop_id });
-        self.wrapped(
-            "conductor.run.started",
-            "run_start",
-            ["conductor", "high"],
-            &data,
-        )
+        let meta = ["conductor", "high"];
+        self.wrapped("conductor.run.started", "run_start", meta, &data)
     }
 
     pub(crate) fn decision(&self, decision_id: &str, reason: &str) -> EventDraft {
         let data = json!({
             "decision_id": decision_id, "decision_type": "plan", "reason": reason,
         });
-        self.wrapped(
-            "conductor.decision",
-            "routing",
-            ["conductor", "high"],
-            &data,
-        )
+        let meta = ["conductor", "high"];
+        self.wrapped("conductor.decision", "routing", meta, &data)
     }
 
     pub(crate) fn worker_call(&self, worker: &str, objective: &str) -> EventDraft {
-        self.conductor(
-            "conductor.worker.call",
-            json!({
-                "run_id": self.run_id, "worker_type": worker,
-                "worker_objective":
-                    format!("Capability Contract ({worker})\nObjective:\n{objective}"),
-                "timestamp": self.now,
-            }),
-        )
+        let contract = format!("Capability Contract ({worker})\nObjective:\n{objective}");
+        let more = json!({ "worker_type": worker, "worker_objective": contract });
+        self.conductor("conductor.worker.call", more)
     }
 
     pub(crate) fn progress(&self, message: &str, percent: usize) -> EventDraft {
         let data = json!({ "message": message, "percent": percent });
-        self.wrapped(
-            "conductor.progress",
-            "worker_execution",
-            ["conductor", "low"],
-            &data,
-        )
+        let meta = ["conductor", "low"];
+        self.wrapped("conductor.progress", "worker_execution", meta, &data)
     }
 
     pub(crate) fn capability(
@@ -167,7 +135,7 @@ impl RunEvents<'_> {
                 "failure",
                 json!({
                     "call_id": call_id, "error": summary,
-                    "failure_kind": report.failure.map(FailureKind::name),
+                    "failure_kind": report.failure,
                 }),
             ),
             WorkerStatus::Blocked => (
@@ -181,39 +149,30 @@ impl RunEvents<'_> {
 
     pub(crate) fn worker_result(&self, worker: &str, report: &WorkerReport) -> EventDraft {
         let status = report.status.name();
-        self.conductor(
-            "conductor.worker.result",
-            json!({
-                "run_id": self.run_id, "worker_type": worker,
-                "success": report.status == WorkerStatus::Completed,
-                "result_summary": format!("The {worker} answered: {status}"),
-                "timestamp": self.now,
-            }),
-        )
+        let more = json!({
+            "worker_type": worker, "success": report.status == WorkerStatus::Completed,
+            "result_summary": format!("The {worker} answered: {status}"),
+        });
+        self.conductor("conductor.worker.result", more)
     }
 
     pub(crate) fn task_completed(&self, message: &str, report_path: &str) -> EventDraft {
-        self.conductor(
-            "conductor.task.completed",
-            json!({
-                "run_id": self.run_id, "output_mode": "auto", "report_path": report_path,
-                "status": "completed", "writer_window_props": null,
-                "toast": {
-                    "title": "Done", "message": message, "tone": "success", "report_path": null,
-                },
-                "timestamp": self.now,
-            }),
-        )
+        let more = json!({
+            "output_mode": "auto", "report_path": report_path, "status": "completed",
+            "writer_window_props": null,
+            "toast": {
+                "title": "Done", "message": message, "tone": "success", "report_path": null,
+            },
+        });
+        self.conductor("conductor.task.completed", more)
     }
 
     pub(crate) fn task_failed(&self, code: &str, message: &str, kind: FailureKind) -> EventDraft {
-        self.conductor(
-            "conductor.task.failed",
-            json!({
-                "run_id": self.run_id, "error_code": code, "error_message": message,
-                "status": "failed", "failure_kind": kind.name(), "timestamp": self.now,
-            }),
-        )
+        let more = json!({
+            "error_code": code, "error_message": message, "status": "failed",
+            "failure_kind": kind,
+        });
+        self.conductor("conductor.task.failed", more)
     }
 }
 
@@ -226,20 +185,39 @@ pub(crate) struct WorkerEvents<'a> {
 }
 
 impl WorkerEvents<'_> {
-    fn event(&self, event_type: &'static str, mut payload: Value) -> EventDraft {
-        if let Some(map) = payload.as_object_mut() {
-            let turn = self.turn;
-            map.insert(
-                "scope".to_owned(),
-                json!({ "session_id": turn.desktop_id, "thread_id": turn.run_id }),
-            );
-        }
+    fn event(&self, event_type: &'static str, more: Value) -> EventDraft {
+        let turn = self.turn;
+        let task = json!({
+            "scope": { "session_id": turn.desktop_id, "thread_id": turn.run_id },
+            "task_id": turn.call_id,
+        });
         EventDraft {
             event_type,
             actor_id: self.worker_id(),
             by_user: true,
-            payload,
+            payload: with(task, more),
         }
+    }
+
+    /// An event of the task, with its run, worker and time besides.
+    fn of_task(&self, event_type: &'static str, more: Value) -> EventDraft {
+        let turn = self.turn;
+        let task = json!({
+            "worker_id": self.worker_id(), "run_id": turn.run_id, "call_id": turn.call_id,
+            "timestamp": self.now,
+        });
+        self.event(event_type, with(task, more))
+    }
+
+    /// An event of a tool that the worker calls.
+    fn of_tool(&self, event_type: &'static str, tool: &str, more: Value) -> EventDraft {
+        let turn = self.turn;
+        let call = json!({
+            "tool_trace_id": format!("{}:{tool}", turn.call_id), "role": self.role,
+            "tool_name": tool, "actor_id": self.worker_id(), "run_id": turn.run_id,
+            "call_id": turn.call_id,
+        });
+        self.event(event_type, with(call, more))
     }
 
     fn worker_id(&self) -> String {
@@ -247,74 +225,46 @@ impl WorkerEvents<'_> {
     }
 
     pub(crate) fn progress(&self, phase: &str, message: &str) -> EventDraft {
-        let turn = self.turn;
-        self.event(
-            "worker.task.progress",
-            json!({
-                "task_id": turn.call_id, "worker_id": self.worker_id(), "run_id": turn.run_id,
-                "call_id": turn.call_id, "phase": phase, "message": message,
-                "model_used": null, "timestamp": self.now,
-            }),
-        )
+        let more = json!({ "phase": phase, "message": message, "model_used": null });
+        self.of_task("worker.task.progress", more)
     }
 
     pub(crate) fn tool_call(&self, tool: &str, arguments: &str) -> EventDraft {
-        let turn = self.turn;
-        self.event(
-            "worker.tool.call",
-            json!({
-                "tool_trace_id": format!("{}:{tool}", turn.call_id), "role": self.role,
-                "tool_name": tool, "tool_args": arguments, "reasoning": turn.objective,
-                "actor_id": self.worker_id(), "started_at": self.now, "run_id": turn.run_id,
-                "task_id": turn.call_id, "call_id": turn.call_id,
-            }),
-        )
+        let more = json!({
+            "tool_args": arguments, "reasoning": self.turn.objective, "started_at": self.now,
+        });
+        self.of_tool("worker.tool.call", tool, more)
     }
 
     pub(crate) fn tool_result(&self, tool: &str, result: &ToolResult<'_>) -> EventDraft {
-        let turn = self.turn;
         let (output, truncated) = shortened(result.output, result.output_bytes);
-        let mut payload = json!({
-            "tool_trace_id": format!("{}:{tool}", turn.call_id), "role": self.role,
-            "tool_name": tool, "actor_id": self.worker_id(), "success": result.error.is_none(),
-            "started_at": result.started_at, "ended_at": self.now,
-            "duration_ms": result.duration_ms, "output": output, "run_id": turn.run_id,
-            "task_id": turn.call_id, "call_id": turn.call_id,
+        let mut more = json!({
+            "success": result.error.is_none(), "started_at": result.started_at,
+            "ended_at": self.now, "duration_ms": result.duration_ms, "output": output,
         });
-        if let Some(map) = payload.as_object_mut() {
-            if let Some(error) = result.error {
-                map.insert("error".to_owned(), error.into());
-            }
-            if let Some(original_size) = truncated {
-                let mark = json!({ "truncated": true, "original_size": original_size });
-                map.insert("output_truncated".to_owned(), mark);
-            }
+        if let Some(error) = result.error {
+            more["error"] = error.into();
         }
-        self.event("worker.tool.result", payload)
+        if let Some(original_size) = truncated {
+            more["output_truncated"] = json!({ "truncated": true, "original_size": original_size });
+        }
+        self.of_tool("worker.tool.result", tool, more)
     }
 
     pub(crate) fn search_completed(&self, query: &str, summary: &str, hits: usize) -> EventDraft {
-        let turn = self.turn;
-        self.event(
-            "researcher.search.completed",
-            json!({
-                "task_id": turn.call_id, "worker_id": self.worker_id(), "run_id": turn.run_id,
-                "call_id": turn.call_id, "query": query, "summary": summary,
-                "provider": "files", "result_count": hits, "timestamp": self.now,
-            }),
-        )
+        let more = json!({
+            "query": query, "summary": summary, "provider": "files", "result_count": hits,
+        });
+        self.of_task("researcher.search.completed", more)
     }
 
     pub(crate) fn document_update(&self, path: &str, text: &str) -> EventDraft {
         let excerpt: String = text.chars().take(EXCERPT_CHARACTERS_MAX).collect();
-        self.event(
-            "worker.task.document_update",
-            json!({
-                "task_id": self.turn.call_id, "worker_id": self.worker_id(),
-                "phase": "document_update", "path": path, "content_excerpt": excerpt,
-                "timestamp": self.now,
-            }),
-        )
+        let more = json!({
+            "worker_id": self.worker_id(), "phase": "document_update", "path": path,
+            "content_excerpt": excerpt, "timestamp": self.now,
+        });
+        self.event("worker.task.document_update", more)
     }
 
     /// The report of a turn, with its findings: claim and evidence each.
@@ -332,22 +282,16 @@ impl WorkerEvents<'_> {
             json!({ "artifact_id": id, "kind": "file", "reference": place })
         };
         let artifacts: Vec<Value> = found.iter().enumerate().map(artifact).collect();
-        let id = self.worker_id();
-        self.event(
-            "worker.report.received",
-            json!({
-                "command": report.command,
-                "task_id": turn.call_id, "worker_id": id, "run_id": turn.run_id,
-                "call_id": turn.call_id,
-                "report": {
-                    "turn_id": turn.call_id, "worker_id": id, "task_id": turn.call_id,
-                    "worker_role": self.role, "status": report.status.name(),
-                    "summary": report.summary, "findings": findings, "learnings": [],
-                    "escalations": [], "artifacts": artifacts, "created_at": self.now,
-                },
-                "timestamp": self.now,
-            }),
-        )
+        let more = json!({
+            "command": report.command,
+            "report": {
+                "turn_id": turn.call_id, "worker_id": self.worker_id(), "task_id": turn.call_id,
+                "worker_role": self.role, "status": report.status.name(),
+                "summary": report.summary, "findings": findings, "learnings": [],
+                "escalations": [], "artifacts": artifacts, "created_at": self.now,
+            },
+        });
+        self.of_task("worker.report.received", more)
     }
 }
 
@@ -374,19 +318,16 @@ pub(crate) struct DocumentEvents<'a> {
 impl DocumentEvents<'_> {
     fn event(&self, event_type: &'static str, more: Value) -> EventDraft {
         let turn = self.turn;
-        let mut payload = json!({
+        let document = json!({
             "desktop_id": turn.desktop_id, "session_id": turn.desktop_id,
             "thread_id": turn.run_id, "run_id": turn.run_id, "document_path": self.path,
             "revision": self.version, "head_version_id": self.version, "timestamp": self.now,
         });
-        if let (Some(map), Value::Object(more)) = (payload.as_object_mut(), more) {
-            map.extend(more);
-        }
         EventDraft {
             event_type,
             actor_id: format!("writer:{}", turn.run_id),
             by_user: false,
-            payload,
+            payload: with(document, more),
         }
     }
 
@@ -448,6 +389,14 @@ pub(crate) fn verdict(run_id: &str, approved: bool, user: &str, now: &str) -> Ev
             "status": status, "confirmed_by": user, "confirmed_at": now,
         }),
     }
+}
+
+/// An object with the fields of another one.
+fn with(mut object: Value, more: Value) -> Value {
+    if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
+        object.extend(more);
+    }
+    object
 }
 
 /// The beginning of an output that fits, and the whole size where it was cut.

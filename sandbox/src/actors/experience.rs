@@ -1,10 +1,9 @@
 //! What recalled memories say for and against a choice: a plan, a command, a source.
 
-use reprise_types::{MemoryRecord, RecordId, RetrievedMemory};
-use serde_json::Value;
+use reprise_types::{MemoryRecord, RetrievedMemory};
 
-use super::memory_client::MemoryAnswer;
 use super::task::Capability;
+use crate::prelude::*;
 
 /// The recalled outcomes of one choice.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -4,16 +4,14 @@
 //! that it can use. Also formats memory for a prompt.
 
 use std::future::Future;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use reprise_types::limits::RECALL_BUDGET_MS;
 use reprise_types::{
-    MemoryError, MemoryFilter, MemoryKind, MemoryProvider, QuotedMemory, Recall, RecallRequest,
-    RecordId, RetrievedMemory, system_entropy,
+    MemoryFilter, MemoryKind, QuotedMemory, Recall, RecallRequest, RetrievedMemory, system_entropy,
 };
-use serde::Serialize;
 use tokio::time::timeout;
+
+use crate::prelude::*;
 
 /// Longest text of one memory in a prompt, in characters.
 const LINE_CHARACTERS_MAX: usize = 240;

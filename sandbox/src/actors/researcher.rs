@@ -6,9 +6,8 @@ mod search;
 
 use super::events::{ToolResult, WorkerEvents};
 use super::experience::Vote;
-use super::memory_client::MemoryAnswer;
-use super::turn::{Outcome, TurnContext, WorkerStatus};
-use super::workspace::Workspace;
+use super::turn::Outcome;
+use crate::prelude::*;
 
 use search::{Found, search};
 

@@ -1,5 +1,9 @@
 //! The kinds of worker and their tasks.
 
+use std::collections::BTreeMap;
+
+use crate::prelude::*;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capability {
     Terminal,
@@ -26,32 +30,40 @@ impl Capability {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A task, as a model's plan has it: `worker` says which.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "worker")]
 pub enum Task {
     /// A shell command in a folder of the workspace, after writing these files there.
+    #[serde(rename = "terminal")]
     Run {
         /// Relative to the workspace.
+        #[serde(default)]
         folder: String,
         /// Paths relative to the folder, with texts.
-        files: Vec<(String, String)>,
+        #[serde(default)]
+        files: BTreeMap<String, String>,
         /// For `/bin/sh -c`.
         command: String,
         /// Other commands that would do. What memory says has worked comes first; the next is tried
         /// where one fails.
+        #[serde(default)]
         instead: Vec<String>,
     },
     /// A search for words in the workspace's files.
+    #[serde(rename = "researcher")]
     Search {
         /// Lines with any of them match; more words rank higher.
         words: Vec<String>,
     },
     /// The next version of a document.
+    #[serde(rename = "writer")]
     Write {
         /// Relative to the workspace.
         path: String,
-        /// The whole text.
         text: String,
         /// A one-sentence summary of this version.
+        #[serde(default)]
         summary: String,
     },
 }

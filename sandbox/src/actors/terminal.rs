@@ -3,14 +3,14 @@
 
 mod command;
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use super::emitter::EventDraft;
 use super::events::{ToolResult, WorkerEvents};
 use super::experience::Vote;
-use super::memory_client::MemoryAnswer;
-use super::turn::{FailureKind, Outcome, TurnContext, WorkerStatus};
-use super::workspace::{Workspace, WorkspaceError};
+use super::turn::Outcome;
+use super::workspace::WorkspaceError;
+use crate::prelude::*;
 
 pub use command::CommandLimits;
 use command::{Ended, Ran};
@@ -27,11 +27,11 @@ const SAID_CHARACTERS_MAX: usize = 160;
 pub(super) async fn run(
     workspace: Workspace,
     folder: &str,
-    files: &[(String, String)],
+    files: &BTreeMap<String, String>,
     command: &str,
     limits: Arc<CommandLimits>,
 ) -> Ran {
-    let (folder, files, command) = (folder.to_owned(), files.to_vec(), command.to_owned());
+    let (folder, files, command) = (folder.to_owned(), files.clone(), command.to_owned());
     let ran = tokio::task::spawn_blocking(move || match prepared(&workspace, &folder, &files) {
         Ok(folder) => command::run(&command, &folder, &limits),
         Err(error) => Ran::not_started(error.to_string()),
@@ -111,8 +111,8 @@ fn summary_of(ran: &Ran) -> String {
 fn prepared(
     workspace: &Workspace,
     folder: &str,
-    files: &[(String, String)],
-) -> Result<std::path::PathBuf, WorkspaceError> {
+    files: &BTreeMap<String, String>,
+) -> Result<PathBuf, WorkspaceError> {
     let place = workspace.folder(folder)?;
     for (path, text) in files {
         workspace.write(&format!("{folder}/{path}"), text)?;

@@ -1,13 +1,11 @@
 //! One turn of one worker: its input, its report, and its trace (M42).
 
-use std::time::Duration;
-
-use reprise_types::{FailKind, RecordId};
-use serde::Serialize;
+use reprise_types::FailKind;
 
 use super::emitter::EventDraft;
-use super::memory_client::{MemoryAnswer, RecallStatus};
-use super::task::{Capability, Task};
+use super::memory_client::RecallStatus;
+use super::task::Capability;
+use crate::prelude::*;
 
 /// The input of a turn.
 #[derive(Debug, Clone)]
@@ -42,7 +40,7 @@ impl WorkerStatus {
     }
 }
 
-/// The kinds of failure of the event contract.
+/// The kinds of failure of the event contract, by whose names they are serialised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
@@ -59,19 +57,6 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    /// The name in the event contract.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Timeout => "timeout",
-            Self::Network => "network",
-            Self::Auth => "auth",
-            Self::RateLimit => "rate_limit",
-            Self::Validation => "validation",
-            Self::Provider => "provider",
-            Self::Unknown => "unknown",
-        }
-    }
-
     /// The kind of failure for learning (C34). A timed-out command is the run's own failure.
     pub fn fail_kind(self) -> FailKind {
         match self {
@@ -90,7 +75,6 @@ pub struct WorkerReport {
     /// Why it did not complete; `None` where it did.
     pub failure: Option<FailureKind>,
     pub summary: String,
-    /// Its system prompt.
     pub system_context: String,
     /// The command that decided; `None` for other workers.
     pub command: Option<String>,

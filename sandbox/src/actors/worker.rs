@@ -1,20 +1,15 @@
 //! The worker actor: runs a turn with a recall of its own, and reports.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
-use reprise_types::{MemoryKind, MemoryProvider};
+use reprise_types::MemoryKind;
 
 use super::emitter::{Emitter, EventDraft};
 use super::events::{DocumentEvents, WorkerEvents};
-use super::memory_client::{MemoryAnswer, MemoryClient};
-use super::task::{Capability, Task};
+use super::memory_client::MemoryClient;
+use super::task::Capability;
 use super::terminal::{self, CommandLimits};
-use super::turn::{FailureKind, Outcome, TurnContext, WorkerReport, WorkerStatus};
-use super::workspace::Workspace;
+use super::turn::{Outcome, WorkerReport};
 use super::{researcher, writer};
-use crate::event_store::EventStoreError;
+use crate::prelude::*;
 
 /// Records recalled for one turn (M39).
 const MEMORIES: usize = 3;

@@ -1,6 +1,8 @@
 //! The workers' directory; access outside it is refused.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::Component;
+
+use crate::prelude::*;
 
 /// Longest file that is written, in bytes.
 const FILE_BYTES_MAX: usize = 1024 * 1024;

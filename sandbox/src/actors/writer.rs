@@ -6,8 +6,9 @@ use reprise_types::RetrievedMemory;
 
 use super::events::DocumentEvents;
 use super::experience::source_of;
-use super::turn::{FailureKind, Outcome, TurnContext, WorkerStatus};
-use super::workspace::{Workspace, WorkspaceError};
+use super::turn::Outcome;
+use super::workspace::WorkspaceError;
+use crate::prelude::*;
 
 use document::Revision;
 

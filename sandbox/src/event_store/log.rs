@@ -1,14 +1,13 @@
 //! The host's event log in SQLite: append-only, with choiros's schema.
 
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 
 use chrono::{DateTime, Utc};
 use reprise_types::parse_timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use serde_json::Value;
 
-use crate::event::{NewEvent, StoredEvent};
+use crate::event::StoredEvent;
+use crate::prelude::*;
 
 /// Default number of events per page.
 const LIMIT_DEFAULT: u32 = 200;

@@ -261,7 +261,7 @@ async fn a_burst_of_ten_thousand_events_arrives_whole() {
     holds(&memory, 10_000).await;
     let progress = memory.catch_up().await.unwrap().unwrap();
     assert_eq!((progress.inserted, progress.duplicates), (10_000, 0));
-    let pool = memory.stats().unwrap().pool;
+    let pool = memory.service().unwrap().stats().pool;
     assert!(pool.documents_waiting_max <= 256, "{pool:?}");
     app.shut_down().await.unwrap();
 }

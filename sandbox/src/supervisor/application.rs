@@ -3,21 +3,14 @@
 //! Bus and relay are restarted together: a relay without its bus has nowhere to publish, and a new
 //! bus needs the log replayed.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
-use reprise_types::{Clock, MemoryError, MemoryProvider, RestartBudget, UserId};
-use tokio::sync::watch;
+use ractor::SupervisionEvent;
+use reprise_types::RestartBudget;
 
 use super::session::{SessionArguments, SessionSupervisor, SessionSupervisorMsg};
-use super::workers::WorkersConfig;
-use crate::actors::{ConductorMsg, RunError};
-use crate::event_bus::{EventBusActor, EventBusMsg};
+use crate::app_state::AppConfig;
+use crate::event_bus::EventBusActor;
 use crate::event_relay::{EventRelayActor, EventRelayArguments, EventRelayMsg};
-use crate::event_store::EventStoreMsg;
-use crate::memory_bridge::MemoryBridge;
-use crate::workspace_bridge::WorkspaceBridge;
+use crate::prelude::*;
 
 /// Time limit for draining the bus and the relay.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -27,49 +20,20 @@ const SESSION_DRAIN: Duration = Duration::from_mins(3);
 #[derive(Debug)]
 pub struct ApplicationSupervisor;
 
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct ApplicationArguments {
     /// The event log, which outlives the tree.
     pub store: ActorRef<EventStoreMsg>,
-    pub memory: MemoryBridge,
-    /// Configuration of conductors and workers; `None` for a host without them.
-    pub workers: Option<WorkersConfig>,
-    /// The governed workspace; `None` for a host without one.
-    pub governed: Option<WorkspaceBridge>,
-    /// Poll interval of the relay.
-    pub poll: Duration,
-    pub clock: Arc<dyn Clock>,
+    pub config: AppConfig,
 }
 
-reprise_types::show_fields!(ApplicationArguments { poll });
-
+#[derive(Debug)]
 pub enum ApplicationSupervisorMsg {
-    /// The memory of a user, created if there is none.
-    GetOrCreateMemory {
-        user_id: UserId,
-        reply: RpcReplyPort<Result<Arc<dyn MemoryProvider>, MemoryError>>,
-    },
-    /// The conductor of a user, started if there is none.
-    GetOrCreateConductor {
-        user_id: UserId,
-        reply: RpcReplyPort<Result<ActorRef<ConductorMsg>, RunError>>,
-    },
+    Session(SessionSupervisorMsg),
     GetBus {
         /// The bus, which changes when it is restarted.
         reply: RpcReplyPort<ActorRef<EventBusMsg>>,
     },
-}
-
-impl std::fmt::Debug for ApplicationSupervisorMsg {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::GetOrCreateMemory { user_id, .. } => write!(f, "GetOrCreateMemory({user_id})"),
-            Self::GetOrCreateConductor { user_id, .. } => {
-                write!(f, "GetOrCreateConductor({user_id})")
-            }
-            Self::GetBus { .. } => f.write_str("GetBus"),
-        }
-    }
 }
 
 /// The current children.
@@ -92,8 +56,8 @@ impl ApplicationArguments {
             store: self.store.clone(),
             bus: bus.clone(),
             since_seq: 0,
-            poll: self.poll,
-            clock: Arc::clone(&self.clock),
+            poll: self.config.poll,
+            clock: Arc::clone(&self.config.clock),
         };
         let cell = myself.get_cell();
         Ok(
@@ -108,14 +72,8 @@ impl ApplicationArguments {
         myself: &ActorRef<ApplicationSupervisorMsg>,
         bus: watch::Receiver<ActorRef<EventBusMsg>>,
     ) -> Result<ActorRef<SessionSupervisorMsg>, ActorProcessingErr> {
-        let arguments = SessionArguments {
-            memory: self.memory.clone(),
-            store: self.store.clone(),
-            bus,
-            workers: self.workers.clone(),
-            governed: self.governed.clone(),
-            clock: Arc::clone(&self.clock),
-        };
+        let host = self.clone();
+        let arguments = SessionArguments { host, bus };
         let cell = myself.get_cell();
         Ok(
             SessionSupervisor::spawn_linked(None, SessionSupervisor, arguments, cell)
@@ -201,13 +159,8 @@ impl Actor for ApplicationSupervisor {
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            ApplicationSupervisorMsg::GetOrCreateMemory { user_id, reply } => {
-                let get = SessionSupervisorMsg::GetOrCreateMemory { user_id, reply };
+            ApplicationSupervisorMsg::Session(get) => {
                 // A dropped reply port tells the caller that the session is gone.
-                let _gone = state.session.cast(get).is_err();
-            }
-            ApplicationSupervisorMsg::GetOrCreateConductor { user_id, reply } => {
-                let get = SessionSupervisorMsg::GetOrCreateConductor { user_id, reply };
                 let _gone = state.session.cast(get).is_err();
             }
             ApplicationSupervisorMsg::GetBus { reply } => {
@@ -223,15 +176,9 @@ impl Actor for ApplicationSupervisor {
         event: SupervisionEvent,
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        match event {
-            SupervisionEvent::ActorFailed(who, error) => {
-                state.heal(&myself, who.get_id(), &error.to_string()).await
-            }
-            SupervisionEvent::ActorTerminated(who, _, reason) => {
-                let why = reason.unwrap_or_else(|| "it ended".to_owned());
-                state.heal(&myself, who.get_id(), &why).await
-            }
-            _ => Ok(()),
+        match super::ended(event) {
+            Some((who, why)) => state.heal(&myself, who, &why).await,
+            None => Ok(()),
         }
     }
 

@@ -5,13 +5,10 @@
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use std::sync::Arc;
-use std::time::Duration;
 
-use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
-use reprise_types::UserId;
+use ractor::SupervisionEvent;
 
-use crate::actors::RunError;
+use crate::prelude::*;
 
 /// Time limit for draining a child.
 const DRAIN: Duration = Duration::from_mins(2);
@@ -23,20 +20,13 @@ pub struct PerUserSupervisor<A>(PhantomData<A>);
 pub type ArgumentsOf<A> =
     Arc<dyn Fn(&UserId) -> Result<<A as Actor>::Arguments, RunError> + Send + Sync>;
 
-/// Messages of a per-user supervisor.
+#[derive(Debug)]
 pub enum PerUserMsg<M> {
     /// The child of a user, started if there is none.
     GetOrCreate {
         user_id: UserId,
         reply: RpcReplyPort<Result<ActorRef<M>, RunError>>,
     },
-}
-
-impl<M> std::fmt::Debug for PerUserMsg<M> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self::GetOrCreate { user_id, .. } = self;
-        write!(f, "GetOrCreate({user_id})")
-    }
 }
 
 pub struct PerUserState<A: Actor> {

@@ -1,37 +1,25 @@
 //! The session supervisor: memory, and beside it the supervisors of conductors and workers.
 
-use std::sync::Arc;
-use std::time::Instant;
+use ractor::SupervisionEvent;
+use reprise_types::RestartBudget;
 
-use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
-use reprise_types::{Clock, MemoryError, MemoryProvider, RestartBudget, UserId};
-use tokio::sync::watch;
-
+use super::application::ApplicationArguments;
 use super::per_user::PerUserMsg;
-use super::workers::{Shared, WorkerTree, WorkersConfig};
-use crate::actors::{ConductorMsg, RunError};
-use crate::event_bus::EventBusMsg;
-use crate::event_store::EventStoreMsg;
-use crate::memory_bridge::{MemoryBridge, RunningMemory};
-use crate::workspace_bridge::{RunningWorkspace, WorkspaceBridge};
+use super::workers::{Shared, WorkerTree};
+use crate::actors::ConductorMsg;
+use crate::memory_bridge::RunningMemory;
+use crate::prelude::*;
+use crate::workspace_bridge::RunningWorkspace;
 
 #[derive(Debug)]
 pub struct SessionSupervisor;
 
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct SessionArguments {
-    pub memory: MemoryBridge,
-    pub store: ActorRef<EventStoreMsg>,
+    pub host: ApplicationArguments,
     /// The bus that memory subscribes to; changes when it is restarted.
     pub bus: watch::Receiver<ActorRef<EventBusMsg>>,
-    /// Configuration of conductors and workers; `None` for a session without them.
-    pub workers: Option<WorkersConfig>,
-    /// The governed workspace; `None` for a host without one.
-    pub governed: Option<WorkspaceBridge>,
-    pub clock: Arc<dyn Clock>,
 }
-
-reprise_types::show_fields!(SessionArguments { workers });
 
 pub enum SessionSupervisorMsg {
     /// The memory of a user, created if there is none.
@@ -67,12 +55,6 @@ pub struct SessionState {
 }
 
 impl SessionState {
-    fn has_workspace(&self, who: ractor::ActorId) -> bool {
-        self.governed
-            .as_ref()
-            .is_some_and(|running| running.is(who))
-    }
-
     /// Restarts memory. Memory is optional: where it keeps failing, the session goes on without it.
     async fn heal(&mut self, myself: &ActorRef<SessionSupervisorMsg>, why: &str) {
         tracing::warn!(why, "memory ended; it is replaced");
@@ -86,7 +68,7 @@ impl SessionState {
         }
         self.memory = start(&self.arguments, myself).await.unwrap_or_else(|error| {
             tracing::error!(%error, "memory could not be restarted; the session goes on without it");
-            RunningMemory::none()
+            RunningMemory::default()
         });
     }
 
@@ -121,20 +103,17 @@ async fn start(
     arguments: &SessionArguments,
     myself: &ActorRef<SessionSupervisorMsg>,
 ) -> Result<RunningMemory, MemoryError> {
-    let SessionArguments {
-        memory, store, bus, ..
-    } = arguments;
-    memory
-        .start(myself.get_cell(), store.clone(), bus.clone())
-        .await
+    let ApplicationArguments { store, config } = &arguments.host;
+    let (cell, store, bus) = (myself.get_cell(), store.clone(), arguments.bus.clone());
+    config.memory.start(cell, store, bus).await
 }
 
 async fn start_workspace(
     arguments: &SessionArguments,
     myself: &ActorRef<SessionSupervisorMsg>,
 ) -> Option<RunningWorkspace> {
-    let bridge = arguments.governed.as_ref()?;
-    let started = bridge.start(myself.get_cell(), arguments.store.clone());
+    let bridge = arguments.host.config.governed.as_ref()?;
+    let started = bridge.start(myself.get_cell(), arguments.host.store.clone());
     started
         .await
         .inspect_err(|error| tracing::error!(%error, "the session goes on without the workspace"))
@@ -153,14 +132,14 @@ impl Actor for SessionSupervisor {
         arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
         let memory = start(&arguments, &myself).await?;
-        let workers = match arguments.workers.clone() {
-            Some(config) => {
-                let bridge = arguments.memory.clone();
+        let ApplicationArguments { store, config } = arguments.host.clone();
+        let workers = match config.workers {
+            Some(workers) => {
                 let shared = Shared {
-                    config,
-                    store: arguments.store.clone(),
-                    clock: Arc::clone(&arguments.clock),
-                    memory: Arc::new(move |user| bridge.provider(user)),
+                    config: workers,
+                    store,
+                    clock: config.clock,
+                    memory: Arc::new(move |user| config.memory.provider(user)),
                 };
                 Some(WorkerTree::start(shared, Some(myself.get_cell())).await?)
             }
@@ -210,26 +189,15 @@ impl Actor for SessionSupervisor {
         event: SupervisionEvent,
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        match event {
-            SupervisionEvent::ActorFailed(who, error) if state.memory.is(who.get_id()) => {
-                state.heal(&myself, &error.to_string()).await;
-            }
-            SupervisionEvent::ActorTerminated(who, _, _) if state.memory.is(who.get_id()) => {
-                state.heal(&myself, "it ended").await;
-            }
-            SupervisionEvent::ActorFailed(who, error) if state.has_workspace(who.get_id()) => {
-                state.heal_workspace(&myself, &error.to_string()).await;
-            }
-            SupervisionEvent::ActorTerminated(who, _, _) if state.has_workspace(who.get_id()) => {
-                state.heal_workspace(&myself, "it ended").await;
-            }
-            SupervisionEvent::ActorFailed(who, error) => {
-                state.miss(who.get_id(), &error.to_string())?;
-            }
-            SupervisionEvent::ActorTerminated(who, _, _) => {
-                state.miss(who.get_id(), "it stopped")?;
-            }
-            _ => {}
+        let Some((who, why)) = super::ended(event) else {
+            return Ok(());
+        };
+        if state.memory.is(who) {
+            state.heal(&myself, &why).await;
+        } else if state.governed.iter().any(|running| running.is(who)) {
+            state.heal_workspace(&myself, &why).await;
+        } else {
+            state.miss(who, &why)?;
         }
         Ok(())
     }

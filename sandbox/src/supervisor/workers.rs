@@ -1,23 +1,21 @@
-//! The supervisors of the conductors and their workers.
+//! The supervisors of the conductors and their workers, and the dispatch of a conductor's tasks.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
-
-use ractor::{Actor, ActorCell, ActorId, ActorRef, SpawnErr};
+use ractor::{ActorCell, ActorId, SpawnErr};
 use reprise_types::limits::RECALL_BUDGET_MS;
-use reprise_types::{Clock, MemoryProvider, UserId};
 
-use super::dispatch::Workers;
 use super::per_user::{ArgumentsOf, PerUserMsg, PerUserSupervisor};
 use crate::actors::{
     Capability, CommandLimits, ConductorActor, ConductorArguments, ConductorMsg, Emitter,
-    ModelGateway, RunError, WorkerActor, WorkerArguments, Workspace,
+    ModelGateway, WorkerActor, WorkerArguments, WorkerMsg, WorkerReport,
 };
-use crate::event_store::EventStoreMsg;
+use crate::prelude::*;
 
 /// Time limit for draining a supervisor's children.
 const DRAIN: Duration = Duration::from_mins(2);
+/// Time limit of a worker's turn: longer than that of any command.
+const WORKER_MS: u64 = 15 * 60 * 1_000;
+/// Time limit for starting a worker.
+const START_MS: u64 = 30_000;
 
 /// Configuration of conductors and workers.
 #[derive(Clone)]
@@ -57,6 +55,39 @@ pub(crate) struct Shared {
     pub(crate) store: ActorRef<EventStoreMsg>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) memory: MemoryOf,
+}
+
+#[derive(Debug, Clone)]
+pub struct Workers {
+    terminal: ActorRef<PerUserMsg<WorkerMsg>>,
+    researcher: ActorRef<PerUserMsg<WorkerMsg>>,
+    writer: ActorRef<PerUserMsg<WorkerMsg>>,
+}
+
+impl Workers {
+    fn all(&self) -> impl Iterator<Item = &ActorRef<PerUserMsg<WorkerMsg>>> {
+        [&self.terminal, &self.researcher, &self.writer].into_iter()
+    }
+
+    /// Runs one turn of the user's worker for this task.
+    pub async fn call(&self, user: &UserId, turn: TurnContext) -> Result<WorkerReport, RunError> {
+        let capability = turn.task.capability();
+        let supervisor = match capability {
+            Capability::Terminal => &self.terminal,
+            Capability::Researcher => &self.researcher,
+            Capability::Writer => &self.writer,
+        };
+        let gone = |message: String| RunError::Gone {
+            who: capability.name(),
+            message,
+        };
+        let user_id = user.clone();
+        let get = |reply| PerUserMsg::GetOrCreate { user_id, reply };
+        let worker =
+            call_t!(supervisor, get, START_MS).map_err(|error| gone(error.to_string()))??;
+        let report = call_t!(worker, |reply| WorkerMsg::Run { turn, reply }, WORKER_MS);
+        Ok(report.map_err(|error| gone(error.to_string()))??)
+    }
 }
 
 /// The running supervisors of conductors and workers.
@@ -105,29 +136,13 @@ impl WorkerTree {
     }
 
     pub(crate) fn holds(&self, actor: ActorId) -> bool {
-        let Workers {
-            terminal,
-            researcher,
-            writer,
-        } = &self.workers;
-        let workers = [terminal, researcher, writer];
-        self.desktop.get_id() == actor || workers.iter().any(|one| one.get_id() == actor)
+        self.desktop.get_id() == actor || self.workers.all().any(|one| one.get_id() == actor)
     }
 
     /// Shuts down the conductors, then the workers, which the conductors need until then.
     pub(crate) async fn shut_down(self) {
-        let Workers {
-            terminal,
-            researcher,
-            writer,
-        } = self.workers;
-        let supervisors = [
-            self.desktop.get_cell(),
-            terminal.get_cell(),
-            researcher.get_cell(),
-            writer.get_cell(),
-        ];
-        for supervisor in supervisors {
+        let workers = self.workers.all().map(ActorRef::get_cell);
+        for supervisor in std::iter::once(self.desktop.get_cell()).chain(workers) {
             if let Err(error) = supervisor.drain_and_wait(Some(DRAIN)).await {
                 tracing::warn!(%error, "a supervisor of workers did not end in time");
             }

@@ -290,8 +290,7 @@ impl ModelStore {
                 return Err(error);
             }
         }
-        let card = serde_json::to_vec_pretty(&added).map_err(|error| refused(error.to_string()))?;
-        write_atomic(&making.join(CARD_FILE), &card)?;
+        write_card(&making, &added)?;
         let mut stamp = Stamp::default();
         for file in &added.files {
             stamp.add(&making, &file.name, &file.sha256);
@@ -353,12 +352,7 @@ impl ModelStore {
 
     /// Keeps what was measured of a model that was added before.
     pub(crate) fn keep_measured(&self, model: &AddedModel) -> Result<(), ProvisionError> {
-        let card = self.dir().join(FOLDER).join(&model.name).join(CARD_FILE);
-        let bytes = serde_json::to_vec_pretty(model).map_err(|error| ProvisionError::Model {
-            path: card.clone(),
-            message: error.to_string(),
-        })?;
-        write_atomic(&card, &bytes)
+        write_card(&self.dir().join(FOLDER).join(&model.name), model)
     }
 
     /// Its ONNX file and its tokeniser, each of the hash it had when it was added.
@@ -430,6 +424,15 @@ impl Original<'_> {
             Source::Graph(..) => self.width,
         }
     }
+}
+
+fn write_card(folder: &Path, model: &AddedModel) -> Result<(), ProvisionError> {
+    let card = folder.join(CARD_FILE);
+    let bytes = serde_json::to_vec_pretty(model).map_err(|error| ProvisionError::Model {
+        path: card.clone(),
+        message: error.to_string(),
+    })?;
+    write_atomic(&card, &bytes)
 }
 
 /// Compares a file with its pin; hashes it where it does not look as it did.

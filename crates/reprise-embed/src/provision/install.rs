@@ -19,9 +19,9 @@ use super::request::{Progress, PullRequest, PullSource};
 use crate::engine::built_in::BuiltInModel;
 use crate::engine::{ModelEmbedder, Reading};
 use crate::folder::Prompts;
-use crate::golden;
 use crate::manifest::{FilePin, Manifest};
 use crate::tokenizer::TextTokenizer;
+use crate::unrelated::golden;
 use crate::variant::Variant;
 
 pub(super) const LOCK_FILE: &str = ".lock";
@@ -270,5 +270,5 @@ pub(super) fn self_test(
         Prompts::default(),
         Reading::default(),
     );
-    golden::test(&mut embedder).map_err(failed)
+    golden(&mut embedder).map_err(failed)
 }

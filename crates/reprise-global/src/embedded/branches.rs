@@ -7,17 +7,17 @@ use chrono::{DateTime, Utc};
 use reprise_engine::{Engine, ForgetSelector};
 use reprise_types::{Embedding, NewRecord, RecordId};
 
+use super::Shared;
 use super::keep::{Found, Making, Reader, inserted};
-use super::ledger::{Line, Pen};
+use super::ledger::{Line, Named, Pen};
 use super::takedown::not_barred;
-use super::{Shared, storage};
 use crate::caller::{Caller, Shelf};
-use crate::error::{GlobalError, Result};
+use crate::error::Result;
 use crate::record::Publication;
 use crate::rules::{
     Drafting, Publishing, decide_branch, decide_draft, decide_merge, shelf_of, told,
 };
-use crate::store::{Branch, Merged, Published, check_publication, no_branch};
+use crate::store::{Branch, Merged, Published, branch_has_changed, check_publication, no_branch};
 
 /// When the caller opened a branch.
 fn opened(ledger: &Pen, caller: &Caller, name: &str) -> Result<DateTime<Utc>> {
@@ -35,11 +35,10 @@ fn close(
     at: DateTime<Utc>,
     lines: &[Line],
 ) -> Result<()> {
-    engine
-        .forget(&ForgetSelector::All(gone), why, at)
-        .map_err(storage)?;
+    engine.forget(&ForgetSelector::All(gone), why, at)?;
     ledger.write(lines)?;
-    engine.compact().map_err(storage).map(drop)
+    engine.compact()?;
+    Ok(())
 }
 
 /// What is to happen with one thing of a branch when it is merged.
@@ -100,16 +99,11 @@ impl Shared {
     pub(super) fn branch(&self, caller: &Caller, name: String) -> Result<Branch> {
         let at = self.now();
         self.write(|_, ledger| {
-            let (who, open) = (caller.user.clone(), &ledger.branches);
-            let is_taken = open.contains_key(&(who.clone(), name.clone()));
-            let own = open.keys().filter(|(author, _)| *author == who).count();
-            decide_branch(&name, is_taken, own)?;
-            let line = Line::Branched {
-                at,
-                who,
-                name: name.clone(),
-            };
-            ledger.write(&[line])?;
+            let open = &ledger.branches;
+            let is_taken = open.contains_key(&(caller.user.clone(), name.clone()));
+            let own = open.keys().filter(|(author, _)| *author == caller.user);
+            decide_branch(&name, is_taken, own.count())?;
+            ledger.write(&[Line::Branched(Named::new(at, caller, &name))])?;
             let things = 0;
             Ok(Branch { name, at, things })
         })
@@ -127,7 +121,7 @@ impl Shared {
             Ok(Branch {
                 name: name.clone(),
                 at: *at,
-                things: reader.drafts(&caller.branch(name))?.len(),
+                things: reader.on(&caller.branch(name))?.len(),
             })
         })
         .collect()
@@ -154,16 +148,15 @@ impl Shared {
             );
             let standing = earlier.as_ref().map(Found::standing);
             let drafted = before.as_ref().map(Found::drafted);
-            let held = reader.drafts(&shelf)?.len();
+            let held = reader.on(&shelf)?.len();
             let checksum = publication.checksum();
             let given = (&destined, checksum.as_str());
             let (first, version) =
                 match decide_draft(branch, standing.as_ref(), drafted.as_ref(), held, given)? {
                     Drafting::Withdrawn(id, version) => {
                         let gone = before.iter().map(|before| before.kept).collect();
-                        engine
-                            .forget(&ForgetSelector::All(gone), "as it was published", at)
-                            .map_err(storage)?;
+                        let selector = ForgetSelector::All(gone);
+                        engine.forget(&selector, "as it was published", at)?;
                         return Ok(told(id, version, publication, true));
                     }
                     Drafting::Standing(id, version) => {
@@ -181,7 +174,7 @@ impl Shared {
                 at,
             };
             let new = made.record(publication.clone(), vector)?;
-            let kept = engine.observe(vec![new], None, at).map_err(storage)?;
+            let kept = engine.observe(vec![new], None, at)?;
             let id = inserted(kept.into_iter().next())?;
             Ok(Published {
                 overlaps,
@@ -196,15 +189,13 @@ impl Shared {
         self.write(|engine, ledger| {
             opened(ledger, caller, branch)?;
             let reader = Reader::of(engine.snapshot());
-            let mut drafts = reader.drafts(&caller.branch(branch))?;
+            let mut drafts = reader.on(&caller.branch(branch))?;
             // In the order in which they came.
             drafts.reverse();
             let gone = drafts.iter().map(|draft| draft.kept).collect();
             let steps = drafts.into_iter().map(|draft| {
                 let vector = vectors.remove(&draft.kept);
-                let vector = vector.ok_or_else(|| GlobalError::Busy {
-                    message: "the branch has changed meanwhile".to_owned(),
-                })?;
+                let vector = vector.ok_or_else(branch_has_changed)?;
                 not_barred(ledger, caller, &draft.record.publication.origin)?;
                 step(caller, &reader, branch, (draft, vector), at)
             });
@@ -217,28 +208,18 @@ impl Shared {
             self.within_quotas(&reader, caller, &new.collect::<Vec<_>>())?;
             // All of them in one commit.
             let new: Vec<NewRecord> = steps.iter_mut().filter_map(|s| s.new.take()).collect();
-            let mut kept = engine.observe(new, None, at).map_err(storage)?.into_iter();
+            let mut kept = engine.observe(new, None, at)?.into_iter();
             let (mut merged, mut lines) = (Vec::with_capacity(steps.len()), Vec::new());
             for mut step in steps {
                 if let Publishing::Next(first, version) = step.decided {
                     let made = inserted(kept.next())?;
                     let id = first.unwrap_or(made);
                     step.told.published.id = id;
-                    lines.push(Line::Published {
-                        at,
-                        who: caller.user.clone(),
-                        id,
-                        version,
-                        shelf: step.shelf.to_string(),
-                    });
+                    lines.push(Line::published(at, caller, (id, version), &step.shelf));
                 }
                 merged.push(step.told);
             }
-            lines.push(Line::Merged {
-                at,
-                who: caller.user.clone(),
-                name: branch.to_owned(),
-            });
+            lines.push(Line::Merged(Named::new(at, caller, branch)));
             close(engine, ledger, gone, "merged", at, &lines)?;
             Ok(merged)
         })
@@ -253,7 +234,7 @@ impl Shared {
         let Some(reader) = self.reader()? else {
             return Err(no_branch(branch));
         };
-        let drafts = reader.drafts(&caller.branch(branch))?.into_iter();
+        let drafts = reader.on(&caller.branch(branch))?.into_iter();
         let vector = |draft: Found| {
             let text = draft.record.publication.search_text();
             (draft.kept, self.vector(&text))
@@ -266,14 +247,10 @@ impl Shared {
         self.write(|engine, ledger| {
             let since = opened(ledger, caller, branch)?;
             let reader = Reader::of(engine.snapshot());
-            let drafts = reader.drafts(&caller.branch(branch))?;
+            let drafts = reader.on(&caller.branch(branch))?;
             let things = drafts.len();
             let gone = drafts.into_iter().map(|draft| draft.kept).collect();
-            let line = Line::Dropped {
-                at,
-                who: caller.user.clone(),
-                name: branch.to_owned(),
-            };
+            let line = Line::Dropped(Named::new(at, caller, branch));
             close(engine, ledger, gone, "dropped by its author", at, &[line])?;
             Ok(Branch {
                 name: branch.to_owned(),

@@ -18,10 +18,9 @@ use reprise_types::{
 use serde::{Deserialize, Serialize};
 
 use super::ledger::{Branches, Snapshots};
-use crate::caller::{Caller, Shelf};
-use crate::coordination::Standings;
+use crate::caller::{Caller, OrgId, Shelf};
+use crate::coordination::{RESERVE, Standings};
 use crate::error::{GlobalError, Result};
-use crate::hit::RESERVE;
 use crate::record::{GlobalContentType, GlobalRecord, Publication, Version};
 use crate::rules::{Drafted, Standing};
 use crate::store::{
@@ -43,7 +42,7 @@ struct Details {
     checksum: String,
     author: reprise_types::UserId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    org: Option<crate::org::OrgId>,
+    org: Option<OrgId>,
     /// It stands on a branch, to be the version after this one; 0 where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     base: Option<u32>,
@@ -104,8 +103,7 @@ impl Making<'_> {
             base,
             publication,
         };
-        let details = serde_json::to_value(details);
-        new.details = Some(details.map_err(|error| GlobalError::storage(&error))?);
+        new.details = Some(serde_json::to_value(details)?);
         new.timestamp = Some(self.at);
         new.embedding = embedding;
         new.visibility = Visibility::Published;
@@ -203,11 +201,11 @@ impl Reader {
         let details = record.details.take();
         let details: Option<Details> =
             details.and_then(|details| serde_json::from_value(details).ok());
-        let details = details.ok_or_else(|| GlobalError::Storage {
-            message: format!(
+        let details = details.ok_or_else(|| {
+            GlobalError::storage(&format!(
                 "record {} of the global store is not a published thing; run `reprise check`",
                 record.id
-            ),
+            ))
         })?;
         let id = details.first.unwrap_or(record.id);
         let mut publication = details.publication;
@@ -336,14 +334,9 @@ impl Reader {
             .collect())
     }
 
-    /// What stands on a shelf.
+    /// What stands on a shelf, which may be that of a branch.
     pub(super) fn on(&self, shelf: &Shelf) -> Result<Vec<Found>> {
         self.tagged(vec![shelf_tag(shelf)])
-    }
-
-    /// What stands on a branch.
-    pub(super) fn drafts(&self, branch: &Shelf) -> Result<Vec<Found>> {
-        self.on(branch)
     }
 
     pub(super) fn draft(&self, branch: &Shelf, origin: &str) -> Result<Option<Found>> {
@@ -372,7 +365,7 @@ impl Reader {
             return Err(no_branch(name));
         }
         let shelf = caller.branch(name);
-        let drafts = self.drafts(&shelf)?.into_iter();
+        let drafts = self.on(&shelf)?.into_iter();
         let replaced = drafts.filter(|draft| draft.base > Some(0));
         let replaced = replaced.map(|draft| draft.record.id).collect();
         Ok(Some((shelf, replaced)))
@@ -509,9 +502,7 @@ impl Reader {
         let text = was.record.publication.search_text();
         let mut others = 0_usize;
         let mut in_log = 0_usize;
-        engine
-            .logged_texts(&mut |logged| in_log += usize::from(logged == text))
-            .map_err(|error| GlobalError::storage(&error))?;
+        engine.logged_texts(&mut |logged| in_log += usize::from(logged == text))?;
         // Somebody else may have published the very same words.
         for record in self.snapshot.records().flatten() {
             others += usize::from(record.text == text);

@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use reprise_files::{FileError, Folder};
+use reprise_files::Folder;
 use reprise_types::{RecordId, UserId, sha256_hex};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::caller::{Caller, Shelf};
 use crate::coordination::{Coordination, CoordinationSettings, Standings};
 use crate::error::{GlobalError, Result};
 use crate::record::Version;
@@ -67,26 +68,10 @@ pub(super) enum Line {
         id: RecordId,
         count: u32,
     },
-    Snapshot {
-        at: DateTime<Utc>,
-        who: UserId,
-        name: String,
-    },
-    Branched {
-        at: DateTime<Utc>,
-        who: UserId,
-        name: String,
-    },
-    Merged {
-        at: DateTime<Utc>,
-        who: UserId,
-        name: String,
-    },
-    Dropped {
-        at: DateTime<Utc>,
-        who: UserId,
-        name: String,
-    },
+    Snapshot(Named),
+    Branched(Named),
+    Merged(Named),
+    Dropped(Named),
     /// By an operator.
     TakenDown {
         who: UserId,
@@ -103,7 +88,40 @@ pub(super) enum Line {
     },
 }
 
+/// What was done with a snapshot or a branch of this name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Named {
+    pub(super) at: DateTime<Utc>,
+    pub(super) who: UserId,
+    pub(super) name: String,
+}
+
+impl Named {
+    pub(super) fn new(at: DateTime<Utc>, caller: &Caller, name: &str) -> Self {
+        Self {
+            at,
+            who: caller.user.clone(),
+            name: name.to_owned(),
+        }
+    }
+}
+
 impl Line {
+    pub(super) fn published(
+        at: DateTime<Utc>,
+        caller: &Caller,
+        (id, version): (RecordId, Version),
+        shelf: &Shelf,
+    ) -> Self {
+        Self::Published {
+            at,
+            who: caller.user.clone(),
+            id,
+            version,
+            shelf: shelf.to_string(),
+        }
+    }
+
     /// The line for a reader of the audit log; none of what readers said.
     fn told(self) -> Option<AuditLine> {
         let line = |at, who: UserId, what: &str, id, version, name| {
@@ -114,17 +132,7 @@ impl Line {
                 ..AuditLine::new(at, who.as_str(), what)
             })
         };
-        let order = |at, who: UserId, what: &str, was: TakenDown| {
-            Some(AuditLine {
-                id: Some(was.id),
-                version: Some(was.versions),
-                name: Some(was.shelf),
-                about: Some(was.author),
-                reason: Some(was.reason),
-                checksum: Some(was.checksum),
-                ..AuditLine::new(at, who.as_str(), what)
-            })
-        };
+        let named = |done: Named, what| line(done.at, done.who, what, None, None, Some(done.name));
         match self {
             Self::Published {
                 at,
@@ -139,12 +147,12 @@ impl Line {
                 id,
                 versions,
             } => line(at, who, "unpublish", Some(id), Some(versions), None),
-            Self::Snapshot { at, who, name } => line(at, who, "snapshot", None, None, Some(name)),
-            Self::Branched { at, who, name } => line(at, who, "branch", None, None, Some(name)),
-            Self::Merged { at, who, name } => line(at, who, "merge", None, None, Some(name)),
-            Self::Dropped { at, who, name } => line(at, who, "drop", None, None, Some(name)),
-            Self::TakenDown { who, was } => order(was.at, who, "take_down", was),
-            Self::PutBack { at, who, was } => order(at, who, "put_back", was),
+            Self::Snapshot(done) => named(done, "snapshot"),
+            Self::Branched(done) => named(done, "branch"),
+            Self::Merged(done) => named(done, "merge"),
+            Self::Dropped(done) => named(done, "drop"),
+            Self::TakenDown { who, was } => Some(was.line(was.at, &who, "take_down")),
+            Self::PutBack { at, who, was } => Some(was.line(at, &who, "put_back")),
             Self::Erased { at, who } => line(at, who, "erase", None, None, None),
             Self::Rated { .. } | Self::Reported { .. } | Self::Retrieved { .. } => None,
         }
@@ -226,21 +234,18 @@ impl Ledger {
 
     /// What was appended since it was last folded; `None` where nothing was ever written.
     fn appended(&mut self) -> Result<Option<Vec<u8>>> {
-        let mut found = || -> Result<Option<Vec<u8>>, FileError> {
-            let Some(own) = Folder::find_own(&self.folder)? else {
-                return Ok(None);
-            };
-            let file = own.find_file(LEDGER_NAME)?;
-            let file = file.and_then(|file| file.metadata().ok());
-            let file = file.map(|file| file.ino());
-            if file != self.file {
-                let folder = self.folder.clone();
-                *self = Self::new(&folder, self.settings);
-                self.file = file;
-            }
-            own.read_from(LEDGER_NAME, self.folded, LEDGER_BYTES_MAX)
+        let Some(own) = Folder::find_own(&self.folder)? else {
+            return Ok(None);
         };
-        found().map_err(|error| GlobalError::storage(&error))
+        let file = own.find_file(LEDGER_NAME)?;
+        let file = file.and_then(|file| file.metadata().ok());
+        let file = file.map(|file| file.ino());
+        if file != self.file {
+            let folder = self.folder.clone();
+            *self = Self::new(&folder, self.settings);
+            self.file = file;
+        }
+        Ok(own.read_from(LEDGER_NAME, self.folded, LEDGER_BYTES_MAX)?)
     }
 
     fn fold(&mut self, line: Line) {
@@ -278,13 +283,13 @@ impl Ledger {
                     self.coordination.retrieve(id, by, count);
                 }
             }
-            Line::Snapshot { at, name, .. } => {
+            Line::Snapshot(Named { at, name, .. }) => {
                 Arc::make_mut(&mut self.snapshots).insert(name, at);
             }
-            Line::Branched { at, who, name } => {
+            Line::Branched(Named { at, who, name }) => {
                 Arc::make_mut(&mut self.branches).insert((who, name), at);
             }
-            Line::Merged { who, name, .. } | Line::Dropped { who, name, .. } => {
+            Line::Merged(Named { who, name, .. }) | Line::Dropped(Named { who, name, .. }) => {
                 Arc::make_mut(&mut self.branches).remove(&(who, name));
             }
         }
@@ -334,9 +339,8 @@ impl Pen {
     /// Puts a ledger in the place of this one in which a person has no name and has said nothing.
     /// Whoever writes is alone.
     pub(super) fn erase(&self, user: &UserId, at: DateTime<Utc>) -> Result<Unsaid> {
-        let broken = |error: FileError| GlobalError::storage(&error);
-        let own = Folder::own(&self.folder).map_err(broken)?;
-        let text = own.read(LEDGER_NAME, LEDGER_BYTES_MAX).map_err(broken)?;
+        let own = Folder::own(&self.folder)?;
+        let text = own.read(LEDGER_NAME, LEDGER_BYTES_MAX)?;
         let (text, by) = (text.unwrap_or_default(), self.contributor(user)?);
         let nobody = nobody(&salt(&self.folder)?, user);
         let mut unsaid = Unsaid::default();
@@ -367,11 +371,10 @@ impl Pen {
         let who = nobody
             .parse()
             .map_err(|error| GlobalError::storage(&error))?;
-        let line = serde_json::to_string(&Line::Erased { at, who });
-        let line = line.map_err(|error| GlobalError::storage(&error))?;
+        let line = serde_json::to_string(&Line::Erased { at, who })?;
         kept.extend_from_slice(line.as_bytes());
         kept.push(b'\n');
-        own.replace(LEDGER_NAME, &kept).map_err(broken)?;
+        own.replace(LEDGER_NAME, &kept)?;
         let lines = kept.split(|byte| *byte == b'\n');
         let values = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
         let named = values.filter(|value| renamed(&mut value.clone(), user, &nobody));
@@ -386,14 +389,12 @@ impl Pen {
             if !text.is_empty() {
                 text.push(b'\n');
             }
-            serde_json::to_writer(&mut text, line).map_err(|error| GlobalError::storage(&error))?;
+            serde_json::to_writer(&mut text, line)?;
         }
         if text.is_empty() {
             return Ok(());
         }
-        let own = Folder::own(&self.folder);
-        let written = own.and_then(|own| own.append_line(LEDGER_NAME, &text));
-        written.map_err(|error| GlobalError::storage(&error))
+        Ok(Folder::own(&self.folder)?.append_line(LEDGER_NAME, &text)?)
     }
 
     /// The name of a user as a contributor: one voice, and nobody's name.
@@ -424,12 +425,11 @@ fn renamed(value: &mut Value, user: &UserId, nobody: &str) -> bool {
 
 /// What a person said and did, as the ledger has it.
 pub(super) fn of_person(folder: &Path, user: &UserId) -> Result<Vec<PersonLine>> {
-    let broken = |error: FileError| GlobalError::storage(&error);
-    let Some(own) = Folder::find_own(folder).map_err(broken)? else {
+    let Some(own) = Folder::find_own(folder)? else {
         return Ok(Vec::new());
     };
-    let text = own.read(LEDGER_NAME, LEDGER_BYTES_MAX).map_err(broken)?;
-    let salt = own.read_text(SALT_NAME, SALT_BYTES_MAX).map_err(broken)?;
+    let text = own.read(LEDGER_NAME, LEDGER_BYTES_MAX)?;
+    let salt = own.read_text(SALT_NAME, SALT_BYTES_MAX)?;
     let own_voice = salt.map(|salt| contributor(&salt, user));
     let is_own = |by: &str| own_voice.as_deref() == Some(by);
     let text = text.unwrap_or_default();
@@ -457,12 +457,10 @@ pub(super) fn of_person(folder: &Path, user: &UserId) -> Result<Vec<PersonLine>>
 
 /// What authors did, newest first, at most `limit` lines.
 pub(super) fn audit(folder: &Path, limit: usize) -> Result<Vec<AuditLine>> {
-    let own = Folder::find_own(folder);
-    let text = own.and_then(|own| match own {
-        Some(own) => own.read(LEDGER_NAME, LEDGER_BYTES_MAX),
-        None => Ok(None),
-    });
-    let text = text.map_err(|error| GlobalError::storage(&error))?;
+    let text = match Folder::find_own(folder)? {
+        Some(own) => own.read(LEDGER_NAME, LEDGER_BYTES_MAX)?,
+        None => None,
+    };
     let text = text.unwrap_or_default();
     let lines = text.rsplit(|byte| *byte == b'\n');
     let lines = lines.filter_map(|line| serde_json::from_slice::<Line>(line).ok());
@@ -475,15 +473,12 @@ fn number(contributor: &str) -> Option<u128> {
 
 /// Random digits that stay with the store; whoever asks holds the writer's lock.
 fn salt(folder: &Path) -> Result<String> {
-    let io = |error: std::io::Error| GlobalError::storage(&error);
-    let own = Folder::own(folder).map_err(|error| io(error.into()))?;
-    let kept = own.read_text(SALT_NAME, SALT_BYTES_MAX);
-    let kept = kept.map_err(|error| io(error.into()))?;
+    let own = Folder::own(folder)?;
+    let kept = own.read_text(SALT_NAME, SALT_BYTES_MAX)?;
     if let Some(salt) = kept.filter(|salt| !salt.is_empty()) {
         return Ok(salt);
     }
-    let salt = reprise_types::secret().map_err(io)?;
-    let kept = own.replace(SALT_NAME, salt.as_bytes());
-    kept.map_err(|error| io(error.into()))?;
+    let salt = reprise_types::secret()?;
+    own.replace(SALT_NAME, salt.as_bytes())?;
     Ok(salt)
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use reprise_engine::{Engine, ForgetSelector};
 use reprise_files::Folder;
-use reprise_types::RecordId;
+use reprise_types::{RecordId, lock};
 
+use super::Shared;
 use super::keep::{Found, Reader};
 use super::ledger::{self, Line, Pen};
-use super::{Shared, storage};
 use crate::caller::{Caller, Shelf};
 use crate::error::{GlobalError, Result};
 use crate::record::{GlobalRecord, Publication};
@@ -79,9 +79,7 @@ impl Shared {
             let newest = Reader::of(engine.snapshot()).get(&author, id)?;
             let held = (!order.leaked).then(|| newest.record.publication.bytes());
             if let Some(bytes) = &held {
-                self.own_folder()?
-                    .replace(held_name(id), bytes)
-                    .map_err(|error| GlobalError::storage(&error))?;
+                self.own_folder()?.replace(held_name(id), bytes)?;
             }
             let mut taken = TakenDown {
                 id,
@@ -102,8 +100,8 @@ impl Shared {
                 was: taken.clone(),
             };
             ledger.write(&[line])?;
-            self.waiting().retain(|(_, of), _| *of != id);
-            engine.compact().map_err(storage)?;
+            lock(&self.retrieved).retain(|(_, of), _| *of != id);
+            engine.compact()?;
             let verified = Reader::of(engine.snapshot()).is_gone(engine, &newest)?;
             Ok(TakeDownDone {
                 taken,
@@ -117,8 +115,7 @@ impl Shared {
         let at = self.now();
         let was = taken_of(&self.pen()?, operator, id)?;
         let author = author_of(was.author, &was.shelf);
-        let held = self.own_folder()?.read(held_name(id), HELD_BYTES_MAX);
-        let held = held.map_err(|error| GlobalError::storage(&error))?;
+        let held = self.own_folder()?.read(held_name(id), HELD_BYTES_MAX)?;
         let held = held.map(|bytes| serde_json::from_slice::<Publication>(&bytes));
         let held = held
             .transpose()
@@ -180,7 +177,7 @@ impl Shared {
                 .filter(|(who, _)| *who == caller.user)
             {
                 let shelf = caller.branch(branch);
-                let drafts = reader.drafts(&shelf)?.into_iter();
+                let drafts = reader.on(&shelf)?.into_iter();
                 lines.extend(drafts.map(|draft| thing(&shelf, draft.record)));
             }
         }
@@ -218,14 +215,14 @@ impl Shared {
                 });
             }
             for (_, branch) in ledger.branches.keys().filter(|(who, _)| who == user) {
-                let drafts = reader.drafts(&caller.branch(branch))?;
+                let drafts = reader.on(&caller.branch(branch))?;
                 let drafts: Vec<RecordId> = drafts.iter().map(|draft| draft.kept).collect();
                 erased.drafts += drafts.len() as u64;
                 let selector = ForgetSelector::All(drafts);
-                engine.forget(&selector, why, at).map_err(storage)?;
+                engine.forget(&selector, why, at)?;
             }
-            engine.compact().map_err(storage)?;
-            self.waiting().retain(|(who, _), _| who != user);
+            engine.compact()?;
+            lock(&self.retrieved).retain(|(who, _), _| who != user);
             // Before the ledger forgets whose it was: asked again, nothing would name these files.
             for one in ledger.taken.values().filter(|one| one.author == *user) {
                 self.drop_held(one.id)?;
@@ -244,12 +241,12 @@ impl Shared {
     }
 
     fn own_folder(&self) -> Result<Folder> {
-        Folder::own(&self.options.folder).map_err(|error| GlobalError::storage(&error))
+        Ok(Folder::own(&self.options.folder)?)
     }
 
     fn drop_held(&self, id: RecordId) -> Result<()> {
-        let gone = self.own_folder()?.remove(held_name(id));
-        gone.map(drop).map_err(|error| GlobalError::storage(&error))
+        self.own_folder()?.remove(held_name(id))?;
+        Ok(())
     }
 
     /// Refuses what its author, or his organisation on its shelf, would have too much of. Each new
@@ -300,9 +297,9 @@ pub(super) fn withdraw(
 ) -> Result<u32> {
     let replacing = Reader::of(engine.snapshot()).replacing(newest.record.id)?;
     let selector = ForgetSelector::Record(newest.kept);
-    let gone = engine.forget(&selector, why, at).map_err(storage)?;
+    let gone = engine.forget(&selector, why, at)?;
     // What is to replace it says nearly the same.
     let tried = ForgetSelector::All(replacing);
-    engine.forget(&tried, why, at).map_err(storage)?;
+    engine.forget(&tried, why, at)?;
     Ok(gone.len() as u32)
 }

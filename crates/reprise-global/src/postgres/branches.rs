@@ -5,20 +5,83 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use deadpool_postgres::Transaction;
+use reprise_types::RecordId;
 use uuid::Uuid;
 
-use super::connect::{Failure, connection};
-use super::drafts::{drafts, forget, opening};
-use super::node::{Node, changing, reading, record_id, uuid, version};
+use super::connect::{Failure, connection, literal};
+use super::node::{Node, Shared, changing, reading, record_id, remove, uuid, version, write_on};
 use super::publish::{Prepared, insert, publish_in, said};
-use super::rows::write_on;
+use super::read::damaged;
 use super::search;
-use super::shared::Shared;
 use crate::caller::Caller;
-use crate::error::GlobalError;
 use crate::record::Publication;
 use crate::rules::{Drafted, Drafting, Standing, decide_branch, decide_draft, decide_merge, told};
-use crate::store::{Branch, Merged, Published, name_is_taken, no_branch};
+use crate::store::{Branch, Merged, Published, branch_has_changed, name_is_taken, no_branch};
+
+/// What stands on a branch: each draft's id, with that of the thing which it is to replace.
+pub(super) type Drafts = HashMap<Uuid, Option<RecordId>>;
+
+/// Opens the shelf of a branch to the questions of a transaction.
+pub(super) fn opening(caller: &Caller, name: &str) -> String {
+    let shelf = caller.branch(name).to_string();
+    format!("SET LOCAL reprise.branch = {};", literal(&shelf))
+}
+
+/// What a question that names a branch finds there in the place of what is published.
+pub(super) async fn drafts(
+    transaction: &Transaction<'_>,
+    caller: &Caller,
+    name: &str,
+) -> Result<Drafts, Failure> {
+    let author = caller.user.as_str();
+    let statement = "SELECT d.id, d.replaces FROM reprise_global.branch b \
+         LEFT JOIN reprise_global.draft d ON d.author = b.author AND d.branch = b.name \
+         WHERE b.author = $1 AND b.name = $2";
+    let statement = transaction.prepare_cached(statement).await?;
+    let rows = transaction.query(&statement, &[&author, &name]).await?;
+    if rows.is_empty() {
+        return Err(no_branch(name).into());
+    }
+    let drafts = rows.iter().filter_map(|row| {
+        let replaces = row.get::<_, Option<Uuid>>(1);
+        Some((row.get::<_, Option<Uuid>>(0)?, replaces.map(record_id)))
+    });
+    Ok(drafts.collect())
+}
+
+/// Deletes what stands on a branch of one origin.
+pub(super) async fn forget(
+    transaction: &Transaction<'_>,
+    caller: &Caller,
+    branch: &str,
+    id: Uuid,
+) -> Result<(), Failure> {
+    let shelf = caller.branch(branch).to_string();
+    write_on(transaction, &shelf).await?;
+    remove(transaction, &shelf, &[id]).await?;
+    let statement =
+        "DELETE FROM reprise_global.draft WHERE author = $1 AND branch = $2 AND id = $3";
+    let author = caller.user.as_str();
+    transaction
+        .execute(statement, &[&author, &branch, &id])
+        .await?;
+    Ok(())
+}
+
+/// What is to replace a thing that is taken back says nearly the same.
+pub(super) async fn forget_replacing(
+    transaction: &Transaction<'_>,
+    caller: &Caller,
+    thing: Uuid,
+) -> Result<(), Failure> {
+    let author = caller.user.as_str();
+    let statement =
+        "SELECT branch, id FROM reprise_global.draft WHERE author = $1 AND replaces = $2";
+    for row in transaction.query(statement, &[&author, &thing]).await? {
+        forget(transaction, caller, row.get(0), row.get(1)).await?;
+    }
+    Ok(())
+}
 
 /// Holds a branch until the end of the transaction; when it was opened.
 async fn held(
@@ -201,12 +264,7 @@ async fn ready(node: &Node, caller: &Caller, branch: &str) -> Result<Vec<Ready>,
     for row in rows {
         let id: Uuid = row.get(0);
         let publication: Publication =
-            serde_json::from_str(row.get(3)).map_err(|_| GlobalError::Storage {
-                message: format!(
-                    "the row of {} in the database is damaged (publication); restore it",
-                    record_id(id)
-                ),
-            })?;
+            serde_json::from_str(row.get(3)).map_err(|_| damaged(record_id(id), "publication"))?;
         ready.push(Ready {
             id,
             base: row.get(1),
@@ -237,10 +295,7 @@ pub(super) async fn merge(
         .collect();
     let is_same = |one: &Ready| standing.get(&one.id) == Some(&one.checksum);
     if standing.len() != ready.len() || !ready.iter().all(is_same) {
-        return Err(GlobalError::Busy {
-            message: "the branch has changed meanwhile".to_owned(),
-        }
-        .into());
+        return Err(branch_has_changed().into());
     }
     // One moment for all: a snapshot has the whole of a merge or nothing of it.
     let row = transaction

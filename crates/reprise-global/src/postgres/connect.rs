@@ -109,11 +109,11 @@ pub(super) async fn within<T>(
     time: Duration,
     once: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
-    let silent = || GlobalError::Unavailable {
-        message: format!("the database said nothing for {} s", time.as_secs()),
-    };
     let done = tokio::time::timeout(time, once).await;
-    done.unwrap_or_else(|_| Err(silent().into()))
+    done.unwrap_or_else(|_| {
+        let said = format!("the database said nothing for {} s", time.as_secs());
+        Err(GlobalError::unavailable(said).into())
+    })
 }
 
 /// Sends both before the first is answered. Where one fails, the database says of the other only
@@ -154,40 +154,34 @@ fn is_lost(error: &Error) -> bool {
 
 /// A database's failure in our words. What it says of values stays unsaid: they may be texts.
 pub(super) fn meaning(error: &Error) -> GlobalError {
-    let busy = |message: &str| GlobalError::Busy {
-        message: message.to_owned(),
-    };
     if is_lost(error) {
-        let message = match error.code() {
+        return GlobalError::unavailable(match error.code() {
             Some(code) => format!("the database says {}", code.code()),
             None => without_values(error),
-        };
-        return GlobalError::Unavailable { message };
+        });
     }
     let Some(database) = error.as_db_error() else {
         return GlobalError::storage(&without_values(error));
     };
     let code = database.code();
     if *code == SqlState::QUERY_CANCELED {
-        return busy("the database took longer than this operation may take");
+        return GlobalError::busy("the database took longer than this operation may take");
     }
     if *code == SqlState::TOO_MANY_CONNECTIONS || *code == SqlState::LOCK_NOT_AVAILABLE {
-        return busy("the database takes no more at this moment");
+        return GlobalError::busy("the database takes no more at this moment");
     }
     if code.code().starts_with("40") {
-        return busy("others changed the same things again and again");
+        return GlobalError::busy("others changed the same things again and again");
     }
     let of_values = ["22", "23"]
         .iter()
         .any(|class| code.code().starts_with(class));
     let said = if of_values { "" } else { database.message() };
-    GlobalError::Storage {
-        message: format!(
-            "the database refused (SQLSTATE {}{}{said}); see its log",
-            code.code(),
-            if said.is_empty() { "" } else { ": " },
-        ),
-    }
+    GlobalError::storage(&format!(
+        "the database refused (SQLSTATE {}{}{said}); see its log",
+        code.code(),
+        if said.is_empty() { "" } else { ": " },
+    ))
 }
 
 /// What failed outside the database: the kind and its cause, which name sockets and no texts.
@@ -317,13 +311,9 @@ pub(super) async fn connection(pool: &Pool) -> Result<Object, Failure> {
             Failure::Database(error)
         }
         PoolError::Timeout(deadpool_postgres::TimeoutType::Wait) => {
-            Failure::Said(GlobalError::Busy {
-                message: "every connection to the database is in use".to_owned(),
-            })
+            GlobalError::busy("every connection to the database is in use").into()
         }
-        other => Failure::Said(GlobalError::Unavailable {
-            message: other.to_string(),
-        }),
+        other => GlobalError::unavailable(other).into(),
     })
 }
 

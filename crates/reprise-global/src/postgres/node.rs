@@ -1,4 +1,5 @@
-//! One node before the database: its connections, and what every operation of it begins with.
+//! One node before the database: its connections, what every operation of it begins with, and how a
+//! thing leaves all rows of a shelf.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,8 +9,10 @@ use reprise_types::{Embedding, RecordId, check_unit_vector, system_entropy};
 use tokio_postgres::IsolationLevel;
 use uuid::Uuid;
 
-use super::connect::{Failure, introduce};
+use super::connect::{Failure, introduce, literal};
 use super::options::PostgresOptions;
+use super::shelves::Shelves;
+use super::voices::Voices;
 use crate::caller::{Caller, Shelf};
 use crate::record::{GlobalRecord, Version};
 
@@ -22,6 +25,14 @@ pub(super) struct Node {
     pub(super) keeper: Option<Pool>,
     /// Makes the hashes of contributors this database's own.
     pub(super) salt: String,
+}
+
+/// A node with what it knows without asking.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) node: Arc<Node>,
+    pub(super) shelves: Arc<Shelves>,
+    pub(super) voices: Voices,
 }
 
 impl Node {
@@ -96,6 +107,36 @@ pub(super) async fn changing<'c>(
     let begun = client.transaction().await?;
     introduce(&begun, caller, node.options.change_time, "").await?;
     Ok(begun)
+}
+
+/// The shelf that this transaction may write on.
+pub(super) async fn write_on(transaction: &Transaction<'_>, shelf: &str) -> Result<(), Failure> {
+    let statement = format!("SET LOCAL reprise.writing = {}", literal(shelf));
+    Ok(transaction.batch_execute(&statement).await?)
+}
+
+/// Deletes the rows of things by which they are found and read; how many versions there were, and
+/// what they were found by.
+pub(super) async fn remove(
+    transaction: &Transaction<'_>,
+    shelf: &str,
+    ids: &[Uuid],
+) -> Result<(u64, Vec<i64>), Failure> {
+    let tokens = "SELECT coalesce(array_agg(DISTINCT token), '{}') \
+         FROM reprise_global.thing, unnest(tokens) AS token WHERE shelf = $1 AND id = ANY($2)";
+    let tokens: Vec<i64> = transaction.query_one(tokens, &[&shelf, &ids]).await?.get(0);
+    let postings = "DELETE FROM reprise_global.posting \
+         WHERE shelf = $1 AND token = ANY($2) AND id = ANY($3)";
+    transaction
+        .execute(postings, &[&shelf, &tokens, &ids])
+        .await?;
+    let mut gone = 0;
+    for table in ["search", "thing"] {
+        let statement =
+            format!("DELETE FROM reprise_global.{table} WHERE shelf = $1 AND id = ANY($2)");
+        gone = transaction.execute(&statement, &[&shelf, &ids]).await?;
+    }
+    Ok((gone, tokens))
 }
 
 pub(super) fn shelf_names(caller: &Caller) -> Vec<String> {

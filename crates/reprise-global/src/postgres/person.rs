@@ -5,10 +5,10 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::connect::{Failure, connection};
-use super::node::{Node, changing, count, reading_within, record_id, version};
+use super::node::{
+    Node, Shared, changing, count, reading_within, record_id, remove, version, write_on,
+};
 use super::read::{AUDITED, audited};
-use super::rows::write_on;
-use super::shared::Shared;
 use super::sweep::PERSON;
 use super::takedown::taken_down;
 use super::voices::contributor;
@@ -35,10 +35,11 @@ pub(super) async fn person(node: &Node, caller: &Caller) -> Result<Vec<PersonLin
     let mut lines = Vec::with_capacity(rows.len());
     for row in &rows {
         let id = record_id(row.get::<_, Uuid>(0));
-        let publication: Publication =
-            serde_json::from_str(row.get(4)).map_err(|_| GlobalError::Storage {
-                message: format!("the row of {id} in the database is damaged; restore it"),
-            })?;
+        let publication: Publication = serde_json::from_str(row.get(4)).map_err(|_| {
+            GlobalError::storage(&format!(
+                "the row of {id} in the database is damaged; restore it"
+            ))
+        })?;
         lines.push(PersonLine::Thing {
             id,
             version: version(row.get(1)),
@@ -155,23 +156,7 @@ async fn take_off(
          FROM reprise_global.thing WHERE author = $1 AND shelf = $2";
     let own = transaction.query_one(own, &[&name, &shelf]).await?;
     let (ids, bytes): (Vec<Uuid>, i64) = (own.get(0), own.get(1));
-    let tokens = "SELECT coalesce(array_agg(DISTINCT token), '{}') FROM reprise_global.thing, \
-         unnest(tokens) AS token WHERE author = $1 AND shelf = $2";
-    let tokens: Vec<i64> = transaction
-        .query_one(tokens, &[&name, &shelf])
-        .await?
-        .get(0);
-    let postings = "DELETE FROM reprise_global.posting \
-         WHERE shelf = $1 AND token = ANY($2) AND id = ANY($3)";
-    transaction
-        .execute(postings, &[&shelf, &tokens, &ids])
-        .await?;
-    let mut versions = 0;
-    for table in ["search", "thing"] {
-        let statement =
-            format!("DELETE FROM reprise_global.{table} WHERE shelf = $1 AND id = ANY($2)");
-        versions = transaction.execute(&statement, &[&shelf, &ids]).await?;
-    }
+    let (versions, _) = remove(transaction, shelf, &ids).await?;
     for table in ["voice", "rating", "retrieved"] {
         let statement = format!("DELETE FROM reprise_global.{table} WHERE id = ANY($1)");
         transaction.execute(&statement, &[&ids]).await?;

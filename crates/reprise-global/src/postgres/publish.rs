@@ -6,12 +6,12 @@ use reprise_engine::{TextTerms, text_terms};
 use reprise_types::RecordId;
 use uuid::Uuid;
 
+use super::branches::forget_replacing;
 use super::connect::{Failure, connection};
-use super::drafts::forget_replacing;
-use super::node::{Node, changing, count, record_id, shelf_names, uuid, version};
-use super::rows::{remove, write_on};
+use super::node::{
+    Node, Shared, changing, count, record_id, remove, shelf_names, uuid, version, write_on,
+};
 use super::search;
-use super::shared::Shared;
 use crate::caller::{Caller, Shelf};
 use crate::error::{GlobalError, Result};
 use crate::record::Publication;
@@ -461,7 +461,7 @@ pub(super) async fn withdraw(
     let bytes = "SELECT coalesce(sum(octet_length(publication)), 0)::int8 \
          FROM reprise_global.thing WHERE shelf = $1 AND id = $2";
     let bytes: i64 = transaction.query_one(bytes, &[&shelf, &id]).await?.get(0);
-    let gone = remove(transaction, shelf, id).await?;
+    let gone = remove(transaction, shelf, &[id]).await?;
     counted(shared, transaction, author, shelf, (-1, -bytes)).await?;
     let name = author.user.as_str();
     let authored = "DELETE FROM reprise_global.authored WHERE author = $1 AND id = $2";

@@ -7,14 +7,12 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::connect::{Failure, connection};
-use super::node::{Node, number, reading, record_id, shelf_names, uuid, version};
+use super::node::{Node, Shared, number, reading, record_id, shelf_names, uuid, version};
 use super::search::of_several;
-use super::shared::Shared;
 use super::statements;
-use crate::caller::Caller;
+use crate::caller::{Caller, OrgId};
 use crate::coordination::Standings;
 use crate::error::GlobalError;
-use crate::org::OrgId;
 use crate::record::{GlobalRecord, Publication, Version};
 use crate::store::{AuditLine, ListPage};
 
@@ -22,13 +20,8 @@ use crate::store::{AuditLine, ListPage};
 pub(super) fn record(row: &Row, standings: &Standings) -> Result<GlobalRecord, Failure> {
     let (shelf, id): (&str, Uuid) = (row.try_get(0)?, row.try_get(1)?);
     let id = record_id(id);
-    let damaged = |what: &str| {
-        Failure::from(GlobalError::Storage {
-            message: format!("the row of {id} in the database is damaged ({what}); restore it"),
-        })
-    };
     let publication: Publication =
-        serde_json::from_str(row.try_get(4)?).map_err(|_| damaged("publication"))?;
+        serde_json::from_str(row.try_get(4)?).map_err(|_| damaged(id, "publication"))?;
     let author: &str = row.try_get(3)?;
     let org = shelf.strip_prefix("org:").map(str::parse::<OrgId>);
     let standing = standings.get(&id).copied().unwrap_or_default();
@@ -36,14 +29,19 @@ pub(super) fn record(row: &Row, standings: &Standings) -> Result<GlobalRecord, F
         id,
         embedding: Vec::new(),
         embedding_space: None,
-        author_id: author.parse().map_err(|_| damaged("author"))?,
-        org_id: org.transpose().map_err(|_| damaged("shelf"))?,
+        author_id: author.parse().map_err(|_| damaged(id, "author"))?,
+        org_id: org.transpose().map_err(|_| damaged(id, "shelf"))?,
         published_at: row.try_get(6)?,
         version: version(row.try_get(2)?),
         checksum: row.try_get(5)?,
         quality_metrics: standing.metrics,
         publication,
     })
+}
+
+pub(super) fn damaged(id: RecordId, what: &str) -> GlobalError {
+    let said = format!("the row of {id} in the database is damaged ({what}); restore it");
+    GlobalError::storage(&said)
 }
 
 pub(super) async fn get(

@@ -14,18 +14,15 @@ use reprise_types::limits::TOP_K_MAX;
 use reprise_types::{Degraded, RecordId, Why};
 use uuid::Uuid;
 
-use super::candidates::{Asked, Candidate, Key, NEAR};
+use super::branches;
+use super::candidates::{Asked, Candidate, Key, NEAR, TERMS_MAX, Term, weighed, words_spread};
 use super::connect::{Failure, both, connection, spare};
-use super::drafts;
-use super::node::{number, reading, record_id, shelf_names, uuid};
+use super::node::{Shared, number, reading, record_id, shelf_names, uuid};
 use super::read::record;
-use super::shared::Shared;
 use super::statements;
-use super::terms::{TERMS_MAX, Term, weighed, words_spread};
 use crate::caller::Caller;
-use crate::coordination::Standing;
+use crate::coordination::{RESERVE, Standing};
 use crate::error::GlobalError;
-use crate::hit::RESERVE;
 use crate::record::{GlobalContentType, GlobalRecord, PATTERN_AUTHORS_MIN};
 use crate::store::{
     GlobalAnswer, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX, Overlap, PATTERNS_LONE_MAX,
@@ -70,7 +67,7 @@ pub(super) async fn query(
     };
     let mut setting = walked(shared.node.options.sight);
     if let Some(branch) = &query.branch {
-        setting.push_str(&drafts::opening(caller, branch));
+        setting.push_str(&branches::opening(caller, branch));
     }
     let begun = reading(&shared.node, &mut client, caller, &setting);
     let (transaction, other) = match &mut spare {
@@ -81,9 +78,9 @@ pub(super) async fn query(
             (begun?, other.ok())
         }
     };
-    let (mut shelves, mut tried) = (shelf_names(caller), drafts::Drafts::new());
+    let (mut shelves, mut tried) = (shelf_names(caller), branches::Drafts::new());
     if let Some(branch) = &query.branch {
-        tried = drafts::drafts(&transaction, caller, branch).await?;
+        tried = branches::drafts(&transaction, caller, branch).await?;
         shelves.push(caller.branch(branch).to_string());
     }
     let replaced: HashSet<RecordId> = tried.values().flatten().copied().collect();

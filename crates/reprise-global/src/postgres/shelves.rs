@@ -261,13 +261,13 @@ impl World {
                 continue;
             }
             let unknown: Vec<i64> = {
-                let words = known.words();
+                let words = lock(&known.words);
                 let numbers = terms.iter().map(|term| term.number);
                 numbers.filter(|term| !words.contains_key(term)).collect()
             };
             if !unknown.is_empty() {
                 let rows = transaction.query(&statement, &[shelf, &unknown]).await?;
-                let mut words = known.words();
+                let mut words = lock(&known.words);
                 if words.len() > WORDS_MAX {
                     let is_asked = |word: &i64| terms.iter().any(|term| term.number == *word);
                     words.retain(|word, count| *count > SMALL || is_asked(word));
@@ -277,7 +277,7 @@ impl World {
                     words.insert(row.get(0), count);
                 }
             }
-            let words = known.words();
+            let words = lock(&known.words);
             for (count, term) in all.iter_mut().zip(terms) {
                 *count += words.get(&term.number).copied().unwrap_or_default();
             }
@@ -304,16 +304,12 @@ impl Known {
     /// Whether as much stands there as before, not long ago.
     fn is_like(&self, now: &Self) -> bool {
         let is_same = self.things == now.things && self.head.to_bits() == now.head.to_bits();
-        is_same && self.at().elapsed() < FRESH
-    }
-
-    fn at(&self) -> std::sync::MutexGuard<'_, Instant> {
-        lock(&self.at)
+        is_same && lock(&self.at).elapsed() < FRESH
     }
 
     /// Whether it is to be looked at again, which is said once in so long.
     fn is_due(&self) -> bool {
-        let mut at = self.at();
+        let mut at = lock(&self.at);
         let is_due = at.elapsed() > FRESH;
         if is_due {
             *at = Instant::now();
@@ -360,10 +356,6 @@ impl Known {
         moments
             .map(|moments| into.sampled(moments, vector, self.things))
             .is_some()
-    }
-
-    fn words(&self) -> std::sync::MutexGuard<'_, HashMap<i64, u32>> {
-        lock(&self.words)
     }
 }
 

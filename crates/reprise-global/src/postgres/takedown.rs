@@ -8,10 +8,9 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::connect::{Failure, connection};
-use super::node::{Node, changing, reading_within, record_id, shelf_names, uuid, version};
+use super::node::{Node, Shared, changing, reading_within, record_id, shelf_names, uuid, version};
 use super::publish::{Prepared, is_gone, publish_in, withdraw};
-use super::read::{bounds, record};
-use super::shared::Shared;
+use super::read::{bounds, damaged, record};
 use super::sweep::LEAKED;
 use crate::caller::Caller;
 use crate::error::GlobalError;
@@ -130,7 +129,8 @@ pub(super) async fn take_down(
             ],
         )
         .await?;
-    note(&transaction, &said("take_down", &taken, operator)).await?;
+    let line = taken.line(at, &operator.user, "take_down");
+    note(&transaction, &line).await?;
     transaction.commit().await.map_err(Failure::Commit)?;
     shared.shelves.changed(&shelf);
     let verified = is_gone(node, &mut client, &author, &shelf, (key, &tokens)).await?;
@@ -140,19 +140,6 @@ pub(super) async fn take_down(
         taken,
         verified,
     })
-}
-
-/// A line about what was taken down.
-fn said(what: &str, taken: &TakenDown, operator: &Caller) -> AuditLine {
-    AuditLine {
-        id: Some(taken.id),
-        version: Some(taken.versions),
-        name: Some(taken.shelf.clone()),
-        about: Some(taken.author.clone()),
-        reason: Some(taken.reason.clone()),
-        checksum: Some(taken.checksum.clone()),
-        ..AuditLine::new(taken.at, operator.user.as_str(), what)
-    }
 }
 
 /// Writes a line of the audit log with all that it says.
@@ -182,9 +169,7 @@ fn taken(row: &Row) -> Result<TakenDown, Failure> {
     let id = record_id(row.get::<_, Uuid>(0));
     let user = |at: usize| {
         let name: &str = row.get(at);
-        name.parse().map_err(|_| GlobalError::Storage {
-            message: format!("the row of {id} in the database is damaged (a name); restore it"),
-        })
+        name.parse().map_err(|_| damaged(id, "a name"))
     };
     Ok(TakenDown {
         id,
@@ -257,7 +242,8 @@ pub(super) async fn put_back(
     );
     let row = transaction.query_opt(&statement, &[&name, &key]).await?;
     let was = taken(&row.ok_or_else(none)?)?;
-    note(&transaction, &said("put_back", &was, operator)).await?;
+    let line = was.line(was.at, &operator.user, "put_back");
+    note(&transaction, &line).await?;
     let mut published = None;
     if let Some(prepared) = &prepared {
         let decide = |standing: Option<&Standing>, checksum: &str| {

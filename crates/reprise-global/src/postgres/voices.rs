@@ -70,10 +70,6 @@ impl Voices {
         }
     }
 
-    fn waiting(&self) -> std::sync::MutexGuard<'_, BTreeMap<(Uuid, RecordId), i32>> {
-        lock(&self.waiting)
-    }
-
     /// Notes what an answer gave a reader, but for what is his own and what he tries out. Whether
     /// nothing was waiting before.
     pub(super) fn retrieved(
@@ -84,7 +80,7 @@ impl Voices {
         hits: &[GlobalHit],
     ) -> bool {
         let by = contributor(node, &caller.user);
-        let mut waiting = self.waiting();
+        let mut waiting = lock(&self.waiting);
         let was_empty = waiting.is_empty();
         for hit in hits.iter().filter(|hit| query.counts(caller, hit)) {
             if waiting.len() < RETRIEVED_MAX {
@@ -97,7 +93,7 @@ impl Voices {
     /// Brings what waits to the database. Beyond what counts a row is left alone: each node would
     /// read it again, and weigh everything anew, for nothing.
     pub(super) async fn tell_retrieved(&self, node: &Node) -> Result<(), Failure> {
-        let told = std::mem::take(&mut *self.waiting());
+        let told = std::mem::take(&mut *lock(&self.waiting));
         if told.is_empty() {
             return Ok(());
         }
@@ -120,16 +116,12 @@ impl Voices {
 
     /// What was taken back is counted no more.
     pub(super) fn forget_retrieved(&self, gone: RecordId) {
-        self.waiting().retain(|(_, id), _| *id != gone);
+        lock(&self.waiting).retain(|(_, id), _| *id != gone);
     }
 
     /// What this reader was given is counted no more.
     pub(super) fn forget_reader(&self, by: Uuid) {
-        self.waiting().retain(|(reader, _), _| *reader != by);
-    }
-
-    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
-        lock(&self.told)
+        lock(&self.waiting).retain(|(reader, _), _| *reader != by);
     }
 
     /// What is told of each thing, no older than the options say. One asker looks, the others go
@@ -137,22 +129,22 @@ impl Voices {
     pub(super) async fn standings(&self, node: &Node) -> Result<Standings, Failure> {
         let age = node.options.standings_age;
         {
-            let told = self.told();
+            let told = lock(&self.told);
             if told.at.is_some_and(|at| at.elapsed() < age) {
                 return Ok(Arc::clone(&told.standings));
             }
         }
-        let is_new = self.told().at.is_none();
+        let is_new = lock(&self.told).at.is_none();
         let mut fold = match self.fold.try_lock() {
             Ok(fold) => fold,
             Err(_) if is_new || age.is_zero() => self.fold.lock().await,
-            Err(_) => return Ok(Arc::clone(&self.told().standings)),
+            Err(_) => return Ok(Arc::clone(&lock(&self.told).standings)),
         };
         let begun = Instant::now();
         let hour = fold.look(node, self.settings).await?;
         let new = (fold.hour != Some(hour)).then(|| Arc::new(fold.said.standings(hour)));
         fold.hour = Some(hour);
-        let mut told = self.told();
+        let mut told = lock(&self.told);
         told.standings = new.unwrap_or_else(|| Arc::clone(&told.standings));
         told.at = Some(begun);
         Ok(Arc::clone(&told.standings))

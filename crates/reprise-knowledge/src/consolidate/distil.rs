@@ -11,7 +11,7 @@ use reprise_types::{
 use serde::Serialize;
 use serde_json::json;
 
-use crate::naming::hex_id;
+use crate::values::{hex_id, texts, typed};
 
 /// Sessions in which something was said, from which on it recurs.
 const SESSIONS_MIN: usize = 3;
@@ -115,8 +115,7 @@ impl Distillate {
 
 /// Whether a record was made of others.
 pub(super) fn is_distilled(record: &MemoryRecord) -> bool {
-    let details = record.details.as_ref();
-    details.is_some_and(|details| details["type"] == TYPE)
+    typed(record, TYPE).is_some()
 }
 
 /// The records that others were made of, also those that were withdrawn since.
@@ -129,13 +128,9 @@ pub(super) fn cited(memory: &Snapshot) -> BTreeSet<RecordId> {
     let withdrawn = retired.filter_map(|one| memory.version(one.gone)?.ok());
     let all = memory.matching(&filter).into_iter().chain(withdrawn);
     let mut cited = BTreeSet::new();
-    for record in all.filter(is_distilled) {
-        let from = record
-            .details
-            .as_ref()
-            .and_then(|details| details["from"].as_array());
-        let ids = from.into_iter().flatten();
-        cited.extend(ids.filter_map(|id| id.as_str()?.parse::<RecordId>().ok()));
+    for record in all {
+        let from = typed(&record, TYPE).and_then(|details| details.get("from"));
+        cited.extend(texts(from).filter_map(|id| id.parse::<RecordId>().ok()));
     }
     cited
 }

@@ -10,8 +10,7 @@ use reprise_types::{MemoryRecord, RecordId};
 
 use super::compare::{Pair, Pairs, Related, agree, compare, related};
 use super::entry::{Entry, alike, is_young, speaks_for_itself};
-use super::groups::Groups;
-use super::plan::{Found, Plan};
+use super::plan::{Found, Groups, Plan};
 use super::runs::{self, RUNS_MAX, WellDone};
 
 /// Records with which a new one is compared: those whose words are most like its own.

@@ -10,6 +10,8 @@ use serde_json::Value;
 use super::distil::{self, Distillate};
 use super::facts::Facts;
 
+use crate::values::typed;
+
 /// Quality from which on a run went well.
 const WELL: f32 = 0.6;
 /// Runs that have a way in common, from which on it is one.
@@ -34,10 +36,7 @@ pub(super) struct WellDone {
 impl WellDone {
     /// What stands in a run's record; `None` where it is none, went badly or did nothing.
     pub(super) fn of(record: &MemoryRecord) -> Option<Self> {
-        let details = record.details.as_ref()?;
-        if details.get("type")? != "outcome" {
-            return None;
-        }
+        let details = typed(record, "outcome")?;
         let quality = record.quality_score.filter(|quality| *quality >= WELL)?;
         let question = details.get("question")?.as_str()?;
         let steps = details.get("steps")?.as_array()?.iter();

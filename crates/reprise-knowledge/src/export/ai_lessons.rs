@@ -2,13 +2,12 @@
 //! there.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io::Write;
 use std::path::Path;
 
 use reprise_types::{ConfidenceLevel, Evidence, ExternalId, MemoryRecord, RecordId};
 use rusqlite::{Connection, params};
 
-use super::telling::{Outgoing, Telling};
+use super::{Outgoing, Telling};
 use crate::carried::{CORNER, corner};
 use crate::error::ExportError;
 use crate::lesson::{Lesson, derived_title};
@@ -45,9 +44,7 @@ const TIME: &str = "%Y-%m-%d %H:%M:%S";
 
 pub(super) fn write(path: &Path, all: Outgoing<'_>) -> Result<(), ExportError> {
     let told: Vec<&Telling> = all.records.iter().collect();
-    let mut file = fs_err::File::create_new(path)?;
-    file.write_all(&database(&told, all.aliases, true)?)?;
-    Ok(file.sync_all()?)
+    super::lines::write(path, &database(&told, all.aliases, true)?)
 }
 
 /// The bytes of the database; as a `whole` one with a table of what its own have no place for.

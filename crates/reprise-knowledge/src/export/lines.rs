@@ -8,7 +8,7 @@ use reprise_types::{ExternalId, RecordId};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::telling::Telling;
+use super::Telling;
 use crate::carried::{CORNER, corner};
 use crate::error::ExportError;
 use crate::observation::frame_of;
@@ -24,7 +24,7 @@ fn lined<T: Serialize>(lines: &[T]) -> Result<Vec<u8>, ExportError> {
     Ok(out)
 }
 
-fn write(file: &Path, content: &[u8]) -> Result<(), ExportError> {
+pub(super) fn write(file: &Path, content: &[u8]) -> Result<(), ExportError> {
     let mut out = fs_err::File::create_new(file)?;
     out.write_all(content)?;
     Ok(out.sync_all()?)

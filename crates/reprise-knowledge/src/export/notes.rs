@@ -8,7 +8,7 @@ use reprise_engine::Snapshot;
 use reprise_types::{About, MemoryRecord, normal_tag};
 use serde_json::{Value, json};
 
-use super::telling::Telling;
+use super::Telling;
 use crate::carried::{CORNER, links};
 use crate::error::ExportError;
 use crate::import::parts_of;

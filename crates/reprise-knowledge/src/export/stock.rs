@@ -8,7 +8,7 @@ use rvf_runtime::options::{DistanceMetric, MetadataEntry, MetadataValue, VectorM
 use rvf_runtime::{RvfOptions, RvfStore};
 use serde_json::Value;
 
-use super::telling::Telling;
+use super::Telling;
 use crate::error::ExportError;
 
 /// The field of a record's text.

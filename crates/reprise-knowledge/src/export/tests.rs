@@ -250,7 +250,7 @@ fn what_was_changed_leads_to_what_was_not() {
         one.links.clear();
     }
     told.truncate(2);
-    told[1].record.id = reprise_types::RecordId::from_u128(7);
+    told[1].record.id = RecordId::from_u128(7);
     for one in &mut told {
         one.line = json!(one.record);
         for name in ["embedding", "embedding_space", "content_hash"] {

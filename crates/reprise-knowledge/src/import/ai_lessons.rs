@@ -13,9 +13,8 @@ use crate::carried::{CORNER, Carried};
 use crate::error::ImportError;
 use crate::export::ai_lessons::{Row, TYPE};
 use crate::lesson::derived_title;
-use crate::lines::text;
 use crate::reference::{Definition, TagRelation, normal_evidence};
-use crate::stamp;
+use crate::values::{date, text};
 
 /// Things that are lessons, rules, documents; by table, with the type that edges call them by.
 const THINGS: [(&str, &str, &str); 4] = [
@@ -33,28 +32,14 @@ pub(super) fn database(path: &Path) -> PathBuf {
 
 pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError> {
     let file = database(path);
-    let database = Database::open(&file)?;
-    if !database.has("lessons")? {
-        return Err(ImportError::NotOfKind {
-            path: file,
-            kind: "ai-lessons database",
-            why: "it has no table `lessons`".to_owned(),
-        });
-    }
+    let database = Database::with(&file, "lessons", "ai-lessons database")?;
     let mut carried = carried(&database)?;
     for (table, kind, tags) in THINGS {
-        if !database.has(table)? {
-            continue;
-        }
         let mut beside = Beside::of(&database, kind, tags)?;
-        database.rows(
-            &format!("SELECT * FROM {table} ORDER BY rowid"),
-            [],
-            |row| {
-                let whole = text(row, "id").and_then(|id| carried.remove(id));
-                thing(giver, row, (table, kind), &mut beside, whole)
-            },
-        )?;
+        database.table(table, "rowid", |row| {
+            let whole = text(row, "id").and_then(|id| carried.remove(id));
+            thing(giver, row, (table, kind), &mut beside, whole)
+        })?;
     }
     let (mut defined, mut related) = (HashMap::new(), HashMap::new());
     for (_, carried) in carried.drain() {
@@ -72,15 +57,13 @@ pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError
 /// What an export of ours says beside the tables, by the name of a lesson.
 fn carried(database: &Database) -> Result<HashMap<String, Carried>, ImportError> {
     let mut beside = HashMap::new();
-    if database.has(CORNER)? {
-        database.rows(&format!("SELECT * FROM {CORNER}"), [], |row| {
-            let line = text(row, "line").and_then(|line| serde_json::from_str(line).ok());
-            let read = line.and_then(|line| Carried::read(line).ok());
-            let named = text(row, "lesson_id").map(str::to_owned);
-            beside.extend(named.zip(read));
-            Ok(())
-        })?;
-    }
+    database.table(CORNER, "rowid", |row| {
+        let line = text(row, "line").and_then(|line| serde_json::from_str(line).ok());
+        let read = line.and_then(|line| Carried::read(line).ok());
+        let named = text(row, "lesson_id").map(str::to_owned);
+        beside.extend(named.zip(read));
+        Ok(())
+    })?;
     Ok(beside)
 }
 
@@ -90,10 +73,7 @@ fn source_types(
     giver: &mut Giver<'_>,
     mut own: HashMap<String, Carried>,
 ) -> Result<(), ImportError> {
-    if !database.has("source_types")? {
-        return Ok(());
-    }
-    database.rows("SELECT * FROM source_types ORDER BY rowid", [], |row| {
+    database.table("source_types", "rowid", |row| {
         let description = text(row, "description").unwrap_or_default();
         let Some(name) = text(row, "name").and_then(normal_evidence) else {
             return Ok(());
@@ -126,10 +106,7 @@ fn tag_relations(
     giver: &mut Giver<'_>,
     mut own: HashMap<TagRelation, Carried>,
 ) -> Result<(), ImportError> {
-    if !database.has("tag_relations")? {
-        return Ok(());
-    }
-    database.rows("SELECT * FROM tag_relations ORDER BY rowid", [], |row| {
+    database.table("tag_relations", "rowid", |row| {
         let part = |name: &str| text(row, name).unwrap_or_default().trim().to_owned();
         let found = TagRelation {
             from_tag: part("from_tag"),
@@ -253,7 +230,7 @@ fn thing(
     }
     let written = row.get("created_at").cloned().unwrap_or_default();
     // SQLite's CURRENT_TIMESTAMP is of Greenwich.
-    stamp::date(&mut record, &written, reprise_types::Zone::Utc);
+    date(&mut record, &written, reprise_types::Zone::Utc);
     record.metadata.remove("ts_assumed_tz");
     let rest: Map<String, Value> = row
         .iter()
@@ -316,10 +293,7 @@ const OWN: [&str; 9] = [
 ];
 
 fn edges(database: &Database, giver: &mut Giver<'_>) -> Result<(), ImportError> {
-    if !database.has("edges")? {
-        return Ok(());
-    }
-    database.rows("SELECT * FROM edges ORDER BY rowid", [], |row| {
+    database.table("edges", "rowid", |row| {
         let ends = (text(row, "from_id"), text(row, "to_id"));
         let (Some(from), Some(to)) = ends else {
             return giver.refuse("edges", "an edge has no end");

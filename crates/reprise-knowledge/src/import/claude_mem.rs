@@ -10,9 +10,7 @@ use serde_json::{Map, Value, json};
 use super::give::Giver;
 use super::sqlite::Database;
 use crate::error::ImportError;
-use crate::lines::text;
-use crate::naming::hex_id;
-use crate::stamp;
+use crate::values::{date, hex_id, text};
 
 /// The project under which claude-mem's own observer talks to itself.
 const OBSERVER: &str = "observer-sessions";
@@ -73,14 +71,7 @@ struct Session {
 
 pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError> {
     let file = database(path);
-    let database = Database::open(&file)?;
-    if !database.has("sdk_sessions")? {
-        return Err(ImportError::NotOfKind {
-            path: file,
-            kind: "claude-mem database",
-            why: "it has no table `sdk_sessions`".to_owned(),
-        });
-    }
+    let database = Database::with(&file, "sdk_sessions", "claude-mem database")?;
     let mut sessions = HashMap::new();
     database.rows("SELECT * FROM sdk_sessions", [], |row| {
         let project = text(row, "project").unwrap_or_default().to_owned();
@@ -89,13 +80,8 @@ pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError
         let memory = text(row, "memory_session_id").or_else(|| text(row, "sdk_session_id"));
         for name in [host, memory].into_iter().flatten() {
             let host = host.unwrap_or(name).to_owned();
-            sessions.insert(
-                name.to_owned(),
-                Session {
-                    host,
-                    project: project.clone(),
-                },
-            );
+            let project = project.clone();
+            sessions.insert(name.to_owned(), Session { host, project });
         }
         Ok(())
     })?;
@@ -105,10 +91,7 @@ pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError
         ("session_summaries", "summary", summary),
     ];
     for (table, kind, reader) in tables {
-        if !database.has(table)? {
-            continue;
-        }
-        database.rows(&format!("SELECT * FROM {table} ORDER BY id"), [], |row| {
+        database.table(table, "id", |row| {
             let place = format!("{table} {}", row.get("id").cloned().unwrap_or_default());
             let named = ["memory_session_id", "sdk_session_id", "content_session_id"];
             let named = named.iter().find_map(|name| text(row, name));
@@ -129,7 +112,7 @@ pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError
                     .or_else(|| row.get("created_at"))
                     .cloned()
                     .unwrap_or_default();
-                stamp::date(&mut record, &at, reprise_types::Zone::Utc);
+                date(&mut record, &at, reprise_types::Zone::Utc);
                 let id = hex_id(&[kind, &record.session_id, &at.to_string(), &record.text]);
                 record.external_ids = vec![ExternalId::new(ExternalId::CLAUDE_MEM, id)];
                 let mut rest = row.clone();

@@ -7,21 +7,15 @@ use serde_json::{Map, Value};
 use super::give::Giver;
 use crate::carried::Carried;
 use crate::error::ImportError;
-use crate::lines::object;
 use crate::observation::{frame, frame_of};
 
 pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError> {
-    giver.lines(path, |giver, place, line| {
-        let zone = giver.zone();
-        let read = object(line).and_then(|mut object| {
-            let carried = Carried::take(&mut object);
-            let carried = carried.map(|carried| {
-                let is_unchanged = is_of(&object, &carried);
-                (carried, is_unchanged)
-            });
-            Ok((frame(object, zone)?, carried))
+    giver.objects(path, |giver, place, mut object| {
+        let carried = Carried::take(&mut object).map(|carried| {
+            let is_unchanged = is_of(&object, &carried);
+            (carried, is_unchanged)
         });
-        let ((record, related), carried) = match read {
+        let (record, related) = match frame(object, giver.zone()) {
             Ok(read) => read,
             Err(why) => return giver.refuse(place, why),
         };

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use reprise_files::Lines;
 use reprise_types::{ExternalId, NewRecord, Zone};
+use serde_json::{Map, Value};
 
 use super::item::{Found, Item, Reading};
-use crate::archive::named;
+use crate::archive::{Joint, named};
 use crate::carried::Carried;
 use crate::error::ImportError;
-use crate::joint::Joint;
-use crate::lines::LINE_BYTES_MAX;
+use crate::values::{LINE_BYTES_MAX, object};
 
 pub(super) struct Giver<'a> {
     root: PathBuf,
@@ -126,18 +126,19 @@ impl<'a> Giver<'a> {
             .push((place.to_owned(), Joint { from, to, relation }));
     }
 
-    /// Every line of a file, to `each` with its place; lines that are none are refused here.
-    pub(super) fn lines(
+    /// The object of every line of a file, to `each` with its place; lines without one are refused
+    /// here.
+    pub(super) fn objects(
         &mut self,
         file: &Path,
-        mut each: impl FnMut(&mut Self, &str, &str) -> Result<(), ImportError>,
+        mut each: impl FnMut(&mut Self, &str, Map<String, Value>) -> Result<(), ImportError>,
     ) -> Result<(), ImportError> {
         let name = self.name(file);
         for line in Lines::open(file, LINE_BYTES_MAX)? {
             let (number, line) = line?;
             let place = format!("{name}:{number}");
-            match line {
-                Ok(line) => each(self, &place, &line)?,
+            match line.and_then(|line| object(&line)) {
+                Ok(object) => each(self, &place, object)?,
                 Err(why) => self.refuse(&place, why)?,
             }
         }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::give::Giver;
 use crate::error::ImportError;
-use crate::lines::{LINE_BYTES_MAX, object};
+use crate::values::{LINE_BYTES_MAX, object};
 
 /// Largest JSON document that is read whole.
 pub(super) const DOCUMENT_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -21,12 +21,7 @@ pub(super) fn objects(
 ) -> Result<(), ImportError> {
     let name = giver.name(file);
     let items = match document(file)? {
-        Document::Lines => {
-            return giver.lines(file, |giver, place, line| match object(line) {
-                Ok(object) => each(giver, place, object),
-                Err(why) => giver.refuse(place, why),
-            });
-        }
+        Document::Lines => return giver.objects(file, each),
         Document::Broken(why) => return giver.refuse(&name, why),
         Document::Whole(Value::Array(items)) => items,
         Document::Whole(mut whole) => {

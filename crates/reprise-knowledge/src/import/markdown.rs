@@ -20,12 +20,11 @@ use super::give::Giver;
 use super::item::Found;
 use crate::carried::{CORNER, Carried};
 use crate::error::ImportError;
-use crate::naming::hex_id;
 use crate::notes::{Place, Scope};
 use crate::project::Project;
-use crate::stamp;
+use crate::values::{date, hex_id};
 pub(crate) use note::parts_of;
-use note::{HEADING_BYTES_MAX, Note, Relation, body_of, distinct};
+use note::{HEADING_BYTES_MAX, Note, Relation, distinct};
 
 const ENDINGS: [&str; 3] = ["md", "markdown", "mdc"];
 /// Longest note that is read.
@@ -271,7 +270,7 @@ impl Reader {
             relations,
         } = Note::read(text);
         if let Some(line) = front.get(CORNER) {
-            return own_note(giver, place, line, &front, body_of(text));
+            return own_note(giver, place, line, &front, parts_of(text).1);
         }
         // The list of a bundle's notes (OKF 0.1).
         if front.contains_key("okf_version") && file.ends_with("index.md") {
@@ -289,48 +288,46 @@ impl Reader {
         let own = ["tags", "tag"].iter();
         let own = own.flat_map(|name| words(front.get(*name)));
         let labels = distinct(self.tags.iter().cloned().chain(own));
+        // `said` names it among those below the same headings.
+        let piece =
+            |text: &str, said: &str, headings: &[String], tags: Vec<String>, mut own: Value| {
+                let mut record = NewRecord::new(text, MemorySource::UserInput, MemoryKind::Finding);
+                record.external_ids = vec![name(&path, headings, said)];
+                record.tags = distinct(labels.iter().cloned().chain(tags));
+                own["root"] = json!(self.place);
+                own["path"] = json!(path);
+                own["title"] = json!(title);
+                own["headings"] = json!(headings);
+                record.details = Some(own);
+                record
+            };
         let mut pieces: Vec<(usize, NewRecord)> = Vec::new();
         for section in sections {
             let head = breadcrumbs(&title, &section.headings);
-            let text = [head.as_str(), "\n\n", &section.text].concat();
-            let text = text.trim_end();
-            let mut record = NewRecord::new(text, MemorySource::UserInput, MemoryKind::Finding);
-            record.external_ids = vec![name(&path, &section.headings, &section.text)];
-            record.tags = joined(&labels, section.tags);
-            record.details = Some(json!({
-                "type": "note_section", "root": self.place, "path": path, "title": title,
-                "headings": section.headings, "content": section.text,
-            }));
+            let said = section.text.as_str();
+            let text = [head.as_str(), "\n\n", said].concat();
+            let own = json!({ "type": "note_section", "content": said });
+            let record = piece(text.trim_end(), said, &section.headings, section.tags, own);
             pieces.push((section.line, record));
         }
         for observed in observations {
             let text = format!("{title}: {}", observed.content);
-            let mut record = NewRecord::new(text, MemorySource::UserInput, MemoryKind::Finding);
-            let category = observed.category.clone().unwrap_or_default();
-            let context = observed.context.clone().unwrap_or_default();
-            let said = [&*category, &*observed.content, &*context].join("\n");
-            record.external_ids = vec![name(&path, &observed.headings, &said)];
-            record.tags = joined(&labels, observed.tags.clone());
-            record.details = Some(json!({
-                "type": "note_observation", "root": self.place, "path": path, "title": title,
-                "headings": observed.headings, "category": observed.category,
+            let category = observed.category.as_deref().unwrap_or_default();
+            let context = observed.context.as_deref().unwrap_or_default();
+            let said = [category, &*observed.content, context].join("\n");
+            let own = json!({
+                "type": "note_observation", "category": observed.category,
                 "content": observed.content, "tags": observed.tags, "context": observed.context,
-            }));
+            });
+            let record = piece(&text, &said, &observed.headings, observed.tags, own);
             pieces.push((observed.line, record));
         }
         if pieces.is_empty() {
             if front.is_empty() {
                 return giver.refuse(place, "the note is empty");
             }
-            let mut record =
-                NewRecord::new(title.clone(), MemorySource::UserInput, MemoryKind::Finding);
-            record.external_ids = vec![name(&path, &[], &title)];
-            record.tags = joined(&labels, Vec::new());
-            record.details = Some(json!({
-                "type": "note_section", "root": self.place, "path": path, "title": title,
-                "headings": [], "content": "",
-            }));
-            pieces.push((1, record));
+            let own = json!({ "type": "note_section", "content": "" });
+            pieces.push((1, piece(&title, &title, &[], Vec::new(), own)));
         }
         pieces.sort_by_key(|(line, _)| *line);
         let own = pieces[0].1.external_ids[0].clone();
@@ -360,7 +357,7 @@ impl Reader {
         for (index, (line, mut record)) in pieces.into_iter().enumerate() {
             let place = format!("{place}:{line}");
             match &written {
-                Some(written) => stamp::date(&mut record, written, giver.zone()),
+                Some(written) => date(&mut record, written, giver.zone()),
                 None => date_of_file(&mut record, file),
             }
             record.provenance.source_refs = vec![path.clone()];
@@ -485,10 +482,6 @@ fn breadcrumbs(title: &str, headings: &[String]) -> String {
     crumbs.extend(headings.iter().map(String::as_str));
     crumbs.dedup();
     crumbs.join(" > ")
-}
-
-fn joined(labels: &[String], own: Vec<String>) -> Vec<String> {
-    distinct(labels.iter().cloned().chain(own))
 }
 
 /// A scalar of front matter as a person reads it.

@@ -14,8 +14,7 @@ use super::give::Giver;
 use super::json::objects;
 use super::sqlite::Database;
 use crate::error::ImportError;
-use crate::lines::text;
-use crate::stamp;
+use crate::values::{date, text, texts};
 
 /// How many memories `get_all` answers where nobody says how many.
 const CUT_AT: usize = 20;
@@ -117,7 +116,7 @@ fn memory(mut object: Map<String, Value>, zone: reprise_types::Zone) -> Result<N
         .take(LIST_ITEMS_MAX)
         .collect();
     let written = object.get("created_at").cloned().unwrap_or_default();
-    stamp::date(&mut record, &written, zone);
+    date(&mut record, &written, zone);
     object.retain(|name, value| !OWN.contains(&name.as_str()) && !value.is_null());
     object.insert("type".to_owned(), json!("mem0_memory"));
     record.details = Some(Value::Object(object));
@@ -127,13 +126,8 @@ fn memory(mut object: Map<String, Value>, zone: reprise_types::Zone) -> Result<N
 fn words(value: &Value) -> Vec<String> {
     match value {
         Value::String(word) => vec![word.clone()],
-        Value::Array(words) => words.iter().filter_map(words_of_one).collect(),
-        _ => Vec::new(),
+        list => texts(Some(list)).map(str::to_owned).collect(),
     }
-}
-
-fn words_of_one(value: &Value) -> Option<String> {
-    value.as_str().map(str::to_owned)
 }
 
 fn source_of(role: Option<&str>) -> MemorySource {
@@ -192,7 +186,7 @@ fn changes(database: &Database, giver: &mut Giver<'_>) -> Result<(), ImportError
         record.external_ids = vec![ExternalId::new(ExternalId::MEM0, id.as_str())];
         record.provenance.actor_id = text(&folded.last, "actor_id").map(str::to_owned);
         let zone = giver.zone();
-        stamp::date(&mut record, &folded.created, zone);
+        date(&mut record, &folded.created, zone);
         let mut details = json!({ "type": "mem0_memory" });
         if !folded.earlier.is_empty() {
             details["updated_at"] = folded.last.get("updated_at").cloned().unwrap_or_default();

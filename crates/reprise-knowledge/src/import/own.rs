@@ -10,8 +10,7 @@ use super::json::{DOCUMENT_BYTES_MAX, Document, document, whole};
 use super::rvf;
 use crate::archive::{Archive, moved};
 use crate::error::ImportError;
-use crate::lines::LINE_BYTES_MAX;
-use crate::yaml::read_yaml;
+use crate::values::{LINE_BYTES_MAX, read_yaml};
 
 pub(super) fn is_yaml(path: &Path) -> Result<bool, ImportError> {
     let first = Lines::open(path, LINE_BYTES_MAX)?

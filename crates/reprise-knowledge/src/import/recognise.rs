@@ -11,7 +11,7 @@ use super::sqlite::{self, Database};
 use super::{ai_lessons, claude_mem, markdown, mem0, own, rvf, sessions, sunwell};
 use crate::archive;
 use crate::error::ImportError;
-use crate::lines::{LINE_BYTES_MAX, object};
+use crate::values::{LINE_BYTES_MAX, object};
 
 /// Lines of a file that are looked at.
 const LINES_LOOKED_AT: usize = 20;

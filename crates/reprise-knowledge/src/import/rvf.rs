@@ -1,18 +1,17 @@
 //! Files of stock `rvf-runtime`: our own exports whole, of others whatever text their metadata has.
 
-use std::io::Read;
 use std::path::Path;
 
-use reprise_files::{Access, open_path};
 use reprise_types::{ExternalId, MemoryKind, MemorySource, NewRecord};
 use rvf_runtime::RvfStore;
 use rvf_runtime::options::{MetadataEntry, MetadataValue};
 use serde_json::{Map, Value, json};
 
 use super::give::Giver;
+use super::sqlite::begins;
 use crate::error::ImportError;
 use crate::export::stock::{LINE, TEXT, UNEMBEDDED};
-use crate::naming::hex_id;
+use crate::values::hex_id;
 
 fn open(path: &Path) -> Result<RvfStore, ImportError> {
     RvfStore::open_readonly(path).map_err(|error| ImportError::Broken {
@@ -23,11 +22,7 @@ fn open(path: &Path) -> Result<RvfStore, ImportError> {
 
 /// Whether a file begins as those of the format do.
 pub(super) fn is_one(path: &Path) -> Result<bool, ImportError> {
-    let mut beginning = Vec::new();
-    open_path(path, Access::Read)?
-        .take(4)
-        .read_to_end(&mut beginning)?;
-    Ok(beginning == b"SFVR")
+    begins(path, b"SFVR")
 }
 
 /// The lines of an export of our own, in their order; `None` where the file is another's.
@@ -36,10 +31,7 @@ pub(super) fn lines(path: &Path) -> Result<Option<Vec<Value>>, ImportError> {
     let mut lines: Vec<(u64, Value)> = Vec::new();
     for (id, _) in store.iter_vectors() {
         let fields = store.get_metadata(id).unwrap_or_default();
-        let line = fields
-            .iter()
-            .find(|field| field.field_id == LINE)
-            .and_then(spoken);
+        let line = said(&fields, LINE);
         let Some(line) = line.and_then(|line| serde_json::from_str(line).ok()) else {
             return Ok(None);
         };
@@ -51,6 +43,11 @@ pub(super) fn lines(path: &Path) -> Result<Option<Vec<Value>>, ImportError> {
     }
     lines.sort_by_key(|(place, _)| *place);
     Ok((!lines.is_empty()).then(|| lines.into_iter().map(|(_, line)| line).collect()))
+}
+
+/// What a field says, by its number.
+fn said(fields: &[MetadataEntry], id: u16) -> Option<&str> {
+    spoken(fields.iter().find(|field| field.field_id == id)?)
 }
 
 fn spoken(field: &MetadataEntry) -> Option<&str> {
@@ -68,17 +65,9 @@ pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError
     for id in ids {
         let place = format!("{name} vector {id}");
         let fields = store.get_metadata(id).unwrap_or_default();
-        let named = fields
-            .iter()
-            .find(|field| field.field_id == TEXT)
-            .and_then(spoken);
-        let longest = || {
-            fields
-                .iter()
-                .filter_map(spoken)
-                .max_by_key(|text| text.len())
-        };
-        let Some(text) = named.or_else(longest) else {
+        let texts = fields.iter().filter_map(spoken);
+        let longest = || texts.max_by_key(|text| text.len());
+        let Some(text) = said(&fields, TEXT).or_else(longest) else {
             giver.refuse(&place, "the vector has no text in its metadata")?;
             continue;
         };

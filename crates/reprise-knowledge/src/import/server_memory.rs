@@ -11,17 +11,12 @@ use serde_json::{Map, Value, json};
 
 use super::give::Giver;
 use crate::error::ImportError;
-use crate::lines::{object, text};
-use crate::naming::hex_id;
+use crate::values::{hex_id, text};
 
 const OBSERVES: &str = "observes";
 
 pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError> {
-    giver.lines(path, |giver, place, line| {
-        let object = match object(line) {
-            Ok(object) => object,
-            Err(why) => return giver.refuse(place, why),
-        };
+    giver.objects(path, |giver, place, object| {
         match object.get("type").and_then(Value::as_str) {
             Some("entity") => entity(giver, place, &object),
             Some("relation") => {
@@ -36,10 +31,8 @@ pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError
             }
             other => {
                 let other = other.unwrap_or("nothing");
-                giver.refuse(
-                    place,
-                    format!("its type is {other}, not entity or relation"),
-                )
+                let why = format!("its type is {other}, not entity or relation");
+                giver.refuse(place, why)
             }
         }
     })

@@ -19,9 +19,9 @@ use super::give::Giver;
 use super::item::ImportKind;
 use super::json::whole;
 use crate::error::ImportError;
-use crate::lines::{LINE_BYTES_MAX, object, text};
+use crate::values::{LINE_BYTES_MAX, object, text};
 use forms::{Form, Speaker};
-use tell::{Projects, Teller};
+use tell::{Projects, Source, Teller};
 
 /// Folders that are gone down into for sessions, and files that are read of one source.
 const DEPTH_MAX: u32 = 8;
@@ -145,7 +145,6 @@ pub(super) fn read(
     let Some(form) = Form::of(kind) else {
         return Ok(());
     };
-    let mut projects = Projects::default();
     let all = if path.is_dir() {
         files(path, kind)?
     } else {
@@ -158,18 +157,25 @@ pub(super) fn read(
             why: format!("there is no file of {kind} below it"),
         });
     }
+    let projects = Projects::default();
+    let source = &mut Source {
+        kind,
+        form,
+        projects,
+    };
     for file in all {
+        // What a helper was told its agent wrote; what it did belongs to the session of its agent.
+        let is_helpers = is_helpers(kind, &file);
+        source.form = if is_helpers { Form::of_helper() } else { form };
         let done = match kind {
             ImportKind::Opencode if file.extension().is_some_and(|ending| ending == "json") => {
-                stores::opencode_files(&file, form, &mut projects, giver)
+                stores::opencode_files(&file, source, giver)
             }
-            ImportKind::Opencode => stores::opencode(&file, form, &mut projects, giver),
-            ImportKind::Cursor => stores::cursor(&file, form, &mut projects, giver),
-            ImportKind::Gemini => gemini(&file, form, &mut projects, giver),
-            ImportKind::Chatgpt | ImportKind::ClaudeAi => {
-                chats::read(&file, kind, form, &mut projects, giver)
-            }
-            kind => lines(&file, kind, form, &mut projects, giver),
+            ImportKind::Opencode => stores::opencode(&file, source, giver),
+            ImportKind::Cursor => stores::cursor(&file, source, giver),
+            ImportKind::Gemini => gemini(&file, source, giver),
+            ImportKind::Chatgpt | ImportKind::ClaudeAi => chats::read(&file, source, giver),
+            _ => lines(&file, source, giver),
         };
         match done {
             Err(ImportError::Stopped) => return Err(ImportError::Stopped),
@@ -240,26 +246,23 @@ fn open(file: &Path) -> Result<Lines<Box<dyn BufRead>>, ImportError> {
     Ok(Lines::new(reader, LINE_BYTES_MAX))
 }
 
+/// Whether a file is of a helper of Claude Code.
+fn is_helpers(kind: ImportKind, file: &Path) -> bool {
+    kind == ImportKind::ClaudeCode && file.iter().any(|part| part == "subagents")
+}
+
 /// Claude Code's and Codex' files: an object a line, in the order of what happened.
-fn lines(
-    file: &Path,
-    kind: ImportKind,
-    form: &'static Form,
-    projects: &mut Projects,
-    giver: &mut Giver<'_>,
-) -> Result<(), ImportError> {
-    // What a helper was told its agent wrote; what it did belongs to the session of its agent.
-    let is_helpers = kind == ImportKind::ClaudeCode && file.iter().any(|part| part == "subagents");
-    let form = if is_helpers { Form::of_helper() } else { form };
-    let mut dead = match kind {
-        ImportKind::ClaudeCode if !is_helpers => rewound(file, form)?,
+fn lines(file: &Path, source: &mut Source, giver: &mut Giver<'_>) -> Result<(), ImportError> {
+    let form = source.form;
+    let mut dead = match source.kind {
+        ImportKind::ClaudeCode if !is_helpers(source.kind, file) => rewound(file, form)?,
         _ => HashSet::new(),
     };
     let name = giver.name(file);
     let stem = file.file_name().unwrap_or_default().to_string_lossy();
     let stem = stem.split('.').next().unwrap_or_default();
-    let mut teller: Option<Teller<'_>> = None;
-    let mut projects = Some(projects);
+    let mut teller = Teller::new(source, stem);
+    let mut is_first = true;
     for line in open(file)? {
         let (number, line) = line?;
         let place = format!("{name}:{number}");
@@ -277,21 +280,14 @@ fn lines(
             dead.extend(own("uuid").map(str::to_owned));
             continue;
         }
-        if teller.is_none() {
-            let named = form
-                .session
-                .iter()
-                .find_map(|place| value.pointer(place)?.as_str());
-            let Some(projects) = projects.take() else {
-                break;
-            };
-            teller = Some(Teller::new(kind, form, projects, named.unwrap_or(stem)));
+        if std::mem::take(&mut is_first) {
+            let mut places = form.session.iter();
+            let named = places.find_map(|place| value.pointer(place)?.as_str());
+            named.unwrap_or(stem).clone_into(&mut teller.session);
         }
-        if let Some(teller) = &mut teller {
-            teller.line(giver, &place, &value)?;
-        }
+        teller.line(giver, &place, &value)?;
     }
-    teller.map_or(Ok(()), |mut teller| teller.flush(giver))
+    teller.flush(giver)
 }
 
 /// Prompts of Claude Code that were taken back: one with the same parent came after it.
@@ -321,12 +317,7 @@ fn rewound(file: &Path, form: &Form) -> Result<HashSet<String>, ImportError> {
 
 /// A session of Gemini CLI, which writes a message anew under its id, cuts back to one, and puts
 /// others in the place of all.
-fn gemini(
-    file: &Path,
-    form: &'static Form,
-    projects: &mut Projects,
-    giver: &mut Giver<'_>,
-) -> Result<(), ImportError> {
+fn gemini(file: &Path, source: &mut Source, giver: &mut Giver<'_>) -> Result<(), ImportError> {
     let name = giver.name(file);
     let stem = file
         .file_stem()
@@ -367,7 +358,7 @@ fn gemini(
             }
         }
     }
-    let mut teller = Teller::new(ImportKind::Gemini, form, projects, &session);
+    let mut teller = Teller::new(source, &session);
     if let Some(cwd) = folder_of(file) {
         teller.stands_in(&cwd);
     }

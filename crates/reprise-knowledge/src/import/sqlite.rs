@@ -10,13 +10,17 @@ use serde_json::{Map, Value, json};
 
 use crate::error::ImportError;
 
-/// Whether a file begins as SQLite's do.
-pub(super) fn is_database(file: &Path) -> Result<bool, ImportError> {
+/// Whether a file begins so.
+pub(super) fn begins(file: &Path, with: &[u8]) -> Result<bool, ImportError> {
     let mut beginning = Vec::new();
     open_path(file, Access::Read)?
-        .take(16)
+        .take(with.len() as u64)
         .read_to_end(&mut beginning)?;
-    Ok(beginning == b"SQLite format 3\0")
+    Ok(beginning == with)
+}
+
+pub(super) fn is_database(file: &Path) -> Result<bool, ImportError> {
+    begins(file, b"SQLite format 3\0")
 }
 
 pub(super) struct Database {
@@ -36,13 +40,22 @@ impl Database {
         database
             .connection
             .busy_timeout(patience)
-            .map_err(|error| database.failed(&error))?;
+            .map_err(|error| damaged(&database.path, &error))?;
         database.tables()?;
         Ok(database)
     }
 
-    pub(super) fn failed(&self, error: &rusqlite::Error) -> ImportError {
-        damaged(&self.path, error)
+    /// The same of a `kind` that is known by a table.
+    pub(super) fn with(path: &Path, table: &str, kind: &'static str) -> Result<Self, ImportError> {
+        let database = Self::open(path)?;
+        if database.has(table)? {
+            return Ok(database);
+        }
+        Err(ImportError::NotOfKind {
+            path: path.to_owned(),
+            kind,
+            why: format!("it has no table `{table}`"),
+        })
     }
 
     pub(super) fn tables(&self) -> Result<Vec<String>, ImportError> {
@@ -60,6 +73,19 @@ impl Database {
 
     pub(super) fn has(&self, table: &str) -> Result<bool, ImportError> {
         Ok(self.tables()?.iter().any(|name| name == table))
+    }
+
+    /// The rows of a table in the order of a column; none where it is missing.
+    pub(super) fn table(
+        &self,
+        table: &str,
+        by: &str,
+        each: impl FnMut(&Map<String, Value>) -> Result<(), ImportError>,
+    ) -> Result<(), ImportError> {
+        if !self.has(table)? {
+            return Ok(());
+        }
+        self.rows(&format!("SELECT * FROM {table} ORDER BY {by}"), [], each)
     }
 
     /// The rows of a query, each as an object of its columns.

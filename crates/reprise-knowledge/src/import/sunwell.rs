@@ -13,9 +13,9 @@ use serde_json::{Map, Value};
 use super::give::Giver;
 use super::item::ImportKind;
 use super::json::whole;
-use crate::backup::keep;
 use crate::error::ImportError;
-use crate::lines::{LINE_BYTES_MAX, object, text};
+use crate::projection::keep;
+use crate::values::{LINE_BYTES_MAX, items, object, text};
 use shape::{Lines as How, Made, Place};
 
 /// Longest file that is copied before it moves in.
@@ -176,12 +176,11 @@ fn any_document(
             Ok(())
         }
         Value::Object(object) if object.get("entries").is_some_and(Value::is_array) => {
-            let entries = object.get("entries").and_then(Value::as_array);
             let how = How {
                 is_replaced: false,
                 ..*how
             };
-            for (index, entry) in entries.into_iter().flatten().enumerate() {
+            for (index, entry) in items(object.get("entries")).enumerate() {
                 let place = format!("{name} entry {}", index + 1);
                 let read = entry
                     .as_object()
@@ -237,32 +236,23 @@ impl Reader {
     ) -> Result<(), ImportError> {
         let last = last_lines(file)?;
         let how = self.how(file, place, giver);
-        let mut number = 0_u64;
-        giver.lines(file, |giver, at, line| {
-            number = at
-                .rsplit(':')
-                .next()
-                .and_then(|n| n.parse().ok())
-                .unwrap_or(number);
-            let read = object(line).and_then(|mut object| {
-                let carried = shape::carried(&mut object);
-                let made = shape::line(&object, &how)?;
-                Ok((text(&object, "id").map(str::to_owned), made, carried))
-            });
-            let (legacy, made, carried) = match read {
-                Ok(read) => read,
-                Err(why) => return giver.refuse(at, why),
-            };
+        giver.objects(file, |giver, at, mut object| {
+            let carried = shape::carried(&mut object);
             let Made {
                 record,
                 supersedes,
                 is_unified,
-            } = made;
+            } = match shape::line(&object, &how) {
+                Ok(made) => made,
+                Err(why) => return giver.refuse(at, why),
+            };
             self.is_unified |= is_unified;
+            let legacy = text(&object, "id").map(str::to_owned);
+            let is_at = |last: &u64| at.ends_with(&format!(":{last}"));
             if legacy
                 .as_ref()
                 .and_then(|id| last.get(id))
-                .is_some_and(|last| *last != number)
+                .is_some_and(|last| !is_at(last))
             {
                 return giver.repeated(at);
             }

@@ -5,7 +5,7 @@ use std::path::Path;
 use reprise_types::NewRecord;
 
 use super::{Found, ImportKind, Item, Reading, read};
-use crate::joint::Joint;
+use crate::archive::Joint;
 
 /// All that a source holds.
 #[derive(Debug, Default)]

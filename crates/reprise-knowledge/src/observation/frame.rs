@@ -5,9 +5,8 @@ use reprise_types::{ExternalId, MemoryKind, MemoryRecord, MemorySource, NewRecor
 use serde_json::{Map, Value, json};
 
 use super::{CORE, ObservationType, named, nested, unnested};
-use crate::exact::exact;
-use crate::lines::text;
-use crate::stamp;
+
+use crate::values::{date, exact, text, texts};
 
 /// The record of a frame, and the frames that it names as related.
 pub(crate) fn frame(
@@ -48,20 +47,14 @@ pub(crate) fn frame(
         Some(false) => Some(0.0),
         None => (observed == Some(ObservationType::Error)).then_some(0.0),
     };
-    let tags = frame.get("tags").and_then(Value::as_array);
-    let mut tags: Vec<String> = tags
-        .into_iter()
-        .flatten()
-        .filter_map(|tag| Some(tag.as_str()?.to_owned()))
-        .collect();
+    let mut tags: Vec<String> = texts(frame.get("tags")).map(str::to_owned).collect();
     tags.dedup();
     tags.truncate(LIST_ITEMS_MAX);
     record.tags = tags;
     if let Some(written) = frame.get("timestamp") {
-        stamp::date(&mut record, written, zone);
+        date(&mut record, written, zone);
     }
-    let related = metadata.get("related_ids").and_then(Value::as_array);
-    let related = related.into_iter().flatten().filter_map(Value::as_str);
+    let related = texts(metadata.get("related_ids"));
     let related = related.filter(|other| *other != id).map(named).collect();
     // What the record itself holds is not kept twice.
     for name in ["id", "content", "session_id"] {

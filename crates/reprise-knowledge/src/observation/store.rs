@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use reprise_types::{ExternalId, MemoryRecord, RecordId};
-use serde_json::Value;
 
 use super::{Observation, ObservationType};
+
+use crate::values::{texts, typed};
 
 /// Observations of a memory, the newest first.
 #[derive(Debug, Default)]
@@ -31,8 +32,7 @@ pub struct ObservationQuery<'a> {
 
 /// Whether a record came as a frame or was kept as an observation.
 pub fn is_frame(record: &MemoryRecord) -> bool {
-    let details = record.details.as_ref();
-    details.and_then(|details| details.get("type")) == Some(&Value::from("observation"))
+    typed(record, "observation").is_some()
 }
 
 /// What its frame is called: an observation's type, else the frame's own.
@@ -133,7 +133,6 @@ fn names(record: &MemoryRecord) -> BTreeSet<String> {
 
 fn related_ids(record: &MemoryRecord) -> BTreeSet<String> {
     let details = record.details.as_ref();
-    let list = details.and_then(|details| details.get("related_ids")?.as_array());
-    let ids = list.into_iter().flatten().filter_map(Value::as_str);
-    ids.map(str::to_owned).collect()
+    let ids = details.and_then(|details| details.get("related_ids"));
+    texts(ids).map(str::to_owned).collect()
 }

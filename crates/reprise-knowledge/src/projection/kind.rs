@@ -1,9 +1,7 @@
 //! The kinds of projections: which records stand in one, and in which files.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use reprise_types::{MemoryRecord, WayOut};
 
@@ -13,6 +11,7 @@ use crate::lesson::Lesson;
 use crate::observation::is_frame;
 use crate::reference::{Definition, TagRelation};
 use crate::sunwell::{Learning, SunwellMemory, is_replaced};
+use crate::values::words;
 
 /// Where Sunwell looks in a project.
 pub(super) const SUNWELL: &str = ".sunwell/memory";
@@ -20,56 +19,30 @@ pub(super) const SUNWELL: &str = ".sunwell/memory";
 /// Where a goal's file is, below that.
 const ARTIFACTS: &str = "artifacts";
 
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal, $place:literal;)*) => {
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum ProjectionKind { $($(#[$doc])* $variant,)* }
-
-        impl ProjectionKind {
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
-
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
-            }
-
-            /// What it is called where nobody names a place.
-            pub fn place(self) -> &'static str {
-                match self { $(Self::$variant => $place,)* }
-            }
-        }
-    };
-}
-
-kinds! {
+words! {
+    /// What other programs read.
+    ProjectionKind, "projection", {
     /// `.sunwell/memory` in a folder: learnings, decisions, failures.
-    Sunwell = "sunwell", "sunwell";
+    Sunwell = "sunwell";
     /// A `knowledge.db` of ai-lessons: lessons, kinds of evidence and how tags are related.
-    AiLessons = "ai-lessons", "knowledge.db";
+    AiLessons = "ai-lessons";
     /// ralph's frames: observations.
-    Frames = "frames", "frames.jsonl";
+    Frames = "frames";
     /// A folder with a note for each record.
-    Markdown = "markdown", "notes";
-}
-
-impl fmt::Display for ProjectionKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for ProjectionKind {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let kind = Self::ALL.iter().find(|kind| kind.name() == text).copied();
-        kind.ok_or_else(|| {
-            let names: Vec<&str> = Self::ALL.iter().map(|kind| kind.name()).collect();
-            format!("`{text}` is no projection; use one of {}", names.join(", "))
-        })
-    }
-}
+    Markdown = "markdown";
+}}
 
 impl ProjectionKind {
+    /// What it is called where nobody names a place.
+    pub fn place(self) -> &'static str {
+        match self {
+            Self::Sunwell => "sunwell",
+            Self::AiLessons => "knowledge.db",
+            Self::Frames => "frames.jsonl",
+            Self::Markdown => "notes",
+        }
+    }
+
     /// Whether a record stands in it. What is sensitive stands in none.
     pub fn holds(self, record: &MemoryRecord) -> bool {
         record.may_leave(WayOut::Export).is_ok()

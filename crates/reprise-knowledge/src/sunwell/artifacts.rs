@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::{Category, Learning, SunwellMemory, said};
-use crate::naming::hex_id;
+
+use crate::values::hex_id;
 
 /// The finished tasks of one goal, and its plan.
 #[derive(Debug, Default)]

@@ -5,7 +5,8 @@ use reprise_types::MemoryRecord;
 use serde_json::{Map, Value, json};
 
 use super::{Category, Learning, SOURCE_TYPES, SunwellMemory, SunwellStats, object, said};
-use crate::exact::exact;
+
+use crate::values::exact;
 
 /// The draft-07 schemas that every written line keeps to, by file name (S48).
 pub const SCHEMAS: [(&str, &str); 3] = [
@@ -114,8 +115,7 @@ impl Learning {
 
 /// The category of a word, or a sentence (S13).
 pub(crate) fn category_of(word: &str) -> Result<Category, String> {
-    let known = || format!("`{word}` is no category; use one of {}", Category::known());
-    Category::nearest(word).ok_or_else(known)
+    Category::nearest(word).map_or_else(|| word.parse(), Ok)
 }
 
 /// A word of a closed list, or a sentence (S11, S15).

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::backup;
+use crate::projection::BACKUPS;
 
 /// Folders that are gone down into for the files of a memory.
 const DEPTH_MAX: u32 = 8;
@@ -31,7 +31,7 @@ impl StoreCounts {
     /// Counts the files of a memory's folder.
     pub fn look(&mut self, home: &Path) {
         for (path, bytes) in files_below(home, DEPTH_MAX) {
-            let is_copy = path.starts_with(home.join(backup::FOLDER));
+            let is_copy = path.starts_with(home.join(BACKUPS));
             let (count, size) = if is_copy {
                 (&mut self.cold_files, &mut self.cold_size_mb)
             } else {

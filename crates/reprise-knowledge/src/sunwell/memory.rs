@@ -6,7 +6,8 @@ use reprise_types::{MemoryRecord, RecordBody, parse_timestamp};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Category, Decision, Failure, Learning, object, typed};
+use super::{Category, Decision, Failure, Learning, object};
+use crate::values::typed;
 
 /// Where the details of a record say that it came from a file of old whose tree had a unified
 /// store.

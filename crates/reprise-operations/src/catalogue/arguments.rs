@@ -1,11 +1,6 @@
 //! From what a face was sent to an operation's arguments.
 
-use schemars::{JsonSchema, Schema};
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
-
-use crate::bounds::Bounds;
-use crate::problem::Problem;
+use crate::prelude::*;
 use crate::wire::{hinted, meant};
 
 /// Refuses arguments of the operation `name` beyond the bounds of its schema.
@@ -166,7 +161,7 @@ mod tests {
     use crate::operations::list::Arguments;
 
     fn read_pairs(pairs: &[(&str, &str)]) -> Result<Arguments, Problem> {
-        let schema = schemars::SchemaGenerator::default().into_root_schema_for::<Arguments>();
+        let schema = SchemaGenerator::default().into_root_schema_for::<Arguments>();
         let pairs = pairs
             .iter()
             .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()));
@@ -184,7 +179,7 @@ mod tests {
             ("limit", "3"),
         ]);
         let read = serde_json::to_value(read.unwrap()).unwrap();
-        let body = serde_json::json!({
+        let body = json!({
             "kind": ["finding", "pattern"], "source": ["user_input"], "tag": ["a,b", "c"],
             "since": "7d", "limit": 3,
         });

@@ -1,14 +1,9 @@
 //! The one way in for what operations are given: before an operation sees its arguments their
 //! secrets are out, and what was taken out stands in its answer, never the value.
 
-use reprise_agent::lent;
-use reprise_redact::{Redaction, Redactor};
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use reprise_redact::Redaction;
 
-use crate::memories::counted;
-use crate::problem::{Problem, ProblemKind};
+use crate::prelude::*;
 
 /// Arguments under which something is kept, or grouped: they stay equal and different, as those of
 /// a record do.

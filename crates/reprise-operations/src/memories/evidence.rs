@@ -1,25 +1,11 @@
 //! Kinds of evidence: ours, and those that came into use here; which is meant by a word, and what a
 //! word means.
 
-use std::collections::BTreeMap;
+use reprise_knowledge::{Definition, meaning_of_evidence, meant_by, normal_evidence};
 
-use reprise_engine::Snapshot;
-use reprise_knowledge::{Definition, evidence_of, meaning_of_evidence, meant_by, normal_evidence};
-use reprise_types::{Evidence, ListRequest, MemoryFilter, RecordId};
-
-use super::Memory;
-use crate::problem::Problem;
-
-/// A kind of evidence as it is used here.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Ground {
-    pub(crate) description: String,
-    pub(crate) typical_confidence: Option<String>,
-    /// Records that rest on it.
-    pub(crate) count: usize,
-    /// It is ours, or somebody said what it means.
-    pub(crate) is_defined: bool,
-}
+use super::all_tagged;
+use crate::operations::tags::Kind;
+use crate::prelude::*;
 
 impl Memory {
     /// What a word for evidence stands for here, and a doubt where it is new: that is kept all the
@@ -61,34 +47,39 @@ impl Memory {
     }
 
     /// Every kind of evidence by its name: ours, and those in use or with a meaning here.
-    pub(crate) async fn grounds(&self) -> Result<BTreeMap<String, Ground>, Problem> {
+    pub(crate) async fn grounds(&self) -> Result<BTreeMap<String, Kind>, Problem> {
         let ours = Evidence::ALL.iter().map(|evidence| {
             let (description, typical) = meaning_of_evidence(*evidence);
-            let ground = Ground {
+            let ground = Kind {
+                name: evidence.name().to_owned(),
                 description: description.to_owned(),
                 typical_confidence: Some(typical.to_owned()),
-                count: 0,
-                is_defined: true,
+                ..Kind::default()
             };
-            (evidence.name().to_owned(), ground)
+            (ground.name.clone(), ground)
         });
-        let mut grounds: BTreeMap<String, Ground> = ours.collect();
+        let mut grounds: BTreeMap<String, Kind> = ours.collect();
         if !self.exists() {
             return Ok(grounds);
         }
         let (definitions, counts) = self
             .read(|memory| (defined(memory), counted(memory)))
             .await?;
+        let unsaid = |name: &String| Kind {
+            name: name.clone(),
+            needs_review: true,
+            ..Kind::default()
+        };
         for (_, own) in definitions {
             if own.alias_of.is_none() {
-                let ground = grounds.entry(own.name).or_default();
+                let ground = grounds.entry(own.name).or_insert_with_key(unsaid);
                 ground.description = own.description;
                 ground.typical_confidence = own.typical_confidence;
-                ground.is_defined = true;
+                ground.needs_review = false;
             }
         }
         for (word, count) in counts {
-            grounds.entry(word).or_default().count = count;
+            grounds.entry(word).or_insert_with_key(unsaid).count = count;
         }
         Ok(grounds)
     }
@@ -115,24 +106,10 @@ pub(crate) fn suggestion(word: &str) -> String {
 }
 
 fn defined(memory: &Snapshot) -> Vec<(RecordId, Definition)> {
-    let mut asked = ListRequest {
-        filter: MemoryFilter {
-            tags: Some(vec![Definition::TAG.to_owned()]),
-            ..MemoryFilter::default()
-        },
-        limit: reprise_types::limits::PAGE_MAX,
-        after: None,
-    };
-    let mut found = Vec::new();
-    loop {
-        let page = memory.list(&asked);
-        let own = page.records.iter();
-        found.extend(own.filter_map(|record| Some((record.id, Definition::of(record)?))));
-        asked.after = page.next;
-        if asked.after.is_none() {
-            return found;
-        }
-    }
+    let records = all_tagged(memory, Definition::TAG);
+    let own = records.iter();
+    own.filter_map(|record| Some((record.id, Definition::of(record)?)))
+        .collect()
 }
 
 fn counted(memory: &Snapshot) -> BTreeMap<String, usize> {

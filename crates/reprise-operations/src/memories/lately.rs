@@ -3,13 +3,12 @@
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::MutexGuard;
 
-use chrono::{DateTime, Utc};
-use reprise_types::{Recall, RecordId, UserId, Verdict, lock};
-use serde::Serialize;
-use serde_json::{Map, Value};
+use reprise_types::{Recall, Verdict};
 use tokio::sync::broadcast;
+
+use crate::prelude::*;
 
 /// What is held at once, of all users; the oldest makes room.
 const HELD_MAX: usize = 512;
@@ -137,7 +136,6 @@ impl<T: Clone> Lately<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reprise_types::RecallId;
 
     #[test]
     fn the_newest_are_held_and_those_of_whoever_forgets_go() {

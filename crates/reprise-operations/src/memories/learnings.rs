@@ -1,15 +1,11 @@
 //! Learnings: taken out of a finished session, and told to whoever listens as Sunwell tells them.
 
-use chrono::{DateTime, Utc};
-use reprise_engine::{Engine, LinkEnd, NewLink, Snapshot, WriteBatch};
+use reprise_engine::{LinkEnd, NewLink};
 use reprise_knowledge::{Learning, StoreCounts, SunwellMemory, SunwellStats, learnings_of_session};
-use reprise_types::{MemoryFilter, MemoryRecord, RecordId, RecordType, WayOut, WriteOutcome};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use reprise_types::WriteOutcome;
 
-use super::{Change, Memory};
-use crate::problem::Problem;
+use super::Change;
+use crate::prelude::*;
 
 /// Learnings that are told one by one; of more at once listeners hear what there is.
 const TOLD_MAX: usize = 64;

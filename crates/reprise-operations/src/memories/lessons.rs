@@ -2,22 +2,11 @@
 //!
 //! Keeping and correcting them.
 
-use reprise_engine::{Engine, Snapshot};
 use reprise_knowledge::{EVIDENCE_FIELD, Lesson as Kept, normal_contexts};
-use reprise_redact::Redactor;
 use reprise_types::limits::METADATA_BYTES_MAX;
-use reprise_types::{
-    ConfidenceLevel, ExternalId, MemoryKind, MemoryRecord, MemorySource, NewRecord, RecordId,
-};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
-use serde_with::skip_serializing_none;
 
-use super::{Memory, refuse_receipt, refuse_receipts};
-use crate::asks;
-use crate::problem::Problem;
-use crate::wire::Fate;
+use super::{refuse_receipt, refuse_receipts};
+use crate::prelude::*;
 
 /// A lesson, or what is to change in one: what is not given stays.
 #[skip_serializing_none]

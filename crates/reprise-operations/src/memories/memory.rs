@@ -1,18 +1,11 @@
 //! One user's memory, as one request may use it.
 
-use std::sync::Arc;
-use std::time::Instant;
-
-use chrono::{DateTime, Utc};
 use reprise_agent::Intake;
-use reprise_engine::{CheckpointOutcome, CompactionOutcome, Engine, EngineStats, Snapshot};
-use reprise_redact::Redactor;
-use reprise_types::{
-    Calendar, Embedding, ExternalId, Recall, RecallRequest, RecallScope, RecordId, UserId,
-};
+use reprise_engine::{CheckpointOutcome, CompactionOutcome, EngineStats};
+use reprise_types::Recall;
 
-use super::{Memories, PastRecall};
-use crate::problem::{Problem, ProblemKind};
+use super::PastRecall;
+use crate::prelude::*;
 
 /// How a request wants its records kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -77,37 +70,29 @@ impl Memory {
 
     /// The same for a program of this machine.
     #[must_use]
-    pub fn on_machine(self) -> Self {
-        Self {
-            is_on_machine: true,
-            ..self
-        }
+    pub fn on_machine(mut self) -> Self {
+        self.is_on_machine = true;
+        self
     }
 
     /// The same for whoever the caller knows by this: which token, the page.
     #[must_use]
-    pub fn asked_by(self, asker: String) -> Self {
-        Self {
-            asker: Some(asker),
-            ..self
-        }
+    pub fn asked_by(mut self, asker: String) -> Self {
+        self.asker = Some(asker);
+        self
     }
 
     /// The same for whoever asks while somebody types: its recalls are not noted.
     #[must_use]
-    pub fn unnoted(self) -> Self {
-        Self {
-            is_noted: false,
-            ..self
-        }
+    pub fn unnoted(mut self) -> Self {
+        self.is_noted = false;
+        self
     }
 
     /// The same for an agent, who is no person.
-    pub(crate) fn for_agent(self) -> Self {
-        Self {
-            is_agent: true,
-            ..self
-        }
+    pub(crate) fn for_agent(mut self) -> Self {
+        self.is_agent = true;
+        self
     }
 
     pub(super) fn is_on_machine(&self) -> bool {

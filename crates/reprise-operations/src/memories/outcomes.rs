@@ -1,13 +1,11 @@
 //! How runs went: what memory learns from.
 
-use reprise_engine::{Engine, EngineError, LearnError, RunTurn, RunWrite, Snapshot, WriteBatch};
-use reprise_redact::Redactor;
-use reprise_types::{Credit, Embedding, FailKind, RecordId, RunBeginning, RunEnding, RunOutcome};
+use reprise_engine::{LearnError, RunTurn, RunWrite};
+use reprise_types::{FailKind, RunBeginning, RunEnding, RunOutcome};
 
-use super::{Memories, Memory, resolve};
 use crate::operations::learning::Withdrawn;
-use crate::problem::Problem;
-use crate::wire::{OutcomeLine, OutcomeReport, fresh_run_id};
+use crate::prelude::*;
+use crate::wire::{OutcomeReport, fresh_run_id};
 
 /// The report, the records that a run used, and the one that it left.
 type Learned = (OutcomeReport, Vec<RecordId>, Option<RecordId>);
@@ -28,7 +26,7 @@ impl Memory {
             None => None,
         };
         let fallback = self.key().map_or_else(
-            || fresh_run_id(line.query_id.as_deref(), self.unix_ms(), Memories::random()),
+            || fresh_run_id(line.query_id.as_deref(), self.unix_ms(), system_entropy()),
             |key| format!("request {key}"),
         );
         let now = self.now();
@@ -143,7 +141,7 @@ pub fn run_outcome(
         .unwrap_or_else(fallback);
     let used = line.used.iter().map(|name| {
         let found = resolve(engine, name);
-        found.ok_or_else(|| super::records::missing(name))
+        found.ok_or_else(|| missing(name))
     });
     Ok(RunOutcome {
         begin: RunBeginning {

@@ -1,24 +1,17 @@
 //! Files that other programs read, kept equal to a memory: written, compared, and brought up to
 //! date after each change.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::path::Path;
 
-use reprise_engine::Snapshot;
 use reprise_knowledge::{
     ExportError, Outgoing, ProjectionKind, Rebuilt, Telling, compare, first_of, hindrance, rebuild,
 };
-use reprise_types::{UserId, lock};
-use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{sleep, timeout};
 
 use super::learnings::of_project;
-use super::{Change, Memories, Memory, TagRules};
-use crate::problem::{Problem, ProblemKind};
-use crate::wire::ExportLine;
+use super::{Change, TagRules};
+use crate::prelude::*;
 
 /// A projection of one user's memory, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -169,11 +162,9 @@ impl Memories {
 
     /// The same with these projections, for [`Self::keep_projections`].
     #[must_use]
-    pub fn with_projections(self, projections: Vec<Projection>) -> Self {
-        Self {
-            projections: projections.into(),
-            ..self
-        }
+    pub fn with_projections(mut self, projections: Vec<Projection>) -> Self {
+        self.projections = projections.into();
+        self
     }
 
     /// Does what goes on beside requests, without end.

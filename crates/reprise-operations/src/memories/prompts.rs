@@ -1,18 +1,9 @@
 //! Prompts as they were kept: what each was given, what of it was used, and what came of it.
 
-use std::collections::HashMap;
-
-use chrono::{DateTime, Utc};
-use reprise_engine::Snapshot;
-use reprise_types::limits::PAGE_MAX;
-use reprise_types::{
-    Cursor, ListRequest, MemoryFilter, MemoryKind, MemoryRecord, MemorySource, RecordId, Revision,
-};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use reprise_types::Revision;
 
 use super::sessions::{Given, Noted};
-use super::title_of;
+use crate::prelude::*;
 
 /// Records looked at for one page of prompts: of a memory without sessions no more.
 const LOOKED_AT: usize = 5_000;

@@ -4,23 +4,15 @@
 
 mod receipts;
 
-use std::collections::HashSet;
-use std::sync::Arc;
-use std::time::Duration;
-
 use reprise_global::{
     AUDIT_MAX, Fate, GlobalError, GlobalRecord, GlobalTier, ListPage, Proposal, Published,
     TakenDown, TextVectors, Unpublished, WallError, leave,
 };
-use reprise_types::{MemoryRecord, RecallScope, RecordId, RecordType, sha256_hex};
-
-use super::sharing::Wanted;
-use super::{Memories, Memory};
-use serde_json::{Value, json};
+use reprise_types::sha256_hex;
 use tokio::runtime::Handle;
 
-use crate::problem::{Problem, ProblemKind};
-use crate::wire::instant;
+use super::sharing::Wanted;
+use crate::prelude::*;
 use receipts::Act;
 
 pub(crate) use receipts::Receipts;
@@ -420,7 +412,7 @@ impl Memory {
             self.keep_receipt(&acts).await?;
         }
         match told.iter().find(|(_, fate, _)| *fate == Fate::NotFound) {
-            Some((id, _, _)) => Err(super::missing(&id.to_string())),
+            Some((id, _, _)) => Err(missing(&id.to_string())),
             None => Ok(()),
         }
     }

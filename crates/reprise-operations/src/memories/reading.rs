@@ -1,15 +1,12 @@
 //! Recalling, and reading a whole memory part by part.
 
-use std::time::Duration;
-
-use reprise_engine::Snapshot;
-use reprise_types::{Embedding, MemoryProvider, Recall, RecallId, RecallRequest, UserId};
+use reprise_types::{MemoryProvider, Recall};
 use tokio::sync::mpsc;
 use tracing::Instrument;
 
-use super::{Memories, spans};
-use crate::problem::Problem;
-use crate::wire::{ExportLine, is_sensitive};
+use super::{span, span_records};
+use crate::prelude::*;
+use crate::wire::is_sensitive;
 
 /// Lines of an export that wait for their reader.
 const EXPORT_LINES_WAITING: usize = 64;
@@ -58,15 +55,15 @@ impl Memories {
         if !self.service.has_memory(user) {
             return Ok(Recall::nothing(self.recall_id()));
         }
-        let span = spans::memory("search_memory", user);
+        let span = span("search_memory", user);
         let recall = found.instrument(span.clone()).await?;
         let first = recall.results.first().map(|result| result.record.id);
-        spans::records(&span, recall.results.len(), first);
+        span_records(&span, recall.results.len(), first);
         Ok(recall)
     }
 
     pub(super) fn recall_id(&self) -> RecallId {
-        RecallId::from_parts(self.unix_ms(), Self::random() >> 48)
+        RecallId::from_parts(self.unix_ms(), system_entropy() >> 48)
     }
 
     /// Every live record as a JSON line, read from the disk as fast as the lines are taken; those

@@ -1,18 +1,14 @@
 //! Keeping, showing, correcting and forgetting records.
 
-use std::collections::BTreeSet;
-
-use chrono::{DateTime, Utc};
-use reprise_engine::{Engine, EngineError, LinkEnd, NewLink, WriteBatch};
+use reprise_engine::{LinkEnd, NewLink};
 use reprise_knowledge::{Learning, restate};
-use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordBody, RecordId, WriteOutcome};
-use serde_json::{Map, Value};
+use reprise_types::WriteOutcome;
 use tracing::Instrument;
 
-use super::{Memory, current, refuse_receipt, resolve, spans};
+use super::{refuse_receipt, span, span_records};
 use crate::operations::tending::TakenBack;
-use crate::problem::{Problem, ProblemKind};
-use crate::wire::{Fate, RecordRedaction, WriteReport, instant, read_value, record_of_value};
+use crate::prelude::*;
+use crate::wire::{RecordRedaction, WriteReport, read_value, record_of_value};
 
 /// Fields of the ingest form that a correction may change.
 pub(crate) const MAY_CHANGE: [&str; 12] = [
@@ -168,7 +164,7 @@ impl Memory {
             ..WriteBatch::default()
         };
         let written = self.all.service.write(&self.user, batch);
-        let span = spans::memory("create_memory", &self.user);
+        let span = span("create_memory", &self.user);
         let outcomes = written.instrument(span.clone()).await?.outcomes;
         let first = match outcomes.first() {
             Some(WriteOutcome::Inserted { id } | WriteOutcome::Duplicate { of: id, .. }) => {
@@ -176,7 +172,7 @@ impl Memory {
             }
             _ => None,
         };
-        spans::records(&span, count, first);
+        span_records(&span, count, first);
         Ok(outcomes)
     }
 
@@ -315,7 +311,7 @@ impl Memory {
         }
         let old = self.record(name).await?;
         refuse_receipt(&old)?;
-        let line = serde_json::to_value(crate::wire::ExportLine::new(&old));
+        let line = serde_json::to_value(ExportLine::new(&old));
         let mut line = match line {
             Ok(Value::Object(line)) => line,
             _ => Map::new(),
@@ -360,9 +356,9 @@ impl Memory {
             record.visibility = old.visibility;
         }
         record.provenance = old.provenance.clone();
-        let span = spans::memory("update_memory", &self.user);
+        let span = span("update_memory", &self.user);
         let id = self.keep_new(record).instrument(span.clone()).await?;
-        spans::records(&span, 1, Some(id));
+        span_records(&span, 1, Some(id));
         Ok((old, self.record(&id.to_string()).await?))
     }
 

@@ -1,26 +1,17 @@
 //! Lessons that arrive with checkouts the user trusts: each repository's stand in a memory of their
 //! own beside the user's, made anew as its files change, and answer with it as what others said.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::path::Path;
 
-use chrono::{DateTime, Utc};
-use reprise_agent::lent;
-use reprise_engine::{Engine, EngineError, ForgetSelector, decide};
+use reprise_engine::{ForgetSelector, decide};
 use reprise_knowledge::{
     Shared, SharedState, Trusted, read_shared, shared_state, trusted_file, trusted_in,
 };
-use reprise_redact::Redactor;
-use reprise_types::{
-    ExternalId, MemoryRecord, NewRecord, PublishedBy, Recall, RecallRequest, UserId,
-};
+use reprise_types::{PublishedBy, Recall};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Memories, Memory};
-use crate::problem::Problem;
+use crate::prelude::*;
 
 /// Most checkouts that answer for one user.
 const CHECKOUTS_MAX: usize = 16;

@@ -3,34 +3,26 @@
 //!
 //! What each moment of a session does.
 
-mod content;
 mod given;
 mod history;
 mod notes;
 mod opening;
 mod taken;
 
-use std::collections::BTreeSet;
-use std::time::Duration;
-
-use chrono::{DateTime, Utc};
 use reprise_engine::{decide, without_sensitive};
 use reprise_knowledge::{Ran, ran};
-use reprise_types::{
-    Calendar, Credit, MemoryKind, MemorySource, NewRecord, QuotedMemory, RecallRequest, RecordId,
-    RecordType, RetrievedMemory, UserId, Verdict, normal_tag,
-};
+use reprise_types::{Verdict, normal_tag};
 use tokio::time::timeout;
 
-use super::{Memories, Memory};
 use crate::hook::{HookAnswer, HookEvent, HookReport};
-use crate::problem::Problem;
-use crate::wire::{LessonCard, OutcomeLine, Told, instant};
+use crate::prelude::*;
+use crate::wire::Told;
 use given::NOTED;
-pub use given::{Given, LeftOut, Noted};
-use notes::Asked;
-pub(super) use notes::Sessions;
+use notes::{Asked, says_something};
 use taken::Next;
+
+pub use given::{Given, LeftOut, Noted};
+pub(super) use notes::Sessions;
 
 /// Looked at for them: others may belong to other projects, or be this session's own.
 const CANDIDATES: usize = 48;
@@ -66,7 +58,7 @@ impl Memory {
                     (session.recalled, session.judged) = (None, None);
                     session.said.clear();
                 });
-                if content::says_something(&report.text) {
+                if says_something(&report.text) {
                     let said = report.text.clone();
                     let said = self.said(&report, said, MemorySource::UserInput);
                     self.keep_said(said).await?;
@@ -137,7 +129,7 @@ impl Memory {
         self.all
             .sessions
             .change(key.clone(), |session| session.say(&report.text));
-        if !content::says_something(&report.text) {
+        if !says_something(&report.text) {
             return Ok(());
         }
         let said = report.text.clone();
@@ -194,7 +186,7 @@ impl Memory {
         within: Duration,
     ) -> Result<HookAnswer, Problem> {
         let short = report.text.trim().chars().count() < PROMPT_CHARS_MIN;
-        if short || !content::says_something(&report.text) {
+        if short || !says_something(&report.text) {
             return Ok(HookAnswer::default());
         }
         let seen = self
@@ -247,7 +239,7 @@ impl Memory {
             lines.collect()
         };
         let parts = [(sure, WHOLE, lines(hits)), (OTHERS, "", lines(others))];
-        Ok(injected(&parts, Memories::random()))
+        Ok(injected(&parts, system_entropy()))
     }
 
     /// What others published that would help with a prompt, where hooks ask for it: of this project
@@ -414,7 +406,7 @@ impl Memory {
     /// Something that an agent did in a session.
     fn done(&self, report: &HookReport, text: String, what: RecordType) -> NewRecord {
         let mut record = self.said(report, text, MemorySource::WorkerResult);
-        record.details = Some(serde_json::json!({ "type": what }));
+        record.details = Some(json!({ "type": what }));
         record
     }
 

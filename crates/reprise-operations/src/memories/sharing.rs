@@ -2,12 +2,9 @@
 //!
 //! The way of each user, kept.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
 use reprise_global::{GlobalTier, Leaving, TextVectors};
-use reprise_types::{RecallScope, RecordId, UserId, lock};
+
+use crate::prelude::*;
 
 /// Users whose way to the global store is kept; beyond, all are found anew.
 const TIERS_MAX: usize = 1_000;
@@ -40,11 +37,9 @@ impl Sharing {
 
     /// The same, asked by hooks too, which wait no longer than this.
     #[must_use]
-    pub fn for_hooks(self, deadline: Option<Duration>) -> Self {
-        Self {
-            hooks: deadline,
-            ..self
-        }
+    pub fn for_hooks(mut self, deadline: Option<Duration>) -> Self {
+        self.hooks = deadline;
+        self
     }
 
     pub(super) fn known(&self, user: &UserId) -> Option<GlobalTier> {

@@ -2,18 +2,12 @@
 //!
 //! What a tag is called.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
-use reprise_engine::Snapshot;
 use reprise_knowledge::{Definition, TagRelation};
-use reprise_types::{MemoryRecord, RecordId, RejectReason, normal_tag, normal_tags};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use reprise_types::{RejectReason, normal_tag};
 
-use super::Memory;
-use crate::problem::Problem;
+use crate::prelude::*;
 
 /// Tags of fewer characters are alike by chance, and of more nobody compares the letters.
 const ALIKE_CHARS: RangeInclusive<usize> = 4..=64;

@@ -4,21 +4,16 @@
 //! last one is compared; records go by the ids that their own systems gave them, where there are
 //! any.
 
-use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::sync::Arc;
+use std::num::NonZeroUsize;
 
+use lru::LruCache;
 use reprise_agent::{Tend, TendDone, Tended, Tender};
-use reprise_engine::{Engine, Snapshot};
 use reprise_knowledge::{Done, Pair, Plan, Planner, carry_out, known};
-use reprise_types::{QuotedMemory, RecordId};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::error::RecvError;
 
-use super::{Memories, Memory, current, missing};
 use crate::operations::tending::TakenBack;
-use crate::problem::Problem;
+use crate::prelude::*;
 use crate::wire::external_id_of;
 
 /// Characters of a text that whoever reviews is shown.
@@ -187,6 +182,29 @@ impl Memory {
             told.collect()
         };
         self.read(look).await
+    }
+}
+
+/// Memories whose planners are kept in mind; of others the next plan looks through all again.
+const PLANNERS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(31);
+
+/// What one plan leaves for the next.
+type Held = Arc<tokio::sync::Mutex<Planner>>;
+
+/// What is known of each memory from one plan to the next; the least recently used goes first.
+#[derive(Debug)]
+pub(super) struct Planners(Mutex<LruCache<UserId, Held>>);
+
+impl Default for Planners {
+    fn default() -> Self {
+        Self(Mutex::new(LruCache::new(PLANNERS_MAX)))
+    }
+}
+
+impl Planners {
+    pub(super) fn of(&self, user: &UserId) -> Held {
+        let mut all = lock(&self.0);
+        Arc::clone(all.get_or_insert_ref(user, Arc::default))
     }
 }
 

@@ -3,18 +3,9 @@
 //! A program of this machine reaches every one, as with git. Over TCP a token's user reaches those
 //! that the owner registered for that user, in the roles given there.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
-
-use reprise_agent::lent;
-use reprise_types::UserId;
 use reprise_workspace::{Actor, Tended, Workspace, WorkspaceError};
-use serde::Deserialize;
 
-use super::{Memories, Memory};
-use crate::problem::{Problem, ProblemKind};
+use crate::prelude::*;
 
 /// The role that lets a user act as a person: as `human:` with the user's own name.
 const HUMAN: &str = "human";

@@ -1,22 +1,10 @@
 //! How memory is, and what was done to it.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
-
-use chrono::{DateTime, Datelike, NaiveDate};
-use reprise_engine::Snapshot;
+use chrono::{Datelike, NaiveDate};
 use reprise_knowledge::{Action, Plan, actions, scores};
-use reprise_redact::Redactor;
-use reprise_types::limits::PAGE_DEFAULT;
-use reprise_types::{QuotedMemory, RecordId, system_entropy};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
-use crate::catalogue::{Operation, Profile, Spec};
-use crate::memories::{Doubted, Memory, Merged, Names, beginning, counted};
-use crate::problem::Problem;
-use crate::wire::{NoArguments, instant};
+use crate::memories::{Doubted, Merged, beginning};
+use crate::prelude::*;
 
 /// Records of a kind that are told with their beginnings.
 const NAMED: usize = 10;
@@ -69,19 +57,13 @@ pub struct Day {
     pub score: f64,
 }
 
-#[derive(Debug)]
-pub struct Audit;
-
-impl Operation for Audit {
-    const SPEC: Spec = Spec::reads(
+operation! {
+    Spec::reads(
         "audit",
         "Duplicates, contradictions, stale facts, secrets, growth, and a score over time.",
     )
     .tool("audit", Profile::Full);
-    type Arguments = NoArguments;
-    type Answer = Audited;
-
-    async fn run(memory: &Memory, _: NoArguments) -> Result<Audited, Problem> {
+    Audit(memory, _: NoArguments) -> Audited {
         let mut audited = memory
             .planned(|snapshot, plan| audited(snapshot, &plan))
             .await?;
@@ -212,16 +194,6 @@ fn growth(memory: &Snapshot) -> BTreeMap<String, usize> {
         .collect()
 }
 
-/// How much of it.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
-#[serde(deny_unknown_fields)]
-pub struct DiaryArguments {
-    /// Actions at most; 50 by default.
-    #[arg(long)]
-    pub limit: Option<usize>,
-}
-
 /// What was done at one instant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Acted {
@@ -279,16 +251,15 @@ pub struct Told {
     pub actions: Vec<Acted>,
 }
 
-#[derive(Debug)]
-pub struct Diary;
-
-impl Operation for Diary {
-    const SPEC: Spec = Spec::reads("diary", "What consolidation did, the latest first.")
-        .tool("diary", Profile::Full);
-    type Arguments = DiaryArguments;
-    type Answer = Told;
-
-    async fn run(memory: &Memory, arguments: DiaryArguments) -> Result<Told, Problem> {
+operation! {
+    Spec::reads("diary", "What consolidation did, the latest first.").tool("diary", Profile::Full);
+    /// How much of it.
+    #[derive(Default, clap::Args)]
+    Diary(memory, arguments: DiaryArguments {
+        /// Actions at most; 50 by default.
+        #[arg(long)]
+        pub limit: Option<usize>,
+    }) -> Told {
         let limit = arguments.limit.unwrap_or(PAGE_DEFAULT);
         let told = memory.read(move |snapshot| {
             let latest = actions(snapshot).into_iter().rev().take(limit);
@@ -344,15 +315,9 @@ pub struct DayOfGrowth {
     pub records: u64,
 }
 
-#[derive(Debug)]
-pub struct Growth;
-
-impl Operation for Growth {
-    const SPEC: Spec = Spec::reads("growth", "How many records there were, day by day.");
-    type Arguments = NoArguments;
-    type Answer = Growing;
-
-    async fn run(memory: &Memory, _: NoArguments) -> Result<Growing, Problem> {
+operation! {
+    Spec::reads("growth", "How many records there were, day by day.");
+    Growth(memory, _: NoArguments) -> Growing {
         let calendar = memory.calendar();
         let grown = memory.read(move |memory| {
             let mut kept: BTreeMap<NaiveDate, u64> = BTreeMap::new();

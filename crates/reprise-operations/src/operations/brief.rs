@@ -2,58 +2,12 @@
 
 mod found;
 
-use std::borrow::Cow;
-use std::time::Instant;
-
 use reprise_engine::{context_candidates, without_sensitive};
-use reprise_types::limits::TOP_K_DEFAULT;
-use reprise_types::{Degraded, RecallId, RecallScope, RetrievedMemory, Verdict, system_entropy};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use serde_with::skip_serializing_none;
+use reprise_types::{Degraded, Verdict};
 
 use super::recall;
-use crate::catalogue::{Operation, Profile, Spec};
-use crate::memories::{Memory, counted};
-use crate::problem::Problem;
-use crate::wire::Filter;
+use crate::prelude::*;
 use found::{Found, Place};
-
-/// A question.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Arguments {
-    /// In the user's words.
-    #[serde(alias = "text")]
-    pub query: String,
-    /// Results; 5 by default.
-    #[serde(alias = "top_k")]
-    pub limit: Option<usize>,
-    /// Which records may answer.
-    #[serde(flatten)]
-    pub filter: Filter,
-    /// Answer as memory stood at this time.
-    #[schemars(extend("x-rare" = true))]
-    pub as_of: Option<String>,
-    /// Whose knowledge: the user's own, what others published, or both.
-    #[schemars(extend("x-rare" = true))]
-    pub scope: Option<RecallScope>,
-    /// Where you are.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub context: Vec<String>,
-    /// Leave out lessons that do not hold there.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    #[schemars(extend("x-rare" = true))]
-    pub applying: bool,
-    /// Whole texts.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub full: bool,
-    /// Of the answer.
-    #[serde(alias = "budget")]
-    pub max_tokens: Option<usize>,
-}
 
 /// A light answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -81,20 +35,43 @@ pub struct Brief {
     pub results: Vec<Value>,
 }
 
-#[derive(Debug)]
-pub struct RecallBriefly;
-
-impl Operation for RecallBriefly {
-    const SPEC: Spec = Spec::reads(
+operation! {
+    Spec::reads(
         "brief",
         "Find what is known. Results are light; `get` gives the whole.",
     )
     .tool("recall", Profile::Lean)
     .also(&["search"]);
-    type Arguments = Arguments;
-    type Answer = Brief;
-
-    async fn run(memory: &Memory, arguments: Arguments) -> Result<Brief, Problem> {
+    /// A question.
+    #[derive(Default)]
+    RecallBriefly(memory, arguments: Arguments {
+        /// In the user's words.
+        #[serde(alias = "text")]
+        pub query: String,
+        /// Results; 5 by default.
+        #[serde(alias = "top_k")]
+        pub limit: Option<usize>,
+        /// Which records may answer.
+        #[serde(flatten)]
+        pub filter: Filter,
+        /// Answer as memory stood at this time.
+        #[schemars(extend("x-rare" = true))]
+        pub as_of: Option<String>,
+        /// Whose knowledge: the user's own, what others published, or both.
+        #[schemars(extend("x-rare" = true))]
+        pub scope: Option<RecallScope>,
+        /// Where you are.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub context: Vec<String>,
+        /// Leave out lessons that do not hold there.
+        #[schemars(extend("x-rare" = true))]
+        pub applying: bool,
+        /// Whole texts.
+        pub full: bool,
+        /// Of the answer.
+        #[serde(alias = "budget")]
+        pub max_tokens: Option<usize>,
+    }) -> Brief {
         let Arguments {
             full, max_tokens, ..
         } = arguments;
@@ -154,8 +131,8 @@ pub(super) fn quoted(results: Vec<RetrievedMemory>, most: Option<usize>, full: b
     let place = Place {
         here: &[],
         question: "",
-        calendar: reprise_types::Calendar {
-            now: chrono::DateTime::UNIX_EPOCH,
+        calendar: Calendar {
+            now: DateTime::UNIX_EPOCH,
             zone: reprise_types::Zone::Utc,
         },
     };

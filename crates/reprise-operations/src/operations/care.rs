@@ -1,33 +1,16 @@
 //! A memory as a file: counted, made smaller, merged, written for others.
 
-use std::borrow::Cow;
-use std::path::PathBuf;
-use std::sync::Arc;
-
-use chrono::{DateTime, Utc};
-use reprise_engine::{Engine, EngineStats, Merged, OtherSpace};
+use reprise_engine::{EngineStats, Merged, OtherSpace};
 use reprise_knowledge::ProjectionKind;
-use reprise_types::limits::TOP_K_DEFAULT;
-use reprise_types::{RecordId, UserId};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use crate::catalogue::{Operation, Profile, Spec, get, post};
-use crate::memories::{Memory, Projection, counted};
-use crate::problem::Problem;
-use crate::wire::NoArguments;
+use crate::memories::Projection;
+use crate::prelude::*;
 
-#[derive(Debug)]
-pub struct Stats;
-
-impl Operation for Stats {
-    const SPEC: Spec = Spec::reads("stats", "The memory in numbers.")
+operation! {
+    Spec::reads("stats", "The memory in numbers.")
         .at(&[get("/v1/users/{user}/stats")])
         .tool("stats", Profile::Full);
-    type Arguments = NoArguments;
-    type Answer = EngineStats;
-
-    async fn run(memory: &Memory, _: NoArguments) -> Result<EngineStats, Problem> {
+    Stats(memory, _: NoArguments) -> EngineStats {
         memory.stats().await
     }
 
@@ -51,16 +34,9 @@ pub struct Numbers {
     pub stats: EngineStats,
 }
 
-#[derive(Debug)]
-pub struct HostStats;
-
-impl Operation for HostStats {
-    const SPEC: Spec = Spec::reads("host_stats", "ChoirOS: the memory in numbers.")
-        .at(&[get("/api/memory/stats")]);
-    type Arguments = NoArguments;
-    type Answer = Numbers;
-
-    async fn run(memory: &Memory, arguments: NoArguments) -> Result<Numbers, Problem> {
+operation! {
+    Spec::reads("host_stats", "ChoirOS: the memory in numbers.").at(&[get("/api/memory/stats")]);
+    HostStats(memory, arguments: NoArguments) -> Numbers {
         let stats = Stats::run(memory, arguments).await?;
         Ok(Numbers {
             total_vectors: stats.live - stats.unembedded.min(stats.live),
@@ -87,16 +63,9 @@ pub struct InForce {
     pub use_sona: bool,
 }
 
-#[derive(Debug)]
-pub struct HostConfig;
-
-impl Operation for HostConfig {
-    const SPEC: Spec =
-        Spec::reads("host_config", "ChoirOS: what is in force.").at(&[get("/api/memory/config")]);
-    type Arguments = NoArguments;
-    type Answer = InForce;
-
-    async fn run(_: &Memory, _: NoArguments) -> Result<InForce, Problem> {
+operation! {
+    Spec::reads("host_config", "ChoirOS: what is in force.").at(&[get("/api/memory/config")]);
+    HostConfig(_, _: NoArguments) -> InForce {
         Ok(InForce {
             enabled: true,
             ingest_enabled: true,
@@ -120,18 +89,12 @@ pub struct Compacted {
     pub forgotten: u32,
 }
 
-#[derive(Debug)]
-pub struct Compact;
-
-impl Operation for Compact {
-    const SPEC: Spec = Spec::adds("compact", "Remove the forgotten from the file.").at(&[
+operation! {
+    Spec::adds("compact", "Remove the forgotten from the file.").at(&[
         post("/v1/users/{user}/compact"),
         post("/api/memory/compact"),
     ]);
-    type Arguments = NoArguments;
-    type Answer = Compacted;
-
-    async fn run(memory: &Memory, _: NoArguments) -> Result<Compacted, Problem> {
+    Compact(memory, _: NoArguments) -> Compacted {
         // Who asks for it wants no more of what had its time.
         let now = memory.now();
         memory
@@ -166,19 +129,12 @@ pub struct Reembedded {
     pub goes_on: bool,
 }
 
-/// The operation.
-#[derive(Debug)]
-pub struct Reembed;
-
-impl Operation for Reembed {
-    const SPEC: Spec = Spec::adds(
+operation! {
+    Spec::adds(
         "reembed",
         "Make some of the vectors that wait for the model in use; ask again while it goes on.",
     );
-    type Arguments = NoArguments;
-    type Answer = Reembedded;
-
-    async fn run(memory: &Memory, _: NoArguments) -> Result<Reembedded, Problem> {
+    Reembed(memory, _: NoArguments) -> Reembedded {
         let mut goes_on = true;
         for _ in 0..BATCHES {
             goes_on = goes_on && memory.embed_waiting().await?;
@@ -212,11 +168,8 @@ pub struct Checkpointed {
     pub checkpointed: bool,
 }
 
-#[derive(Debug)]
-pub struct Checkpoint;
-
-impl Operation for Checkpoint {
-    const SPEC: Spec = Spec::adds(
+operation! {
+    Spec::adds(
         "checkpoint",
         "Write the derived parts now, so that the file can be copied and opens quickly.",
     )
@@ -224,21 +177,10 @@ impl Operation for Checkpoint {
         post("/v1/users/{user}/checkpoint"),
         post("/api/memory/snapshot"),
     ]);
-    type Arguments = NoArguments;
-    type Answer = Checkpointed;
-
-    async fn run(memory: &Memory, _: NoArguments) -> Result<Checkpointed, Problem> {
+    Checkpoint(memory, _: NoArguments) -> Checkpointed {
         memory.checkpoint().await??;
         Ok(Checkpointed { checkpointed: true })
     }
-}
-
-/// Which branch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MergeArguments {
-    /// The user id of the branch.
-    pub branch: UserId,
 }
 
 /// What the merge of a branch did.
@@ -285,17 +227,13 @@ pub fn fork_stream(parent: &UserId) -> String {
     format!("fork/{parent}")
 }
 
-#[derive(Debug)]
-pub struct Merge;
-
-impl Operation for Merge {
-    const SPEC: Spec = Spec::adds("merge", "Bring in what only a branch of this memory has.")
-        .at(&[post("/v1/users/{user}/merge")])
-        .for_machine();
-    type Arguments = MergeArguments;
-    type Answer = MergeReport;
-
-    async fn run(memory: &Memory, asked: MergeArguments) -> Result<MergeReport, Problem> {
+operation! {
+    Spec::adds("merge", "Bring in what only a branch of this memory has.").for_machine();
+    /// Which branch.
+    Merge(memory, asked: MergeArguments {
+        /// The user id of the branch.
+        pub branch: UserId,
+    }) -> MergeReport {
         let MergeArguments { branch } = asked;
         let user = memory.user();
         memory.refuse_missing()?;
@@ -318,20 +256,6 @@ impl Operation for Merge {
         }
         Ok(report)
     }
-}
-
-/// Which files.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RebuildArguments {
-    /// Each with its place.
-    pub projections: Vec<Wanted>,
-    /// Take over files that another program wrote.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub adopt: bool,
-    /// Only say how they differ from memory.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub compare: bool,
 }
 
 /// A projection and its place.
@@ -374,19 +298,22 @@ pub struct Done {
     pub differs: Vec<String>,
 }
 
-#[derive(Debug)]
-pub struct Rebuild;
-
-impl Operation for Rebuild {
-    const SPEC: Spec = Spec::reads(
+operation! {
+    Spec::reads(
         "rebuild",
         "Write what other programs read: .sunwell/memory, knowledge.db, frames, Markdown.",
     )
     .for_machine();
-    type Arguments = RebuildArguments;
-    type Answer = Projected;
-
-    async fn run(memory: &Memory, arguments: RebuildArguments) -> Result<Projected, Problem> {
+    /// Which files.
+    #[derive(Default)]
+    Rebuild(memory, arguments: RebuildArguments {
+        /// Each with its place.
+        pub projections: Vec<Wanted>,
+        /// Take over files that another program wrote.
+        pub adopt: bool,
+        /// Only say how they differ from memory.
+        pub compare: bool,
+    }) -> Projected {
         let mut done = Vec::with_capacity(arguments.projections.len());
         for wanted in arguments.projections {
             let kind: ProjectionKind = wanted.kind.parse().map_err(Problem::invalid)?;

@@ -2,42 +2,9 @@
 //! their own words, errors and decisions stay, and all of it can be taken back.
 
 use reprise_knowledge::{FramePlan, FrameRules, plan_frames};
-use reprise_types::RecordId;
 use reprise_types::limits::LIST_ITEMS_MAX;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
-use crate::catalogue::{Operation, Spec};
-use crate::memories::Memory;
-use crate::problem::Problem;
-
-/// How far; the defaults are the original's.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Arguments {
-    /// Only this session; every one by default, each on its own.
-    #[serde(alias = "session_id")]
-    pub session: Option<String>,
-    /// Only say what would be done.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub dry_run: bool,
-    /// Sessions with fewer frames are left alone; 50 by default.
-    pub threshold_frames: Option<usize>,
-    /// The newest frames, which stay; 10 by default.
-    pub recent_count: Option<usize>,
-    /// Those before them, of which what matters stays; 20 by default.
-    pub medium_count: Option<usize>,
-    /// Of one summary; 500 by default.
-    pub max_summary_tokens: Option<usize>,
-    /// Errors may go, too.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub compact_errors: bool,
-    /// Decisions may go, too.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub compact_decisions: bool,
-}
+use crate::prelude::*;
 
 /// What was done, or would be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -62,18 +29,32 @@ pub struct Compaction {
     pub summaries: Vec<RecordId>,
 }
 
-#[derive(Debug)]
-pub struct CompactObservations;
-
-impl Operation for CompactObservations {
-    const SPEC: Spec = Spec::destroys(
+operation! {
+    Spec::destroys(
         "compact_observations",
         "ralph: put old observations of long sessions behind summaries of their own words.",
     );
-    type Arguments = Arguments;
-    type Answer = Compaction;
-
-    async fn run(memory: &Memory, asked: Arguments) -> Result<Compaction, Problem> {
+    /// How far; the defaults are the original's.
+    #[derive(Default)]
+    CompactObservations(memory, asked: Arguments {
+        /// Only this session; every one by default, each on its own.
+        #[serde(alias = "session_id")]
+        pub session: Option<String>,
+        /// Only say what would be done.
+        pub dry_run: bool,
+        /// Sessions with fewer frames are left alone; 50 by default.
+        pub threshold_frames: Option<usize>,
+        /// The newest frames, which stay; 10 by default.
+        pub recent_count: Option<usize>,
+        /// Those before them, of which what matters stays; 20 by default.
+        pub medium_count: Option<usize>,
+        /// Of one summary; 500 by default.
+        pub max_summary_tokens: Option<usize>,
+        /// Errors may go, too.
+        pub compact_errors: bool,
+        /// Decisions may go, too.
+        pub compact_decisions: bool,
+    }) -> Compaction {
         memory.refuse_missing()?;
         let default = FrameRules::default();
         let rules = FrameRules {

@@ -1,66 +1,19 @@
 //! What goes, and what of it comes back.
 
-use std::borrow::Cow;
 use std::num::NonZeroUsize;
 
-use reprise_engine::{Engine, EngineError, ForgetSelector, Snapshot};
-use reprise_redact::Redactor;
-use reprise_types::{Calendar, ExternalId, MemoryRecord, RecordId};
-use schemars::JsonSchema;
+use reprise_engine::ForgetSelector;
+use serde::Deserializer;
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
-use serde_with::skip_serializing_none;
 use tracing::Instrument;
 
-use crate::asks;
-use crate::catalogue::{Effect, Operation, Profile, Spec, delete, post};
-use crate::memories::{
-    Memory, Names, Receipts, Standing, counted, missing, resolve, span, span_records,
-};
-use crate::problem::Problem;
-use crate::wire::NoArguments;
+use crate::memories::{Receipts, span, span_records};
+use crate::prelude::*;
 
 /// Records of a dry run that are shown with their texts.
 const SHOWN_MAX: usize = 100;
 
 const WHATS: [&str; 6] = ["id", "external_id", "session", "before", "tag", "project"];
-
-/// What is to be forgotten: exactly one of the six.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
-#[serde(deny_unknown_fields)]
-#[schemars(transform = asks::only_one_of(&WHATS))]
-#[group(skip)]
-#[command(group = clap::ArgGroup::new("what").required(true))]
-pub struct ForgetArguments {
-    /// The record with this id.
-    #[arg(long, group = "what", value_parser = own_id)]
-    pub id: Option<RecordId>,
-    /// The record with this external id.
-    #[arg(long, group = "what")]
-    pub external_id: Option<String>,
-    /// All records of this session.
-    #[serde(alias = "session_id")]
-    #[arg(long, group = "what")]
-    pub session: Option<String>,
-    /// All that happened before this instant.
-    #[arg(long, group = "what", value_name = "TIME")]
-    pub before: Option<String>,
-    /// All that have this tag.
-    #[arg(long, group = "what")]
-    pub tag: Option<String>,
-    /// All of this project: tagged `project:NAME`, or `project` in the metadata.
-    #[arg(long, group = "what", value_name = "NAME")]
-    pub project: Option<String>,
-    /// Only say what would be forgotten.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    #[arg(long)]
-    pub dry_run: bool,
-    /// Why; the audit stub keeps it.
-    #[arg(long)]
-    pub reason: Option<String>,
-}
 
 /// The id of `--id`; another system's has an option of its own.
 fn own_id(text: &str) -> Result<RecordId, String> {
@@ -133,27 +86,44 @@ pub struct Forgotten {
     pub published: Vec<Standing>,
 }
 
-#[derive(Debug)]
-pub struct Forget;
-
-impl Operation for Forget {
-    const SPEC: Spec = Spec::destroys(
+operation! {
+    Spec::destroys(
         "forget",
         "Forget by id, by external id, a whole session, or all before a time.",
     )
-    .at(&[post("/v1/users/{user}/forget")])
     .tool("forget", Profile::Full);
-    type Arguments = ForgetArguments;
-    type Answer = Forgotten;
-
-    fn effect(arguments: &ForgetArguments) -> Effect {
-        if arguments.dry_run {
-            return Effect::Reads;
-        }
-        Self::SPEC.effect
-    }
-
-    async fn run(memory: &Memory, arguments: ForgetArguments) -> Result<Forgotten, Problem> {
+    /// What is to be forgotten: exactly one of the six.
+    #[derive(Default, clap::Args)]
+    #[schemars(transform = asks::only_one_of(&WHATS))]
+    #[group(skip)]
+    #[command(group = clap::ArgGroup::new("what").required(true))]
+    Forget(memory, arguments: ForgetArguments {
+        /// The record with this id.
+        #[arg(long, group = "what", value_parser = own_id)]
+        pub id: Option<RecordId>,
+        /// The record with this external id.
+        #[arg(long, group = "what")]
+        pub external_id: Option<String>,
+        /// All records of this session.
+        #[serde(alias = "session_id")]
+        #[arg(long, group = "what")]
+        pub session: Option<String>,
+        /// All that happened before this instant.
+        #[arg(long, group = "what", value_name = "TIME")]
+        pub before: Option<String>,
+        /// All that have this tag.
+        #[arg(long, group = "what")]
+        pub tag: Option<String>,
+        /// All of this project: tagged `project:NAME`, or `project` in the metadata.
+        #[arg(long, group = "what", value_name = "NAME")]
+        pub project: Option<String>,
+        /// Only say what would be forgotten.
+        #[arg(long)]
+        pub dry_run: bool,
+        /// Why; the audit stub keeps it.
+        #[arg(long)]
+        pub reason: Option<String>,
+    }) -> Forgotten {
         let selectors = arguments.selectors(&memory.calendar());
         let mut selectors = selectors.map_err(Problem::invalid)?;
         for selector in &mut selectors {
@@ -194,6 +164,13 @@ impl Operation for Forget {
             Ok(Vec::new())
         };
         forgotten(memory, forget).await
+    }
+
+    fn effect(arguments: &ForgetArguments) -> Effect {
+        if arguments.dry_run {
+            return Effect::Reads;
+        }
+        Self::SPEC.effect
     }
 
     fn text(gone: &Forgotten) -> Cow<'_, str> {
@@ -259,35 +236,25 @@ where
     })
 }
 
-/// Which record, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
-#[serde(deny_unknown_fields)]
-pub struct DeleteArguments {
-    /// A record's id.
-    #[serde(alias = "lesson_id")]
-    pub id: String,
-    /// Why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-rare" = true))]
-    #[arg(long)]
-    pub reason: Option<String>,
-}
-
-#[derive(Debug)]
-pub struct Delete;
-
-impl Operation for Delete {
-    const SPEC: Spec = Spec::destroys(
+operation! {
+    Spec::destroys(
         "delete",
         "Forget a record and its earlier versions, for good.",
     )
     .at(&[delete("/v1/users/{user}/records/{id}")])
     .tool("delete", Profile::Default);
-    type Arguments = DeleteArguments;
-    type Answer = Forgotten;
-
-    /// Without the versions that it corrected the one before would come back.
-    async fn run(memory: &Memory, arguments: DeleteArguments) -> Result<Forgotten, Problem> {
+    /// Which record, and why.
+    #[derive(clap::Args)]
+    Delete(memory, arguments: DeleteArguments {
+        /// A record's id.
+        #[serde(alias = "lesson_id")]
+        pub id: String,
+        /// Why.
+        #[schemars(extend("x-rare" = true))]
+        #[arg(long)]
+        pub reason: Option<String>,
+    }) -> Forgotten {
+        // Without the versions that it corrected the one before would come back.
         let DeleteArguments { id: name, reason } = arguments;
         let now = memory.now();
         let reason = reason.unwrap_or_else(|| "asked for by a client".to_owned());
@@ -314,16 +281,6 @@ impl Operation for Delete {
     }
 }
 
-/// What was forgotten.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct UnforgetArguments {
-    /// The whole record, as it was shown.
-    #[serde(deserialize_with = "whole")]
-    #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
-    pub record: MemoryRecord,
-}
-
 fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MemoryRecord, D::Error> {
     let said = Value::deserialize(deserializer)?;
     if !said.is_object() {
@@ -342,22 +299,21 @@ pub struct Kept {
     pub id: RecordId,
 }
 
-#[derive(Debug)]
-pub struct Unforget;
-
-impl Operation for Unforget {
-    const SPEC: Spec = Spec::adds(
+operation! {
+    Spec::adds(
         "unforget",
         "Keep a forgotten record again, under an id of its own.",
     )
     .for_machine();
-    type Arguments = UnforgetArguments;
-    type Answer = Kept;
-
-    /// Its external ids stay spent: whatever brought it must not bring it twice.
-    async fn run(memory: &Memory, asked: UnforgetArguments) -> Result<Kept, Problem> {
-        let UnforgetArguments { record } = asked;
-        let mut new = record.into_new();
+    /// What was forgotten.
+    Unforget(memory, asked: UnforgetArguments {
+        /// The whole record, as it was shown.
+        #[serde(deserialize_with = "whole")]
+        #[schemars(with = "BTreeMap<String, Value>")]
+        pub record: MemoryRecord,
+    }) -> Kept {
+        // Its external ids stay spent: whatever brought it must not bring it twice.
+        let mut new = asked.record.into_new();
         new.external_ids.clear();
         new.supersedes = None;
         new.embedding = None;
@@ -368,8 +324,6 @@ impl Operation for Unforget {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -389,20 +343,13 @@ pub struct Released {
     pub released: bool,
 }
 
-#[derive(Debug)]
-pub struct Release;
-
-impl Operation for Release {
-    const SPEC: Spec = Spec::adds(
+operation! {
+    Spec::adds(
         "release",
         "Close the file for another program; the next request opens it again.",
     )
-    .at(&[post("/v1/users/{user}/release")])
     .for_machine();
-    type Arguments = NoArguments;
-    type Answer = Released;
-
-    async fn run(memory: &Memory, _: NoArguments) -> Result<Released, Problem> {
+    Release(memory, _: NoArguments) -> Released {
         memory.release().await?;
         Ok(Released { released: true })
     }

@@ -1,30 +1,8 @@
 //! The links as a whole: ways, clusters, bridges.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-
-use reprise_engine::Snapshot;
 use reprise_knowledge::Graph;
-use reprise_types::{QuotedMemory, RecordId, system_entropy};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
-use crate::catalogue::{Operation, Profile, Spec};
-use crate::memories::{Memory, counted, title_of};
-use crate::problem::Problem;
-
-/// The two ends.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
-#[serde(deny_unknown_fields)]
-pub struct PathArguments {
-    /// A record's id.
-    #[serde(alias = "from_id")]
-    pub from: String,
-    /// Another's.
-    #[serde(alias = "to_id")]
-    pub to: String,
-}
+use crate::prelude::*;
 
 /// A shortest way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -50,16 +28,18 @@ pub struct WayStep {
     pub outgoing: bool,
 }
 
-#[derive(Debug)]
-pub struct Path;
-
-impl Operation for Path {
-    const SPEC: Spec = Spec::reads("path", "How two records are connected, link by link.")
-        .tool("path", Profile::Full);
-    type Arguments = PathArguments;
-    type Answer = Way;
-
-    async fn run(memory: &Memory, arguments: PathArguments) -> Result<Way, Problem> {
+operation! {
+    Spec::reads("path", "How two records are connected, link by link.").tool("path", Profile::Full);
+    /// The two ends.
+    #[derive(Default, clap::Args)]
+    Path(memory, arguments: PathArguments {
+        /// A record's id.
+        #[serde(alias = "from_id")]
+        pub from: String,
+        /// Another's.
+        #[serde(alias = "to_id")]
+        pub to: String,
+    }) -> Way {
         let from = memory.record(&arguments.from).await?.id;
         let to = memory.record(&arguments.to).await?.id;
         memory.read(move |memory| way(memory, from, to)).await
@@ -110,21 +90,6 @@ const NAMED_MAX: usize = 20;
 /// Tags of one cluster that are named.
 const TAGS_MAX: usize = 5;
 
-/// Around what.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
-#[serde(deny_unknown_fields)]
-pub struct ClusterArguments {
-    /// A record's id; without it all clusters are shown.
-    pub id: Option<String>,
-    /// Links to walk from it; 2 by default.
-    #[arg(long)]
-    pub depth: Option<usize>,
-    /// Most records around one, or most clusters; 20 by default.
-    #[arg(long)]
-    pub limit: Option<usize>,
-}
-
 /// What belongs together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Clusters {
@@ -169,19 +134,24 @@ pub struct Tie {
     pub relation: String,
 }
 
-#[derive(Debug)]
-pub struct ClusterOf;
-
-impl Operation for ClusterOf {
-    const SPEC: Spec = Spec::reads(
+operation! {
+    Spec::reads(
         "cluster",
         "What belongs together by its links: around a record, or all over memory.",
     )
     .tool("cluster", Profile::Full);
-    type Arguments = ClusterArguments;
-    type Answer = Clusters;
-
-    async fn run(memory: &Memory, arguments: ClusterArguments) -> Result<Clusters, Problem> {
+    /// Around what.
+    #[derive(Default, clap::Args)]
+    ClusterOf(memory, arguments: ClusterArguments {
+        /// A record's id; without it all clusters are shown.
+        pub id: Option<String>,
+        /// Links to walk from it; 2 by default.
+        #[arg(long)]
+        pub depth: Option<usize>,
+        /// Most records around one, or most clusters; 20 by default.
+        #[arg(long)]
+        pub limit: Option<usize>,
+    }) -> Clusters {
         let limit = arguments.limit.unwrap_or(CLUSTERS_DEFAULT);
         let Some(name) = &arguments.id else {
             let clusters = memory.read(move |memory| everywhere(memory, limit)).await?;
@@ -275,22 +245,6 @@ fn cluster(
 
 const BRIDGES_DEFAULT: usize = 10;
 
-/// Between what.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
-#[serde(deny_unknown_fields)]
-pub struct BridgesArguments {
-    /// The tag of one domain; all of memory by default.
-    #[arg(value_name = "TAG", requires = "to")]
-    pub from: Option<String>,
-    /// The tag of the other.
-    #[arg(value_name = "TAG")]
-    pub to: Option<String>,
-    /// Most results; 10 by default.
-    #[arg(long)]
-    pub limit: Option<usize>,
-}
-
 /// The bridges.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bridges {
@@ -309,19 +263,25 @@ pub struct Bridge {
     pub share: f64,
 }
 
-#[derive(Debug)]
-pub struct BridgesOf;
-
-impl Operation for BridgesOf {
-    const SPEC: Spec = Spec::reads(
+operation! {
+    Spec::reads(
         "bridges",
         "Which records hold two domains together, each named by a tag, or all of memory.",
     )
     .tool("bridges", Profile::Full);
-    type Arguments = BridgesArguments;
-    type Answer = Bridges;
-
-    async fn run(memory: &Memory, arguments: BridgesArguments) -> Result<Bridges, Problem> {
+    /// Between what.
+    #[derive(Default, clap::Args)]
+    BridgesOf(memory, arguments: BridgesArguments {
+        /// The tag of one domain; all of memory by default.
+        #[arg(value_name = "TAG", requires = "to")]
+        pub from: Option<String>,
+        /// The tag of the other.
+        #[arg(value_name = "TAG")]
+        pub to: Option<String>,
+        /// Most results; 10 by default.
+        #[arg(long)]
+        pub limit: Option<usize>,
+    }) -> Bridges {
         let limit = arguments.limit.unwrap_or(BRIDGES_DEFAULT);
         let ends = [arguments.from, arguments.to]
             .map(|tag| memory.spellings(&tag.into_iter().collect::<Vec<_>>()));

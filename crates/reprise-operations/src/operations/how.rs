@@ -1,20 +1,6 @@
 //! How something like this was done before.
 
-use std::borrow::Cow;
-
-use reprise_types::{
-    MemoryFilter, MemoryKind, MemorySource, QuotedMemory, RecallRequest, RecallScope, RecordId,
-    RetrievedMemory, system_entropy,
-};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use serde_with::skip_serializing_none;
-
-use crate::catalogue::{Operation, Profile, Spec};
-use crate::memories::{Memory, counted, title_of};
-use crate::problem::Problem;
-use crate::wire::instant;
+use crate::prelude::*;
 
 /// Runs that are looked at for the best of them.
 const CANDIDATES: usize = 32;
@@ -25,18 +11,6 @@ const USED_MAX: usize = 8;
 const WELL: f32 = 0.6;
 /// One minus the cosine up to which a run is of the same kind, where no word is shared.
 const NEAR: f32 = 0.5;
-
-/// What is to be done.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
-#[serde(deny_unknown_fields)]
-pub struct Arguments {
-    /// The task.
-    pub query: String,
-    /// Runs at most; 3 by default.
-    #[arg(long)]
-    pub limit: Option<usize>,
-}
 
 /// A run that had a task like it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -68,19 +42,21 @@ pub struct Done {
     pub runs: Vec<Run>,
 }
 
-#[derive(Debug)]
-pub struct How;
-
-impl Operation for How {
-    const SPEC: Spec = Spec::reads(
+operation! {
+    Spec::reads(
         "how",
         "How a task like this was done before: the runs that went best, with their steps.",
     )
     .tool("how", Profile::Full);
-    type Arguments = Arguments;
-    type Answer = Done;
-
-    async fn run(memory: &Memory, arguments: Arguments) -> Result<Done, Problem> {
+    /// What is to be done.
+    #[derive(Default, clap::Args)]
+    How(memory, arguments: Arguments {
+        /// The task.
+        pub query: String,
+        /// Runs at most; 3 by default.
+        #[arg(long)]
+        pub limit: Option<usize>,
+    }) -> Done {
         let request = RecallRequest {
             top_k: CANDIDATES,
             filter: MemoryFilter {

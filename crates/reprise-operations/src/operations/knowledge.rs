@@ -2,21 +2,13 @@
 
 use std::path::Path;
 
-use reprise_engine::{Engine, Snapshot};
 use reprise_knowledge::{
     Category, Learning, LearningQuery, StoreCounts, Studio, SunwellMemory, branch_names, typescript,
 };
-use reprise_types::UserId;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
-use serde_with::skip_serializing_none;
 
-use crate::asks;
-use crate::catalogue::{Operation, Spec};
-use crate::memories::{Memory, learnings_of, store_counts};
+use crate::memories::{learnings_of, store_counts};
 use crate::operations::care::fork_stream;
-use crate::problem::Problem;
+use crate::prelude::*;
 
 /// Results of a search where the caller does not say.
 const LIMIT_DEFAULT: usize = 10;
@@ -50,64 +42,54 @@ pub enum View {
     Types,
 }
 
-/// What is asked for.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(transform = asks::by_word("view", &[
-    (&["intelligence", "stats", "project", "query", "index", "loaded", "types"], None),
-    (&["get"], Some("id")),
-    (&["search"], Some("query")),
-    (&["context"], Some("goal")),
-]))]
-#[skip_serializing_none]
-pub struct Arguments {
-    /// Which view; `intelligence` by default.
-    #[serde(default)]
-    pub view: View,
-    /// Of `search`: the question.
-    pub query: Option<String>,
-    /// Of `get`: the learning's id.
-    pub id: Option<String>,
-    /// Of `query`: only this one; of `project` and `context`: what is worked on.
-    pub goal: Option<String>,
-    /// Of `query`: `task_completion`, pattern, type, api, fix, decision or failure.
-    #[schemars(transform = asks::words(Category::ALL.iter().map(|one| one.name())))]
-    pub category: Option<String>,
-    /// Of `query`: only what came from this.
-    pub source: Option<String>,
-    /// At least as sure, 0..1; of `search` .5 by default.
-    #[schemars(range(min = 0.0, max = 1.0))]
-    pub min_confidence: Option<f64>,
-    /// Most results; of `search` 10 by default.
-    pub limit: Option<usize>,
-    /// Of `stats`: the session that it is asked for in.
-    pub session: Option<String>,
-    /// Only records of this project.
-    pub project: Option<String>,
-    /// Of `project` once: not read any more, plans say what is pending.
-    #[serde(default, skip_serializing)]
-    #[schemars(skip)]
-    pub pending: Vec<String>,
-}
-
 /// A view, in its own words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Shown(pub Map<String, Value>);
 
-/// The operation. It reads every record once.
-#[derive(Debug)]
-pub struct Knowledge;
-
-impl Operation for Knowledge {
-    const SPEC: Spec = Spec::reads(
+operation! {
+    Spec::reads(
         "knowledge",
         "Sunwell: what was learned, decided and failed, as its programs read it.",
     );
-    type Arguments = Arguments;
-    type Answer = Shown;
-
-    async fn run(memory: &Memory, arguments: Arguments) -> Result<Shown, Problem> {
+    /// What is asked for.
+    #[derive(Default)]
+    #[schemars(transform = asks::by_word("view", &[
+        (&["intelligence", "stats", "project", "query", "index", "loaded", "types"], None),
+        (&["get"], Some("id")),
+        (&["search"], Some("query")),
+        (&["context"], Some("goal")),
+    ]))]
+    Knowledge(memory, arguments: Arguments {
+        /// Which view; `intelligence` by default.
+        #[serde(default)]
+        pub view: View,
+        /// Of `search`: the question.
+        pub query: Option<String>,
+        /// Of `get`: the learning's id.
+        pub id: Option<String>,
+        /// Of `query`: only this one; of `project` and `context`: what is worked on.
+        pub goal: Option<String>,
+        /// Of `query`: `task_completion`, pattern, type, api, fix, decision or failure.
+        #[schemars(transform = asks::words(Category::ALL.iter().map(|one| one.name())))]
+        pub category: Option<String>,
+        /// Of `query`: only what came from this.
+        pub source: Option<String>,
+        /// At least as sure, 0..1; of `search` .5 by default.
+        #[schemars(range(min = 0.0, max = 1.0))]
+        pub min_confidence: Option<f64>,
+        /// Most results; of `search` 10 by default.
+        pub limit: Option<usize>,
+        /// Of `stats`: the session that it is asked for in.
+        pub session: Option<String>,
+        /// Only records of this project.
+        pub project: Option<String>,
+        /// Of `project` once: not read any more, plans say what is pending.
+        #[serde(default, skip_serializing)]
+        #[schemars(skip)]
+        pub pending: Vec<String>,
+    }) -> Shown {
+        // It reads every record once.
         // An agent that loads what is known goes to work with it.
         let loads = matches!(arguments.view, View::Context | View::Loaded);
         let (shown, stats) = if memory.exists() {

@@ -1,17 +1,7 @@
 //! What of a memory is alike: its newest records in groups, for a picture.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use reprise_engine::Snapshot;
-use reprise_types::{ListRequest, MemoryFilter, MemoryRecord, RecordId, RecordType};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
-
 use super::graph::Tie;
-use crate::catalogue::{Operation, Spec};
-use crate::memories::{Memory, title_of};
-use crate::problem::Problem;
+use crate::prelude::*;
 
 /// Records where the caller does not say, and at most: each is compared with each.
 const LIMIT_DEFAULT: usize = 120;
@@ -22,17 +12,6 @@ const NEAREST: usize = 4;
 const APART: f32 = 1.0;
 /// Rounds until groups stand still, at most.
 const ROUNDS: usize = 20;
-
-/// Of what.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LandscapeArguments {
-    /// Only records of this project.
-    pub project: Option<String>,
-    /// The newest so many; 120 by default, 200 at most.
-    pub limit: Option<usize>,
-}
 
 /// The picture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -70,19 +49,20 @@ pub struct Spot {
     pub group: Option<usize>,
 }
 
-#[derive(Debug)]
-pub struct LandscapeOf;
-
-impl Operation for LandscapeOf {
-    const SPEC: Spec = Spec::reads(
+operation! {
+    Spec::reads(
         "landscape",
         "The newest records of a memory or a project in groups of those that are alike, with what \
          ties them: for a picture.",
     );
-    type Arguments = LandscapeArguments;
-    type Answer = Landscape;
-
-    async fn run(memory: &Memory, arguments: LandscapeArguments) -> Result<Landscape, Problem> {
+    /// Of what.
+    #[derive(Default)]
+    LandscapeOf(memory, arguments: LandscapeArguments {
+        /// Only records of this project.
+        pub project: Option<String>,
+        /// The newest so many; 120 by default, 200 at most.
+        pub limit: Option<usize>,
+    }) -> Landscape {
         let limit = arguments.limit.unwrap_or(LIMIT_DEFAULT);
         let request = ListRequest {
             filter: MemoryFilter {

@@ -1,46 +1,19 @@
 //! What outcomes taught.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use reprise_types::{ChainStep, Revision};
 
-use chrono::{DateTime, Utc};
-use reprise_engine::Snapshot;
-use reprise_types::{ChainStep, RecordId, Revision};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
+use crate::prelude::*;
+use crate::wire::OutcomeReport;
 
-use crate::catalogue::{Operation, Profile, Spec, post};
-use crate::memories::{Memory, counted, title_of};
-use crate::problem::Problem;
-use crate::wire::{NoArguments, OutcomeLine, OutcomeReport};
-
-#[derive(Debug)]
-pub struct Outcome;
-
-impl Operation for Outcome {
-    const SPEC: Spec = Spec::adds("outcome", "Say how a task went that used a recall.")
-        .at(&[post("/v1/users/{user}/outcome")])
-        .tool("outcome", Profile::Lean);
-    type Arguments = OutcomeLine;
-    type Answer = OutcomeReport;
-
-    async fn run(memory: &Memory, line: OutcomeLine) -> Result<OutcomeReport, Problem> {
+operation! {
+    Spec::adds("outcome", "Say how a task went that used a recall.").tool("outcome", Profile::Lean);
+    Outcome(memory, line: OutcomeLine) -> OutcomeReport {
         memory.outcome(line).await
     }
 
     fn text(report: &OutcomeReport) -> Cow<'_, str> {
         format!("learned; {} so far", counted(report.runs, "run")).into()
     }
-}
-
-/// Whose outcome is taken back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
-#[serde(deny_unknown_fields)]
-pub struct WithdrawOutcomeArguments {
-    /// The run, as its host named it; `runs` lists them.
-    #[schemars(length(min = 1, max = 512))]
-    pub run_id: String,
 }
 
 /// What came of it.
@@ -52,37 +25,26 @@ pub struct Withdrawn {
     pub runs: u64,
 }
 
-#[derive(Debug)]
-pub struct WithdrawOutcome;
-
-impl Operation for WithdrawOutcome {
-    const SPEC: Spec = Spec::destroys(
+operation! {
+    Spec::destroys(
         "withdraw_outcome",
         "Take back how a run went: nothing is learned from it, and the record that it left is \
          forgotten.",
     )
     .tool("withdraw_outcome", Profile::Full);
-    type Arguments = WithdrawOutcomeArguments;
-    type Answer = Withdrawn;
-
-    async fn run(
-        memory: &Memory,
-        WithdrawOutcomeArguments { run_id }: WithdrawOutcomeArguments,
-    ) -> Result<Withdrawn, Problem> {
-        memory.withdraw_outcome(run_id).await
+    /// Whose outcome is taken back.
+    #[derive(clap::Args)]
+    WithdrawOutcome(memory, asked: WithdrawOutcomeArguments {
+        /// The run, as its host named it; `runs` lists them.
+        #[schemars(length(min = 1, max = 512))]
+        pub run_id: String,
+    }) -> Withdrawn {
+        memory.withdraw_outcome(asked.run_id).await
     }
 
     fn text(done: &Withdrawn) -> Cow<'_, str> {
         format!("taken back; runs that are learned from: {}", done.runs).into()
     }
-}
-
-/// What is to be done with learning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LearningArguments {
-    /// Which switch.
-    pub action: LearningAction,
 }
 
 /// A switch of learning.
@@ -104,22 +66,19 @@ pub struct Governed {
     pub done: bool,
 }
 
-#[derive(Debug)]
-pub struct Learning;
-
-impl Operation for Learning {
-    const SPEC: Spec = Spec::destroys(
+operation! {
+    Spec::destroys(
         "learning",
         "Switch learning on or off, or throw away what was learned.",
-    )
-    .at(&[post("/v1/users/{user}/learning")]);
-    type Arguments = LearningArguments;
-    type Answer = Governed;
-
-    async fn run(memory: &Memory, asked: LearningArguments) -> Result<Governed, Problem> {
-        let LearningArguments { action } = asked;
+    );
+    /// What is to be done with learning.
+    #[derive(Copy)]
+    Learning(memory, asked: LearningArguments {
+        /// Which switch.
+        pub action: LearningAction,
+    }) -> Governed {
         let now = memory.now();
-        let done = memory.with_engine(move |engine| match action {
+        let done = memory.with_engine(move |engine| match asked.action {
             LearningAction::On => engine.switch_learning(true, now),
             LearningAction::Off => engine.switch_learning(false, now),
             LearningAction::Reset => engine.reset_learning(now),
@@ -183,18 +142,12 @@ pub struct Pattern {
     pub chain: Vec<String>,
 }
 
-#[derive(Debug)]
-pub struct LearningReport;
-
-impl Operation for LearningReport {
-    const SPEC: Spec = Spec::reads(
+operation! {
+    Spec::reads(
         "learning_report",
         "What was learned from runs, and how far it is believed.",
     );
-    type Arguments = NoArguments;
-    type Answer = Report;
-
-    async fn run(memory: &Memory, _: NoArguments) -> Result<Report, Problem> {
+    LearningReport(memory, _: NoArguments) -> Report {
         let read = memory.with_engine(|engine| {
             let status = engine.learning().status();
             let learner = engine.learning().learner();
@@ -247,17 +200,6 @@ const MOVED_MAX: usize = 20;
 /// Records of a run that are named.
 const NAMED_MAX: usize = 3;
 
-/// Which runs.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RunsArguments {
-    /// Only those that used this record, or an earlier version of it.
-    pub record: Option<String>,
-    /// Most runs; 20 by default, 1000 at most.
-    pub limit: Option<usize>,
-}
-
 /// A run that has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
@@ -304,18 +246,19 @@ pub struct RunsFound {
     pub moved: Vec<Moved>,
 }
 
-#[derive(Debug)]
-pub struct Runs;
-
-impl Operation for Runs {
-    const SPEC: Spec = Spec::reads(
+operation! {
+    Spec::reads(
         "runs",
         "Finished runs: how each went, what was expected, what it used.",
     );
-    type Arguments = RunsArguments;
-    type Answer = RunsFound;
-
-    async fn run(memory: &Memory, arguments: RunsArguments) -> Result<RunsFound, Problem> {
+    /// Which runs.
+    #[derive(Default)]
+    Runs(memory, arguments: RunsArguments {
+        /// Only those that used this record, or an earlier version of it.
+        pub record: Option<String>,
+        /// Most runs; 20 by default, 1000 at most.
+        pub limit: Option<usize>,
+    }) -> RunsFound {
         let limit = arguments.limit.unwrap_or(LIMIT_DEFAULT).clamp(1, LIMIT_MAX);
         let record = match &arguments.record {
             Some(name) => Some(memory.record(name).await?.id),

@@ -1,22 +1,12 @@
 //! Lessons: kept, corrected, taken out of texts.
 
-use std::borrow::Cow;
-
-use chrono::{DateTime, TimeDelta, Utc};
 use reprise_knowledge::{Category, Decision, Failure, Learning, SCOPES, SOURCE_TYPES, one_of};
-use reprise_types::limits::{IDENTIFIER_BYTES_MAX, TEXT_BYTES_MAX};
-use reprise_types::{NewRecord, QuotedMemory, RecordBody, RecordId, Zone, system_entropy};
-use schemars::{JsonSchema, Schema};
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
-use serde_with::skip_serializing_none;
+use reprise_types::Zone;
+use reprise_types::limits::TEXT_BYTES_MAX;
 
-use crate::asks;
 use crate::bounds::instants;
-use crate::catalogue::{Operation, Profile, Spec};
-use crate::memories::{Extracted, Known, Lesson, Memory, Standing};
-use crate::problem::Problem;
-use crate::wire::Fate;
+use crate::memories::{Extracted, Known, Lesson};
+use crate::prelude::*;
 
 /// What became of a lesson.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -45,17 +35,11 @@ pub enum Novelty {
     Duplicate,
 }
 
-#[derive(Debug)]
-pub struct Learn;
-
-impl Operation for Learn {
-    const SPEC: Spec = Spec::adds("learn", "Keep one lesson.")
+operation! {
+    Spec::adds("learn", "Keep one lesson.")
         .tool("learn", Profile::Lean)
         .also(&["remember"]);
-    type Arguments = Lesson;
-    type Answer = Learned;
-
-    async fn run(memory: &Memory, lesson: Lesson) -> Result<Learned, Problem> {
+    Learn(memory, lesson: Lesson) -> Learned {
         let doubts = memory.tag_doubts(lesson.tags.as_deref().unwrap_or_default());
         let mut warnings = doubts.await?;
         let (fate, evidence) = memory.learn(lesson).await?;
@@ -103,20 +87,6 @@ impl Operation for Learn {
     }
 }
 
-/// What is to change.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, clap::Args)]
-#[serde(deny_unknown_fields)]
-#[schemars(transform = anything_new)]
-pub struct UpdateArguments {
-    /// A record's id.
-    #[serde(alias = "lesson_id")]
-    pub id: String,
-    /// What is new.
-    #[serde(flatten)]
-    #[command(flatten)]
-    pub lesson: Lesson,
-}
-
 /// Of a lesson something, and not just what a lesson needs to be kept.
 fn anything_new(schema: &mut Schema) {
     schema.remove("allOf");
@@ -156,19 +126,24 @@ pub struct Updated {
     pub published: Option<Standing>,
 }
 
-#[derive(Debug)]
-pub struct Update;
-
-impl Operation for Update {
-    const SPEC: Spec = Spec::adds(
+operation! {
+    Spec::adds(
         "update",
         "Correct a record: a new version replaces it. What is not given stays.",
     )
     .tool("update", Profile::Default);
-    type Arguments = UpdateArguments;
-    type Answer = Updated;
-
-    async fn run(memory: &Memory, arguments: UpdateArguments) -> Result<Updated, Problem> {
+    /// What is to change.
+    #[derive(clap::Args)]
+    #[schemars(transform = anything_new)]
+    Update(memory, arguments: UpdateArguments {
+        /// A record's id.
+        #[serde(alias = "lesson_id")]
+        pub id: String,
+        /// What is new.
+        #[serde(flatten)]
+        #[command(flatten)]
+        pub lesson: Lesson,
+    }) -> Updated {
         let has_new_text = arguments.lesson.text.is_some();
         let (old, new) = memory.correct(&arguments.id, arguments.lesson).await?;
         let truncated = new.metadata.get(RecordBody::TRUNCATED);
@@ -195,58 +170,6 @@ impl Operation for Update {
             format!("updated{standing}").into()
         }
     }
-}
-
-/// A learning in its parts, or an event `memory_learning` as it was told.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(transform = asks::one_of(&["fact", "learning"]))]
-pub struct AddLearningArguments {
-    /// What was learned; of a decision what was decided, of a failure what went wrong.
-    #[serde(alias = "decision")]
-    #[schemars(regex(pattern = r"\S"))]
-    pub fact: Option<String>,
-    /// `task_completion`, pattern (the default), type, api, fix, decision or failure.
-    #[schemars(transform = asks::words(Category::ALL.iter().map(|one| one.name())))]
-    pub category: Option<String>,
-    /// 0..1; .8 by default, 1 of a finished task.
-    #[schemars(range(min = 0.0, max = 1.0))]
-    pub confidence: Option<f64>,
-    /// A file, a task, ...
-    #[schemars(length(max = IDENTIFIER_BYTES_MAX))]
-    pub source: Option<String>,
-    /// task (the default), analysis, user or session.
-    #[schemars(transform = asks::words(SOURCE_TYPES))]
-    pub source_type: Option<String>,
-    /// What was being worked on.
-    pub goal: Option<String>,
-    /// Of a decision: why.
-    pub rationale: Option<String>,
-    /// Of a decision: project (the default), file or function.
-    #[schemars(transform = asks::words(SCOPES))]
-    pub scope: Option<String>,
-    /// Of a decision: the id of the one that it takes the place of.
-    pub supersedes: Option<String>,
-    /// Of a failure: what was tried.
-    pub approach: Option<String>,
-    /// Of a failure: whatever else there is to say.
-    pub context: Option<String>,
-    /// Whatever else is to be kept.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub metadata: Map<String, Value>,
-    /// The learning of an event, with all its fields.
-    pub learning: Option<Told>,
-    /// The event that it came in: one of old says its `fact` alone and gets a name by its time.
-    pub event: Option<LearningEvent>,
-    /// When it is over; nothing is by itself.
-    #[schemars(regex(pattern = instants()))]
-    pub expires_at: Option<String>,
-    /// The session that it comes from.
-    pub session: Option<String>,
-    /// Free words.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tags: Vec<String>,
 }
 
 /// The event that tells of a learning.
@@ -284,18 +207,61 @@ pub struct Added {
     pub learning: Value,
 }
 
-#[derive(Debug)]
-pub struct AddLearning;
-
-impl Operation for AddLearning {
-    const SPEC: Spec = Spec::adds(
+operation! {
+    Spec::adds(
         "add_learning",
         "Sunwell: keep a learning, a decision or a failure, once.",
     );
-    type Arguments = AddLearningArguments;
-    type Answer = Added;
-
-    async fn run(memory: &Memory, mut arguments: AddLearningArguments) -> Result<Added, Problem> {
+    /// A learning in its parts, or an event `memory_learning` as it was told.
+    #[derive(Default)]
+    #[schemars(transform = asks::one_of(&["fact", "learning"]))]
+    AddLearning(memory, arguments: AddLearningArguments {
+        /// What was learned; of a decision what was decided, of a failure what went wrong.
+        #[serde(alias = "decision")]
+        #[schemars(regex(pattern = r"\S"))]
+        pub fact: Option<String>,
+        /// `task_completion`, pattern (the default), type, api, fix, decision or failure.
+        #[schemars(transform = asks::words(Category::ALL.iter().map(|one| one.name())))]
+        pub category: Option<String>,
+        /// 0..1; .8 by default, 1 of a finished task.
+        #[schemars(range(min = 0.0, max = 1.0))]
+        pub confidence: Option<f64>,
+        /// A file, a task, ...
+        #[schemars(length(max = IDENTIFIER_BYTES_MAX))]
+        pub source: Option<String>,
+        /// task (the default), analysis, user or session.
+        #[schemars(transform = asks::words(SOURCE_TYPES))]
+        pub source_type: Option<String>,
+        /// What was being worked on.
+        pub goal: Option<String>,
+        /// Of a decision: why.
+        pub rationale: Option<String>,
+        /// Of a decision: project (the default), file or function.
+        #[schemars(transform = asks::words(SCOPES))]
+        pub scope: Option<String>,
+        /// Of a decision: the id of the one that it takes the place of.
+        pub supersedes: Option<String>,
+        /// Of a failure: what was tried.
+        pub approach: Option<String>,
+        /// Of a failure: whatever else there is to say.
+        pub context: Option<String>,
+        /// Whatever else is to be kept.
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        pub metadata: Map<String, Value>,
+        /// The learning of an event, with all its fields.
+        pub learning: Option<Told>,
+        /// The event that it came in: one of old says its `fact` alone and gets a name by its time.
+        pub event: Option<LearningEvent>,
+        /// When it is over; nothing is by itself.
+        #[schemars(regex(pattern = instants()))]
+        pub expires_at: Option<String>,
+        /// The session that it comes from.
+        pub session: Option<String>,
+        /// Free words.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub tags: Vec<String>,
+    }) -> Added {
+        let mut arguments = arguments;
         let (session, tags) = (
             arguments.session.take(),
             std::mem::take(&mut arguments.tags),
@@ -397,35 +363,25 @@ fn told(given: AddLearningArguments, now: DateTime<Utc>) -> Result<(NewRecord, L
     })
 }
 
-/// Which session.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ExtractLearningsArguments {
-    /// The session, as its records name it.
-    #[serde(alias = "session_id")]
-    #[schemars(length(min = 1))]
-    pub session: String,
-    /// Only say what would be kept.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub dry_run: bool,
-    /// Learn from how its tests went, too, as of a session that came in from a program's history.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub outcomes: bool,
-}
-
-/// The operation. A session that an agent's program ends does it by itself.
-#[derive(Debug)]
-pub struct ExtractLearnings;
-
-impl Operation for ExtractLearnings {
-    const SPEC: Spec = Spec::adds(
+operation! {
+    Spec::adds(
         "extract_learnings",
         "Sunwell: keep the sentences of a finished session that say what was learned in it.",
     );
-    type Arguments = ExtractLearningsArguments;
-    type Answer = Extracted;
-
-    async fn run(memory: &Memory, arguments: Self::Arguments) -> Result<Self::Answer, Problem> {
+    /// Which session.
+    #[derive(Default)]
+    ExtractLearnings(memory, arguments: ExtractLearningsArguments {
+        /// The session, as its records name it.
+        #[serde(alias = "session_id")]
+        #[schemars(length(min = 1))]
+        pub session: String,
+        /// Only say what would be kept.
+        pub dry_run: bool,
+        /// Learn from how its tests went, too, as of a session that came in from a program's
+        /// history.
+        pub outcomes: bool,
+    }) -> Extracted {
+        // A session that an agent's program ends does it by itself.
         let mut found = memory
             .extract(&arguments.session, arguments.dry_run)
             .await?;

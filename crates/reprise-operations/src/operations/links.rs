@@ -1,36 +1,10 @@
 //! Links between records, and where they lead.
 
-use std::borrow::Cow;
-
-use reprise_engine::Engine;
-use reprise_redact::Redactor;
-use reprise_types::{ExternalId, QuotedMemory, RecordId, RecordType, normal_tags, system_entropy};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
-
-use crate::catalogue::{Operation, Profile, Spec, post};
-use crate::memories::{Memory, current, missing, title_of};
-use crate::problem::Problem;
+use crate::memories::live;
+use crate::prelude::*;
 
 /// The relation of a link where the caller does not say.
 const RELATION_DEFAULT: &str = "related_to";
-
-/// Which records, and how they are related.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
-#[serde(deny_unknown_fields)]
-pub struct LinkArguments {
-    /// A record's id.
-    #[serde(alias = "from_id")]
-    pub from: String,
-    /// Another's.
-    #[serde(alias = "to_id")]
-    pub to: String,
-    /// Such as `derived_from`, `contradicts`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[arg(long)]
-    pub relation: Option<String>,
-}
 
 /// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -39,24 +13,27 @@ pub struct Linked {
     pub linked: bool,
 }
 
-#[derive(Debug)]
-pub struct Link;
-
-impl Operation for Link {
-    const SPEC: Spec = Spec::adds("link", "Connect two records.").tool("link", Profile::Default);
-    type Arguments = LinkArguments;
-    type Answer = Linked;
-
-    async fn run(memory: &Memory, arguments: LinkArguments) -> Result<Linked, Problem> {
+operation! {
+    Spec::adds("link", "Connect two records.").tool("link", Profile::Default);
+    /// Which records, and how they are related.
+    #[derive(clap::Args)]
+    Link(memory, arguments: LinkArguments {
+        /// A record's id.
+        #[serde(alias = "from_id")]
+        pub from: String,
+        /// Another's.
+        #[serde(alias = "to_id")]
+        pub to: String,
+        /// Such as `derived_from`, `contradicts`.
+        #[arg(long)]
+        pub relation: Option<String>,
+    }) -> Linked {
         let now = memory.now();
         let relation = arguments.relation;
         let relation = relation.unwrap_or_else(|| RELATION_DEFAULT.to_owned());
         let names = [arguments.from, arguments.to];
         let link = move |engine: &mut Engine| -> Result<_, Problem> {
-            let [from, to] = names.map(|name| {
-                let id = current(engine, &name);
-                id.ok_or_else(|| missing(&name))
-            });
+            let [from, to] = names.map(|name| live(engine, &name));
             let (from, to) = (from?, to?);
             if from == to {
                 return Err(Problem::invalid(
@@ -82,18 +59,6 @@ impl Operation for Link {
     }
 }
 
-/// Which link.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct UnlinkArguments {
-    /// The record that it leads from.
-    pub from: String,
-    /// The record that it leads to.
-    pub to: String,
-    /// How they were related.
-    pub relation: String,
-}
-
 /// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unlinked {
@@ -101,22 +66,21 @@ pub struct Unlinked {
     pub unlinked: bool,
 }
 
-#[derive(Debug)]
-pub struct Unlink;
-
-impl Operation for Unlink {
-    const SPEC: Spec = Spec::destroys("unlink", "Take a link between two records back.");
-    type Arguments = UnlinkArguments;
-    type Answer = Unlinked;
-
-    async fn run(memory: &Memory, arguments: UnlinkArguments) -> Result<Unlinked, Problem> {
+operation! {
+    Spec::destroys("unlink", "Take a link between two records back.");
+    /// Which link.
+    Unlink(memory, arguments: UnlinkArguments {
+        /// The record that it leads from.
+        pub from: String,
+        /// The record that it leads to.
+        pub to: String,
+        /// How they were related.
+        pub relation: String,
+    }) -> Unlinked {
         let (now, relation) = (memory.now(), arguments.relation);
         let names = [arguments.from, arguments.to];
         let unlink = move |engine: &mut Engine| -> Result<_, Problem> {
-            let [from, to] = names.map(|name| {
-                let id = current(engine, &name);
-                id.ok_or_else(|| missing(&name))
-            });
+            let [from, to] = names.map(|name| live(engine, &name));
             let (from, to) = (from?, to?);
             Ok((from, to, engine.unlink(from, to, &relation, now)?))
         };
@@ -130,15 +94,6 @@ impl Operation for Unlink {
 
 /// Most links of one request.
 const LINKS_MAX: usize = 10_000;
-
-/// The links.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LinkManyArguments {
-    /// Each by the names of its two ends.
-    #[schemars(length(max = LINKS_MAX))]
-    pub links: Vec<NamedLink>,
-}
 
 /// A link of two records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -159,19 +114,19 @@ pub struct LinkedMany {
     pub linked: usize,
 }
 
-#[derive(Debug)]
-pub struct LinkMany;
-
-impl Operation for LinkMany {
-    const SPEC: Spec = Spec::adds(
+operation! {
+    Spec::adds(
         "link_many",
         "Connect many records at once, by the names that they have in other systems.",
     )
     .at(&[post("/v1/users/{user}/links")]);
-    type Arguments = LinkManyArguments;
-    type Answer = LinkedMany;
-
-    async fn run(memory: &Memory, arguments: LinkManyArguments) -> Result<LinkedMany, Problem> {
+    /// The links.
+    #[derive(Default)]
+    LinkMany(memory, arguments: LinkManyArguments {
+        /// Each by the names of its two ends.
+        #[schemars(length(max = LINKS_MAX))]
+        pub links: Vec<NamedLink>,
+    }) -> LinkedMany {
         let links = arguments.links;
         if links.len() > LINKS_MAX {
             return Err(Problem::invalid(format!(
@@ -226,33 +181,6 @@ const DEPTH_MAX: usize = 5;
 /// Records of one walk where the caller does not say.
 const LIMIT_DEFAULT: usize = 20;
 
-/// Where to begin, and how far to go.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
-#[serde(deny_unknown_fields)]
-pub struct RelatedArguments {
-    /// A record's id.
-    #[serde(alias = "lesson_id")]
-    pub id: String,
-    /// Links to walk; 2 by default, 5 at most.
-    #[schemars(extend("x-rare" = true))]
-    #[arg(long)]
-    pub depth: Option<usize>,
-    /// Most results; 20 by default.
-    #[schemars(extend("x-rare" = true))]
-    #[arg(long)]
-    pub limit: Option<usize>,
-    /// Which links to take: `out`, the default, `in` or `both`.
-    #[schemars(extend("x-rare" = true))]
-    #[arg(long, value_enum)]
-    pub direction: Option<Direction>,
-    /// Only links of these relations.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-rare" = true))]
-    #[arg(long = "relation")]
-    pub relations: Vec<String>,
-}
-
 /// Which links of a record are taken.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, clap::ValueEnum,
@@ -295,16 +223,32 @@ pub struct Neighbour {
     pub record_type: Option<RecordType>,
 }
 
-#[derive(Debug)]
-pub struct Related;
-
-impl Operation for Related {
-    const SPEC: Spec =
-        Spec::reads("related", "Walk the links of a record.").tool("related", Profile::Default);
-    type Arguments = RelatedArguments;
-    type Answer = Neighbours;
-
-    async fn run(memory: &Memory, arguments: RelatedArguments) -> Result<Neighbours, Problem> {
+operation! {
+    Spec::reads("related", "Walk the links of a record.").tool("related", Profile::Default);
+    /// Where to begin, and how far to go.
+    #[derive(Default, clap::Args)]
+    Related(memory, arguments: RelatedArguments {
+        /// A record's id.
+        #[serde(alias = "lesson_id")]
+        pub id: String,
+        /// Links to walk; 2 by default, 5 at most.
+        #[schemars(extend("x-rare" = true))]
+        #[arg(long)]
+        pub depth: Option<usize>,
+        /// Most results; 20 by default.
+        #[schemars(extend("x-rare" = true))]
+        #[arg(long)]
+        pub limit: Option<usize>,
+        /// Which links to take: `out`, the default, `in` or `both`.
+        #[schemars(extend("x-rare" = true))]
+        #[arg(long, value_enum)]
+        pub direction: Option<Direction>,
+        /// Only links of these relations.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[schemars(extend("x-rare" = true))]
+        #[arg(long = "relation")]
+        pub relations: Vec<String>,
+    }) -> Neighbours {
         let id = memory.record(&arguments.id).await?.id;
         let depth = arguments.depth.unwrap_or(DEPTH_DEFAULT).min(DEPTH_MAX);
         let limit = arguments.limit.unwrap_or(LIMIT_DEFAULT);

@@ -1,51 +1,9 @@
 //! Memory page by page, without a question.
 
-use std::borrow::Cow;
+use reprise_types::{ID_PATTERN, Order, Page, SystemClock};
 
-use reprise_engine::Snapshot;
-use reprise_types::limits::{PAGE_DEFAULT, PAGE_MAX};
-use reprise_types::{
-    About, Calendar, Clock, Cursor, ID_PATTERN, ListRequest, MemoryRecord, Order, Page,
-    QuotedMemory, RecordId, SystemClock,
-};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use serde_with::skip_serializing_none;
-
-use crate::catalogue::{Operation, Profile, Spec, get};
-use crate::excerpt::short;
-use crate::memories::{Memory, counted};
-use crate::problem::Problem;
-use crate::wire::{ExportLine, Filter, Told};
-
-/// What is to be listed.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema, clap::Args)]
-#[serde(deny_unknown_fields)]
-pub struct Arguments {
-    /// Which records.
-    #[serde(flatten)]
-    #[command(flatten)]
-    pub filter: Filter,
-    /// Records of the page; 50 by default, 1000 at most.
-    #[schemars(range(min = 1, max = PAGE_MAX))]
-    #[arg(long, value_name = "N")]
-    pub limit: Option<usize>,
-    /// Go on after the record with this cursor, or with this id.
-    #[schemars(regex(pattern = cursors()))]
-    #[arg(long)]
-    pub cursor: Option<String>,
-    /// The oldest first; a cursor goes on towards the newest then.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    #[schemars(extend("x-rare" = true))]
-    #[arg(long)]
-    pub oldest: bool,
-    /// Only the beginning of each text.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    #[arg(skip)]
-    pub brief: bool,
-}
+use crate::prelude::*;
+use crate::wire::{Told, short};
 
 fn cursors() -> String {
     format!("^(?:{}|{ID_PATTERN})$", Cursor::pattern())
@@ -75,21 +33,38 @@ struct ListLine<'a> {
     cursor: Cursor,
 }
 
-#[derive(Debug)]
-pub struct List;
-
-impl Operation for List {
-    const SPEC: Spec = Spec::reads(
+operation! {
+    Spec::reads(
         "list",
         "Look through memory without a question, the newest first, page by page.",
     )
     .at(&[get("/v1/users/{user}/records")])
     .tool("list", Profile::Full)
     .presetting(r#"{"limit":20,"brief":true}"#);
-    type Arguments = Arguments;
-    type Answer = Listed;
-
-    async fn run(memory: &Memory, mut arguments: Arguments) -> Result<Listed, Problem> {
+    /// What is to be listed.
+    #[derive(Default, clap::Args)]
+    List(memory, arguments: Arguments {
+        /// Which records.
+        #[serde(flatten)]
+        #[command(flatten)]
+        pub filter: Filter,
+        /// Records of the page; 50 by default, 1000 at most.
+        #[schemars(range(min = 1, max = PAGE_MAX))]
+        #[arg(long, value_name = "N")]
+        pub limit: Option<usize>,
+        /// Go on after the record with this cursor, or with this id.
+        #[schemars(regex(pattern = cursors()))]
+        #[arg(long)]
+        pub cursor: Option<String>,
+        /// The oldest first; a cursor goes on towards the newest then.
+        #[schemars(extend("x-rare" = true))]
+        #[arg(long)]
+        pub oldest: bool,
+        /// Only the beginning of each text.
+        #[arg(skip)]
+        pub brief: bool,
+    }) -> Listed {
+        let mut arguments = arguments;
         let filter = &mut arguments.filter;
         filter.spellings = memory.resolve_tags(&mut filter.tag);
         let calendar = memory.calendar();
@@ -103,7 +78,7 @@ impl Operation for List {
         for note in &page.notes {
             text.push_str(&[": ", note].concat());
         }
-        let mut quoted = QuotedMemory::new(reprise_types::system_entropy());
+        let mut quoted = QuotedMemory::new(system_entropy());
         let calendar = Calendar::of_machine(SystemClock.now());
         for record in &page.records {
             let part = |name: &str| record[name].as_str().unwrap_or_default();

@@ -1,58 +1,13 @@
 //! Observations: recorded, and found by mode.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
-
-use chrono::{DateTime, Utc};
-use reprise_engine::{Engine, Snapshot};
 use reprise_knowledge::{
     Observation, ObservationQuery, ObservationType, Observations, frame_of, frame_tokens,
 };
-use reprise_types::{Calendar, Embedding, MemoryRecord, RecordId, normal_tags};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
-use serde_with::skip_serializing_none;
 
-use crate::asks;
-use crate::catalogue::{Operation, Spec};
-use crate::memories::{Memory, current};
-use crate::problem::Problem;
-use crate::wire::{Fate, Part, time};
+use crate::prelude::*;
 
 /// The relation of an observation to those that it belongs with.
 const RELATION: &str = "related_to";
-
-/// An observation.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RecordArguments {
-    /// What was observed.
-    #[schemars(regex(pattern = r"\S"))]
-    pub content: String,
-    /// error, decision, learning, preference, success, summary or context.
-    #[serde(rename = "type", alias = "observation_type")]
-    #[schemars(transform = asks::words(ObservationType::ALL.iter().map(|kind| kind.name())))]
-    pub kind: String,
-    /// Where it comes from.
-    pub source: Option<String>,
-    /// 0..1; 1 by default.
-    #[schemars(range(min = 0.0, max = 1.0))]
-    pub confidence: Option<f64>,
-    /// The observations that it belongs with.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub related_ids: Vec<String>,
-    /// Free words.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tags: Vec<String>,
-    /// Whatever else is to be kept.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub metadata: Map<String, Value>,
-    /// The session that it belongs to.
-    #[serde(alias = "session_id")]
-    pub session: Option<String>,
-}
 
 /// What was kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -70,18 +25,39 @@ pub struct Recorded {
     pub observation: Value,
 }
 
-#[derive(Debug)]
-pub struct Record;
-
-impl Operation for Record {
-    const SPEC: Spec = Spec::adds(
+operation! {
+    Spec::adds(
         "record",
         "ralph: keep an observation of one of seven types.",
     );
-    type Arguments = RecordArguments;
-    type Answer = Recorded;
-
-    async fn run(memory: &Memory, given: RecordArguments) -> Result<Recorded, Problem> {
+    /// An observation.
+    #[derive(Default)]
+    Record(memory, given: RecordArguments {
+        /// What was observed.
+        #[schemars(regex(pattern = r"\S"))]
+        pub content: String,
+        /// error, decision, learning, preference, success, summary or context.
+        #[serde(rename = "type", alias = "observation_type")]
+        #[schemars(transform = asks::words(ObservationType::ALL.iter().map(|kind| kind.name())))]
+        pub kind: String,
+        /// Where it comes from.
+        pub source: Option<String>,
+        /// 0..1; 1 by default.
+        #[schemars(range(min = 0.0, max = 1.0))]
+        pub confidence: Option<f64>,
+        /// The observations that it belongs with.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub related_ids: Vec<String>,
+        /// Free words.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub tags: Vec<String>,
+        /// Whatever else is to be kept.
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        pub metadata: Map<String, Value>,
+        /// The session that it belongs to.
+        #[serde(alias = "session_id")]
+        pub session: Option<String>,
+    }) -> Recorded {
         let kind = kind_of(&given.kind)?;
         let confidence = given.confidence.unwrap_or(1.0);
         let observation = Observation {
@@ -155,62 +131,6 @@ pub enum Mode {
     Hybrid,
 }
 
-/// Which observations; every part that is given must hold.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ObservationsArguments {
-    /// Only these types.
-    #[serde(
-        rename = "type",
-        default,
-        alias = "types",
-        skip_serializing_if = "Vec::is_empty"
-    )]
-    #[schemars(transform = asks::lists(ObservationType::ALL.iter().map(|kind| kind.name())))]
-    pub kinds: Vec<String>,
-    /// A question; `*` or none takes all, the newest first.
-    pub query: Option<String>,
-    /// How the question is understood; `hybrid` by default.
-    #[serde(default)]
-    pub mode: Mode,
-    /// What meaning counts in `hybrid`; 0.7 by default.
-    #[schemars(range(min = 0.0, max = 1.0))]
-    pub semantic_weight: Option<f64>,
-    /// What words count there; 0.3 by default.
-    #[schemars(range(min = 0.0, max = 1.0))]
-    pub keyword_weight: Option<f64>,
-    /// From this time on.
-    #[serde(alias = "start_date")]
-    pub since: Option<String>,
-    /// Up to this time; a day belongs to it whole.
-    #[serde(alias = "end_date")]
-    pub until: Option<String>,
-    /// What was known at this time, which belongs to it.
-    #[serde(alias = "point_in_time")]
-    pub known_at: Option<String>,
-    /// What belongs with this one, whichever of the two says so.
-    pub related_to: Option<String>,
-    /// Type times confidence is at least this, 0..10.
-    pub min_importance: Option<usize>,
-    /// Only this session.
-    #[serde(alias = "session_id")]
-    pub session: Option<String>,
-    /// Only what has one of these tags.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tags: Vec<String>,
-    /// Only what has all of them.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub match_all_tags: bool,
-    /// Most observations; 50 by default, 1000 at most.
-    #[schemars(range(max = 1_000))]
-    pub limit: Option<usize>,
-    /// How many to pass over: those of the pages before.
-    pub offset: Option<usize>,
-    /// Most tokens of them together.
-    pub max_tokens: Option<usize>,
-}
-
 /// The observations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Observed {
@@ -237,19 +157,64 @@ pub struct Observed {
     pub by_type: BTreeMap<String, usize>,
 }
 
-/// The operation. It reads every record once.
-#[derive(Debug)]
-pub struct ObservationsOf;
-
-impl Operation for ObservationsOf {
-    const SPEC: Spec = Spec::reads(
+operation! {
+    Spec::reads(
         "observations",
         "ralph: observations by type, importance, time, tags and words.",
     );
-    type Arguments = ObservationsArguments;
-    type Answer = Observed;
-
-    async fn run(memory: &Memory, asked: ObservationsArguments) -> Result<Observed, Problem> {
+    /// Which observations; every part that is given must hold.
+    #[derive(Default)]
+    ObservationsOf(memory, asked: ObservationsArguments {
+        /// Only these types.
+        #[serde(
+            rename = "type",
+            default,
+            alias = "types",
+            skip_serializing_if = "Vec::is_empty"
+        )]
+        #[schemars(transform = asks::lists(ObservationType::ALL.iter().map(|kind| kind.name())))]
+        pub kinds: Vec<String>,
+        /// A question; `*` or none takes all, the newest first.
+        pub query: Option<String>,
+        /// How the question is understood; `hybrid` by default.
+        #[serde(default)]
+        pub mode: Mode,
+        /// What meaning counts in `hybrid`; 0.7 by default.
+        #[schemars(range(min = 0.0, max = 1.0))]
+        pub semantic_weight: Option<f64>,
+        /// What words count there; 0.3 by default.
+        #[schemars(range(min = 0.0, max = 1.0))]
+        pub keyword_weight: Option<f64>,
+        /// From this time on.
+        #[serde(alias = "start_date")]
+        pub since: Option<String>,
+        /// Up to this time; a day belongs to it whole.
+        #[serde(alias = "end_date")]
+        pub until: Option<String>,
+        /// What was known at this time, which belongs to it.
+        #[serde(alias = "point_in_time")]
+        pub known_at: Option<String>,
+        /// What belongs with this one, whichever of the two says so.
+        pub related_to: Option<String>,
+        /// Type times confidence is at least this, 0..10.
+        pub min_importance: Option<usize>,
+        /// Only this session.
+        #[serde(alias = "session_id")]
+        pub session: Option<String>,
+        /// Only what has one of these tags.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub tags: Vec<String>,
+        /// Only what has all of them.
+        pub match_all_tags: bool,
+        /// Most observations; 50 by default, 1000 at most.
+        #[schemars(range(max = 1_000))]
+        pub limit: Option<usize>,
+        /// How many to pass over: those of the pages before.
+        pub offset: Option<usize>,
+        /// Most tokens of them together.
+        pub max_tokens: Option<usize>,
+    }) -> Observed {
+        // It reads every record once.
         let began = Instant::now();
         let asked = Asked::read(memory, asked)?;
         let question = asked.question();

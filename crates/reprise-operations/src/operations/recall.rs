@@ -1,72 +1,11 @@
 //! What resonates with a text: records with scores and reasons, or one text for a prompt.
 
-use std::time::Instant;
-
 use reprise_engine::{TokenCounter, context_block, context_candidates, decide};
-use reprise_types::limits::{DIMENSIONS_MAX, TOP_K_DEFAULT};
-use reprise_types::{
-    Calendar, ContextBlock, Embedding, EmbeddingSpace, MemoryRecord, RecallRequest, RecallScope,
-    system_entropy,
-};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
+use reprise_types::ContextBlock;
+use reprise_types::limits::DIMENSIONS_MAX;
 
-use crate::asks;
-use crate::catalogue::{Operation, Spec, get, post};
-use crate::memories::Memory;
-use crate::problem::Problem;
-use crate::wire::{Answer, Filter, LessonCard, embedding_of, instant, time};
-
-/// A question.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema, clap::Args)]
-#[serde(deny_unknown_fields)]
-#[schemars(transform = asks::all_or_none(&["embedding", "embedding_space"]))]
-pub struct RecallArguments {
-    /// The new input, in the user's words.
-    #[serde(alias = "text")]
-    #[arg(skip)]
-    pub query: String,
-    /// Most results; 5 by default.
-    #[serde(alias = "top_k")]
-    #[arg(long, alias = "top-k")]
-    pub limit: Option<usize>,
-    /// Which records may answer.
-    #[serde(flatten)]
-    #[command(flatten)]
-    pub filter: Filter,
-    /// Answer as memory stood at this time.
-    #[arg(long, value_name = "TIME")]
-    pub as_of: Option<String>,
-    /// Whose knowledge: the user's own, what others published, or both.
-    #[arg(long)]
-    pub scope: Option<RecallScope>,
-    /// Answer with one text, at most this many tokens long.
-    #[serde(alias = "budget")]
-    #[arg(
-        long,
-        alias = "budget",
-        value_name = "TOKENS",
-        conflicts_with = "limit"
-    )]
-    pub max_tokens: Option<usize>,
-    /// Where the asker is, in their words: lessons that hold there, or do not, say so.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[arg(long, value_name = "PLACE")]
-    pub context: Vec<String>,
-    /// Leave out lessons that do not hold there.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    #[arg(long)]
-    pub applying: bool,
-    /// The question's unit vector, by callers that embed themselves.
-    #[schemars(length(min = 1, max = DIMENSIONS_MAX))]
-    #[arg(skip)]
-    pub embedding: Option<Vec<f32>>,
-    /// The space of `embedding`.
-    #[arg(skip)]
-    pub embedding_space: Option<EmbeddingSpace>,
-}
+use crate::prelude::*;
+use crate::wire::{Answer, question_vector};
 
 /// An answer, or with `max_tokens` a text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -78,16 +17,54 @@ pub enum Recalled {
     Context(Box<ContextBlock>),
 }
 
-#[derive(Debug)]
-pub struct Recall;
-
-impl Operation for Recall {
-    const SPEC: Spec =
-        Spec::reads("recall", "Bring back what resonates.").at(&[post("/v1/users/{user}/recall")]);
-    type Arguments = RecallArguments;
-    type Answer = Recalled;
-
-    async fn run(memory: &Memory, arguments: RecallArguments) -> Result<Recalled, Problem> {
+operation! {
+    Spec::reads("recall", "Bring back what resonates.");
+    /// A question.
+    #[derive(Default, clap::Args)]
+    #[schemars(transform = asks::all_or_none(&["embedding", "embedding_space"]))]
+    Recall(memory, arguments: RecallArguments {
+        /// The new input, in the user's words.
+        #[serde(alias = "text")]
+        #[arg(skip)]
+        pub query: String,
+        /// Most results; 5 by default.
+        #[serde(alias = "top_k")]
+        #[arg(long, alias = "top-k")]
+        pub limit: Option<usize>,
+        /// Which records may answer.
+        #[serde(flatten)]
+        #[command(flatten)]
+        pub filter: Filter,
+        /// Answer as memory stood at this time.
+        #[arg(long, value_name = "TIME")]
+        pub as_of: Option<String>,
+        /// Whose knowledge: the user's own, what others published, or both.
+        #[arg(long)]
+        pub scope: Option<RecallScope>,
+        /// Answer with one text, at most this many tokens long.
+        #[serde(alias = "budget")]
+        #[arg(
+            long,
+            alias = "budget",
+            value_name = "TOKENS",
+            conflicts_with = "limit"
+        )]
+        pub max_tokens: Option<usize>,
+        /// Where the asker is, in their words: lessons that hold there, or do not, say so.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[arg(long, value_name = "PLACE")]
+        pub context: Vec<String>,
+        /// Leave out lessons that do not hold there.
+        #[arg(long)]
+        pub applying: bool,
+        /// The question's unit vector, by callers that embed themselves.
+        #[schemars(length(min = 1, max = DIMENSIONS_MAX))]
+        #[arg(skip)]
+        pub embedding: Option<Vec<f32>>,
+        /// The space of `embedding`.
+        #[arg(skip)]
+        pub embedding_space: Option<EmbeddingSpace>,
+    }) -> Recalled {
         Ok(match arguments.max_tokens {
             Some(most) => Recalled::Context(Box::new(context(memory, &arguments, most).await?)),
             None => Recalled::Answer(Box::new(answer(memory, &arguments).await?)),
@@ -145,7 +122,8 @@ pub async fn found(
     let request = asked
         .request(&memory.calendar())
         .map_err(Problem::invalid)?;
-    let vector = asked.vector().map_err(Problem::conflict)?;
+    let vector = question_vector(asked.embedding_space.as_ref(), asked.embedding.as_ref());
+    let vector = vector.map_err(Problem::conflict)?;
     let scope = asked.scope.unwrap_or(memory.scope());
     if !asked.applying {
         return memory.recall(request, vector, scope).await;
@@ -197,40 +175,19 @@ impl RecallArguments {
         request.check().map_err(|error| error.to_string())?;
         Ok(request.heard(calendar))
     }
-
-    /// The vector handed over with the question; the error is a sentence about it.
-    fn vector(&self) -> Result<Option<Embedding>, String> {
-        let handed = embedding_of(self.embedding_space.clone(), self.embedding.clone())?;
-        if let Some(handed) = &handed {
-            handed.check().map_err(|error| error.to_string())?;
-        }
-        Ok(handed)
-    }
 }
 
-/// A question.
-#[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SearchArguments {
-    /// The new input, in the user's words.
-    #[serde(rename = "q", alias = "query", alias = "text")]
-    pub query: String,
-    /// Most results; 5 by default.
-    #[serde(rename = "k", alias = "limit")]
-    pub limit: Option<usize>,
-}
-
-#[derive(Debug)]
-pub struct Search;
-
-impl Operation for Search {
-    const SPEC: Spec = Spec::reads("search", "ChoirOS: search by `q`, at most `k`.")
-        .at(&[get("/api/memory/search")]);
-    type Arguments = SearchArguments;
-    type Answer = Answer;
-
-    async fn run(memory: &Memory, arguments: SearchArguments) -> Result<Answer, Problem> {
+operation! {
+    Spec::reads("search", "ChoirOS: search by `q`, at most `k`.").at(&[get("/api/memory/search")]);
+    /// A question.
+    Search(memory, arguments: SearchArguments {
+        /// The new input, in the user's words.
+        #[serde(rename = "q", alias = "query", alias = "text")]
+        pub query: String,
+        /// Most results; 5 by default.
+        #[serde(rename = "k", alias = "limit")]
+        pub limit: Option<usize>,
+    }) -> Answer {
         let asked = RecallArguments {
             query: arguments.query,
             limit: arguments.limit,

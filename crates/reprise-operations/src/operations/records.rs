@@ -1,25 +1,15 @@
 //! Single records: read, corrected, kept and taken whole.
 
-use std::borrow::Cow;
+use chrono::SecondsFormat;
+use reprise_types::SystemClock;
+use schemars::json_schema;
 
-use chrono::{DateTime, SecondsFormat, Utc};
-use reprise_engine::Snapshot;
-use reprise_types::{
-    About, Calendar, Clock, MemoryRecord, QuotedMemory, SystemClock, system_entropy,
-};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
-
-use crate::asks;
 use crate::bounds::ALONE;
-use crate::catalogue::{Operation, Profile, Spec, get, patch, post};
-use crate::memories::{MAY_CHANGE, Memory, Standing, own_title, title_of};
+use crate::catalogue::patch;
+use crate::memories::{MAY_CHANGE, own_title};
 use crate::operations::care::Stats;
-use crate::problem::{Problem, ProblemKind};
-use crate::wire::{
-    ExportLine, Fate, IngestLine, NoArguments, Told, WriteReport, instant, record_of_value, time,
-};
+use crate::prelude::*;
+use crate::wire::{IngestLine, Told, WriteReport, record_of_value};
 
 /// Records of one request.
 const RECORDS_MAX: usize = 50;
@@ -36,27 +26,6 @@ const TOLD: [&str; 9] = [
     "scope",
 ];
 
-/// Which records.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
-#[serde(deny_unknown_fields)]
-#[schemars(transform = asks::one_of(&["id", "ids"]))]
-pub struct GetArguments {
-    /// A record's id.
-    #[serde(default, alias = "lesson_id", skip_serializing_if = "Option::is_none")]
-    #[arg(required = true)]
-    pub id: Option<String>,
-    /// Several.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = RECORDS_MAX))]
-    #[arg(skip)]
-    pub ids: Vec<String>,
-    /// As they stood at this time, also what was corrected or put away since.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-rare" = true))]
-    #[arg(long, value_name = "TIME")]
-    pub as_of: Option<String>,
-}
-
 /// The records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Got {
@@ -64,17 +33,28 @@ pub struct Got {
     pub records: Vec<Value>,
 }
 
-#[derive(Debug)]
-pub struct Get;
-
-impl Operation for Get {
-    const SPEC: Spec = Spec::reads("get", "Whole records, with links and metadata.")
+operation! {
+    Spec::reads("get", "Whole records, with links and metadata.")
         .tool("get", Profile::Lean)
         .also(&["fetch"]);
-    type Arguments = GetArguments;
-    type Answer = Got;
-
-    async fn run(memory: &Memory, arguments: GetArguments) -> Result<Got, Problem> {
+    /// Which records.
+    #[derive(Default, clap::Args)]
+    #[schemars(transform = asks::one_of(&["id", "ids"]))]
+    Get(memory, arguments: GetArguments {
+        /// A record's id.
+        #[serde(alias = "lesson_id")]
+        #[arg(required = true)]
+        pub id: Option<String>,
+        /// Several.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[schemars(length(max = RECORDS_MAX))]
+        #[arg(skip)]
+        pub ids: Vec<String>,
+        /// As they stood at this time, also what was corrected or put away since.
+        #[schemars(extend("x-rare" = true))]
+        #[arg(long, value_name = "TIME")]
+        pub as_of: Option<String>,
+    }) -> Got {
         let most = arguments.ids.len();
         let names: Vec<String> = arguments.ids.into_iter().chain(arguments.id).collect();
         if names.is_empty() || most > RECORDS_MAX {
@@ -234,35 +214,16 @@ mod tests {
     }
 }
 
-/// Which record.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ShowArguments {
-    /// Its id, or its external id.
-    pub id: String,
-}
-
-#[derive(Debug)]
-pub struct Show;
-
-impl Operation for Show {
-    const SPEC: Spec =
-        Spec::reads("show", "Show a record.").at(&[get("/v1/users/{user}/records/{id}")]);
-    type Arguments = ShowArguments;
-    /// Without its vector: 384 numbers tell a reader nothing.
-    type Answer = MemoryRecord;
-
-    async fn run(memory: &Memory, arguments: ShowArguments) -> Result<MemoryRecord, Problem> {
+operation! {
+    Spec::reads("show", "Show a record.").at(&[get("/v1/users/{user}/records/{id}")]);
+    /// Which record.
+    Show(memory, arguments: ShowArguments {
+        /// Its id, or its external id.
+        pub id: String,
+    }) -> MemoryRecord {
+        // Without its vector: 384 numbers tell a reader nothing.
         Ok(memory.record(&arguments.id).await?.without_vector())
     }
-}
-
-/// Which record.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct HistoryArguments {
-    /// The id of any of its versions, or its external id.
-    pub id: String,
 }
 
 /// Every version, without vectors.
@@ -274,15 +235,13 @@ pub struct Versions {
     pub earlier: Vec<MemoryRecord>,
 }
 
-#[derive(Debug)]
-pub struct History;
-
-impl Operation for History {
-    const SPEC: Spec = Spec::reads("history", "A record with the versions that it corrected.");
-    type Arguments = HistoryArguments;
-    type Answer = Versions;
-
-    async fn run(memory: &Memory, arguments: HistoryArguments) -> Result<Versions, Problem> {
+operation! {
+    Spec::reads("history", "A record with the versions that it corrected.");
+    /// Which record.
+    History(memory, arguments: HistoryArguments {
+        /// The id of any of its versions, or its external id.
+        pub id: String,
+    }) -> Versions {
         let present = memory.record(&arguments.id).await?;
         let id = present.id;
         let versions = memory.read(move |memory| memory.versions(id)).await?;
@@ -326,38 +285,16 @@ pub struct Revised {
     pub published: Option<Standing>,
 }
 
-#[derive(Debug)]
-pub struct Revise;
-
-impl Operation for Revise {
-    const SPEC: Spec = Spec::adds("revise", "Correct a record: a new version replaces it.")
+operation! {
+    Spec::adds("revise", "Correct a record: a new version replaces it.")
         .at(&[patch("/v1/users/{user}/records/{id}")]);
-    type Arguments = ReviseArguments;
-    type Answer = Revised;
-
-    async fn run(memory: &Memory, arguments: ReviseArguments) -> Result<Revised, Problem> {
+    Revise(memory, arguments: ReviseArguments) -> Revised {
         let (old, new) = memory.revise(&arguments.id, arguments.changes).await?;
         Ok(Revised {
             published: memory.standing_after(&old, &new).await?,
             record: new.without_vector(),
         })
     }
-}
-
-/// What is to be kept.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ObserveArguments {
-    /// The records; a bad one spoils only itself.
-    pub records: Records,
-    /// Keep texts as they are, secrets and all; for programs of this machine that have redacted
-    /// them.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub verbatim: bool,
-    /// Where a record is known by an external id and its text is another one, keep it as a new
-    /// version of that record.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub update: bool,
 }
 
 /// One record, or a list of them.
@@ -394,17 +331,21 @@ fn has_unfit_vector(record: &Value) -> bool {
     vector.is_some_and(|vector| vector.check().is_err())
 }
 
-#[derive(Debug)]
-pub struct Observe;
-
-impl Operation for Observe {
-    const SPEC: Spec = Spec::adds("observe", "Keep a record, or a list of them.")
+operation! {
+    Spec::adds("observe", "Keep a record, or a list of them.")
         .at(&[post("/v1/users/{user}/records")])
         .body_of("records");
-    type Arguments = ObserveArguments;
-    type Answer = WriteReport;
-
-    async fn run(memory: &Memory, arguments: ObserveArguments) -> Result<WriteReport, Problem> {
+    /// What is to be kept.
+    Observe(memory, arguments: ObserveArguments {
+        /// The records; a bad one spoils only itself.
+        pub records: Records,
+        /// Keep texts as they are, secrets and all; for programs of this machine that have redacted
+        /// them.
+        pub verbatim: bool,
+        /// Where a record is known by an external id and its text is another one, keep it as a new
+        /// version of that record.
+        pub update: bool,
+    }) -> WriteReport {
         let mut memory = if arguments.verbatim {
             memory.verbatim()?
         } else {
@@ -437,14 +378,6 @@ impl Operation for Observe {
 /// Records of `memory://recent`.
 const RECENT: usize = 20;
 
-/// Which document.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ResourceArguments {
-    /// Its address.
-    pub uri: String,
-}
-
 /// A document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Document {
@@ -452,16 +385,13 @@ pub struct Document {
     pub text: String,
 }
 
-#[derive(Debug)]
-pub struct Resource;
-
-impl Operation for Resource {
-    const SPEC: Spec =
-        Spec::reads("resource", "Read a resource of MCP.").at(&[post("/v1/users/{user}/resource")]);
-    type Arguments = ResourceArguments;
-    type Answer = Document;
-
-    async fn run(memory: &Memory, asked: ResourceArguments) -> Result<Document, Problem> {
+operation! {
+    Spec::reads("resource", "Read a resource of MCP.");
+    /// Which document.
+    Resource(memory, asked: ResourceArguments {
+        /// Its address.
+        pub uri: String,
+    }) -> Document {
         let ResourceArguments { uri } = asked;
         let unknown = || {
             let uri: String = uri.chars().take(128).collect();

@@ -1,19 +1,8 @@
 //! Sessions: episodes, prompts, hooks.
 
-use std::collections::BTreeMap;
-
-use chrono::{DateTime, Utc};
-use reprise_engine::Snapshot;
-use reprise_types::{Cursor, MemoryRecord, RecordId};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
-
-use crate::catalogue::{Operation, Spec, get, post};
 use crate::hook::{HookAnswer, HookEvent, HookReport};
-use crate::memories::{Memory, Prompt, Replayed, prompts, replay};
-use crate::problem::{Problem, ProblemKind};
-use crate::wire::{PageAsked, Part};
+use crate::memories::{Prompt, Replayed, prompts, replay};
+use crate::prelude::*;
 
 /// Records of one run, or of one session where the source names no run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,19 +26,13 @@ pub struct Found {
     pub next: Option<usize>,
 }
 
-/// The operation. It reads every record once.
-#[derive(Debug)]
-pub struct Episodes;
-
-impl Operation for Episodes {
-    const SPEC: Spec = Spec::reads("episodes", "The latest runs and sessions.").at(&[
+operation! {
+    Spec::reads("episodes", "The latest runs and sessions.").at(&[
         get("/v1/users/{user}/episodes"),
         get("/api/memory/episodes"),
     ]);
-    type Arguments = PageAsked;
-    type Answer = Found;
-
-    async fn run(memory: &Memory, asked: PageAsked) -> Result<Found, Problem> {
+    Episodes(memory, asked: PageAsked) -> Found {
+        // It reads every record once.
         let part = Part::of(asked.offset, asked.limit);
         let mut episodes = memory.read(gather).await?;
         episodes.sort_by(|a, b| b.ended_at.cmp(&a.ended_at).then(a.id.cmp(&b.id)));
@@ -85,14 +68,6 @@ fn gather(snapshot: &Snapshot) -> Vec<EpisodeRow> {
     episodes.into_values().collect()
 }
 
-/// Which episode.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct EpisodeArguments {
-    /// Its id: the run's, else the session's.
-    pub id: String,
-}
-
 /// An episode.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EpisodeRecords {
@@ -102,18 +77,16 @@ pub struct EpisodeRecords {
     pub records: Vec<MemoryRecord>,
 }
 
-#[derive(Debug)]
-pub struct Episode;
-
-impl Operation for Episode {
-    const SPEC: Spec = Spec::reads("episode", "The records of one run or session.").at(&[
+operation! {
+    Spec::reads("episode", "The records of one run or session.").at(&[
         get("/v1/users/{user}/episodes/{id}"),
         get("/api/memory/episodes/{id}"),
     ]);
-    type Arguments = EpisodeArguments;
-    type Answer = EpisodeRecords;
-
-    async fn run(memory: &Memory, asked: EpisodeArguments) -> Result<EpisodeRecords, Problem> {
+    /// Which episode.
+    Episode(memory, asked: EpisodeArguments {
+        /// Its id: the run's, else the session's.
+        pub id: String,
+    }) -> EpisodeRecords {
         let EpisodeArguments { id } = asked;
         let wanted = id.clone();
         let read = memory.read(move |memory| {
@@ -136,19 +109,6 @@ impl Operation for Episode {
 const LIMIT_DEFAULT: usize = 20;
 const LIMIT_MAX: usize = 200;
 
-/// Which.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PromptsArguments {
-    /// Only this session's.
-    pub session: Option<String>,
-    /// Most prompts; 20 by default, 200 at most.
-    pub limit: Option<usize>,
-    /// Go on after this one.
-    pub cursor: Option<Cursor>,
-}
-
 /// A page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Page {
@@ -158,18 +118,21 @@ pub struct Page {
     pub next: Option<Cursor>,
 }
 
-#[derive(Debug)]
-pub struct Prompts;
-
-impl Operation for Prompts {
-    const SPEC: Spec = Spec::reads(
+operation! {
+    Spec::reads(
         "prompts",
         "The prompts of sessions: what memory gave to each, and how the work went.",
     );
-    type Arguments = PromptsArguments;
-    type Answer = Page;
-
-    async fn run(memory: &Memory, arguments: PromptsArguments) -> Result<Page, Problem> {
+    /// Which.
+    #[derive(Default)]
+    Prompts(memory, arguments: PromptsArguments {
+        /// Only this session's.
+        pub session: Option<String>,
+        /// Most prompts; 20 by default, 200 at most.
+        pub limit: Option<usize>,
+        /// Go on after this one.
+        pub cursor: Option<Cursor>,
+    }) -> Page {
         let limit = arguments.limit.unwrap_or(LIMIT_DEFAULT).clamp(1, LIMIT_MAX);
         let page = memory.read(move |snapshot| {
             let session = arguments.session.as_deref();
@@ -180,53 +143,32 @@ impl Operation for Prompts {
     }
 }
 
-/// Which prompt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ReplayArguments {
-    /// The id of its record.
-    pub id: String,
-}
-
-#[derive(Debug)]
-pub struct Replay;
-
-impl Operation for Replay {
-    const SPEC: Spec = Spec::reads(
+operation! {
+    Spec::reads(
         "replay",
         "A prompt once more: what was found for it, put into it, used, and what came of it.",
     );
-    type Arguments = ReplayArguments;
-    type Answer = Replayed;
-
-    async fn run(memory: &Memory, asked: ReplayArguments) -> Result<Replayed, Problem> {
-        let ReplayArguments { id } = asked;
-        let record = memory.record(&id).await?;
+    /// Which prompt.
+    Replay(memory, asked: ReplayArguments {
+        /// The id of its record.
+        pub id: String,
+    }) -> Replayed {
+        let record = memory.record(&asked.id).await?;
         memory.read(move |snapshot| replay(snapshot, &record)).await
     }
 }
 
-/// What happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct HookArguments {
-    /// The moment, by our name or by Claude Code's.
-    pub event: String,
-    /// What is reported of it.
-    #[serde(flatten)]
-    pub report: HookReport,
-}
-
-#[derive(Debug)]
-pub struct Hook;
-
-impl Operation for Hook {
-    const SPEC: Spec = Spec::adds("hook", "A moment of a session: keeps it, answers a prompt.")
+operation! {
+    Spec::adds("hook", "A moment of a session: keeps it, answers a prompt.")
         .at(&[post("/v1/users/{user}/hooks/{event}")]);
-    type Arguments = HookArguments;
-    type Answer = HookAnswer;
-
-    async fn run(memory: &Memory, arguments: HookArguments) -> Result<HookAnswer, Problem> {
+    /// What happened.
+    Hook(memory, arguments: HookArguments {
+        /// The moment, by our name or by Claude Code's.
+        pub event: String,
+        /// What is reported of it.
+        #[serde(flatten)]
+        pub report: HookReport,
+    }) -> HookAnswer {
         // A hook that has run out of time goes away; what it reported is kept all the same.
         let memory = memory.clone();
         aside(async move { took(&memory, arguments).await }).await
@@ -246,14 +188,6 @@ async fn aside<T: Send + 'static>(
     done.map_err(|error| Problem::new(ProblemKind::Internal, format!("a hook failed ({error})")))?
 }
 
-/// What could not be told when it happened.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MomentsArguments {
-    /// Oldest first, each with its time.
-    pub moments: Vec<HookArguments>,
-}
-
 /// How many were taken.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MomentsTaken {
@@ -263,19 +197,18 @@ pub struct MomentsTaken {
     pub refused: Vec<String>,
 }
 
-/// What happens twice is kept once: what is said in a session is known by its words.
-#[derive(Debug)]
-pub struct Moments;
-
-impl Operation for Moments {
-    const SPEC: Spec = Spec::adds(
+operation! {
+    Spec::adds(
         "moments",
         "Moments of sessions that are told later, in their order.",
     );
-    type Arguments = MomentsArguments;
-    type Answer = MomentsTaken;
-
-    async fn run(memory: &Memory, arguments: MomentsArguments) -> Result<MomentsTaken, Problem> {
+    /// What could not be told when it happened.
+    #[derive(Default)]
+    Moments(memory, arguments: MomentsArguments {
+        /// Oldest first, each with its time.
+        pub moments: Vec<HookArguments>,
+    }) -> MomentsTaken {
+        // What happens twice is kept once: what is said in a session is known by its words.
         let memory = memory.clone();
         aside(async move {
             let mut done = MomentsTaken::default();

@@ -1,52 +1,14 @@
 //! What others may find of a memory: shown, published, rated, taken back.
 
-use std::collections::HashSet;
-
-use chrono::{DateTime, Utc};
 use reprise_global::{
     AccessPolicy, GlobalContentType, GlobalRecord, ListPage, Proposal, Published, QualityMetrics,
     TakenDown, Version,
 };
-use reprise_types::{RecordId, Visibility as Seen, WayOut, sha256_hex};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
+use reprise_types::{Visibility as Seen, sha256_hex};
 
-use crate::asks;
-use crate::catalogue::{Operation, Profile, Spec, delete, get, post};
-use crate::memories::{Memory, ReceiptLine, Wanted};
+use crate::memories::{ReceiptLine, Wanted};
 use crate::operations::records::ShowArguments;
-use crate::problem::Problem;
-use crate::wire::{NoArguments, PageAsked, Part};
-
-/// What is to be published, and how. Of what was published before, what is not said stays as it is
-/// in the version that stands.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
-#[serde(deny_unknown_fields)]
-pub struct PublishPreviewArguments {
-    /// The records: ids or external ids.
-    #[schemars(length(min = 1, max = 50))]
-    #[arg(required = true)]
-    pub ids: Vec<String>,
-    /// What they are; `document` where it was never said.
-    #[serde(rename = "type", alias = "content_type")]
-    #[arg(long = "type", value_parser = asks::word::<GlobalContentType>)]
-    pub content_type: Option<GlobalContentType>,
-    /// The title of one record; its first line where it is empty or was never said.
-    #[arg(long)]
-    pub title: Option<String>,
-    /// What a reader sees first; the beginning where it is empty or was never said.
-    #[arg(long)]
-    pub summary: Option<String>,
-    /// Who may use them; `public` where it was never said.
-    #[serde(alias = "access_policy")]
-    #[arg(long, value_parser = asks::word::<AccessPolicy>)]
-    pub policy: Option<AccessPolicy>,
-    /// Under which terms, as SPDX names them; empty for none.
-    #[arg(long)]
-    pub licence: Option<String>,
-}
+use crate::prelude::*;
 
 impl PublishPreviewArguments {
     pub(super) async fn wanted(&self, memory: &Memory) -> Result<Vec<Wanted>, Problem> {
@@ -110,39 +72,43 @@ impl From<&Wanted> for Leaving {
     }
 }
 
-#[derive(Debug)]
-pub struct PublishPreview;
-
-impl Operation for PublishPreview {
-    const SPEC: Spec = Spec::reads(
+operation! {
+    Spec::reads(
         "publish_preview",
         "Show exactly what would leave if records were published.",
     )
     .at(&[post("/v1/users/{user}/publish/preview")])
     .tool("publish_preview", Profile::Full);
-    type Arguments = PublishPreviewArguments;
-    type Answer = Shown;
-
-    async fn run(memory: &Memory, arguments: PublishPreviewArguments) -> Result<Shown, Problem> {
+    /// What is to be published, and how. Of what was published before, what is not said stays as it
+    /// is in the version that stands.
+    #[derive(Default, clap::Args)]
+    PublishPreview(memory, arguments: PublishPreviewArguments {
+        /// The records: ids or external ids.
+        #[schemars(length(min = 1, max = 50))]
+        #[arg(required = true)]
+        pub ids: Vec<String>,
+        /// What they are; `document` where it was never said.
+        #[serde(rename = "type", alias = "content_type")]
+        #[arg(long = "type", value_parser = asks::word::<GlobalContentType>)]
+        pub content_type: Option<GlobalContentType>,
+        /// The title of one record; its first line where it is empty or was never said.
+        #[arg(long)]
+        pub title: Option<String>,
+        /// What a reader sees first; the beginning where it is empty or was never said.
+        #[arg(long)]
+        pub summary: Option<String>,
+        /// Who may use them; `public` where it was never said.
+        #[serde(alias = "access_policy")]
+        #[arg(long, value_parser = asks::word::<AccessPolicy>)]
+        pub policy: Option<AccessPolicy>,
+        /// Under which terms, as SPDX names them; empty for none.
+        #[arg(long)]
+        pub licence: Option<String>,
+    }) -> Shown {
         let wanted = arguments.wanted(memory).await?;
         let leaving = wanted.iter().map(Leaving::from).collect();
         Ok(Shown { leaving })
     }
-}
-
-/// What is to be published, how, and the yes to its bytes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PublishArguments {
-    /// As for `publish_preview`.
-    #[serde(flatten)]
-    pub what: PublishPreviewArguments,
-    /// The yes: the `sha256` of each record's bytes as `publish_preview` showed them.
-    pub agreed: Vec<String>,
-    /// A branch of the catalogue on which they are to stand: there their owner alone finds them,
-    /// until `publish_branch`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub branch: Option<String>,
 }
 
 /// What was published.
@@ -153,20 +119,24 @@ pub struct PublishDone {
     pub receipt: Option<RecordId>,
 }
 
-/// The operation. No tool of MCP: the yes is a person's (ADR 0023).
-#[derive(Debug)]
-pub struct Publish;
-
-impl Operation for Publish {
-    const SPEC: Spec = Spec::adds(
+operation! {
+    Spec::adds(
         "publish",
         "Let others find records, as `publish_preview` showed them and their owner agreed.",
-    )
-    .at(&[post("/v1/users/{user}/publish")]);
-    type Arguments = PublishArguments;
-    type Answer = PublishDone;
-
-    async fn run(memory: &Memory, arguments: PublishArguments) -> Result<PublishDone, Problem> {
+    );
+    /// What is to be published, how, and the yes to its bytes.
+    #[derive(Default)]
+    Publish(memory, arguments: PublishArguments {
+        /// As for `publish_preview`.
+        #[serde(flatten)]
+        pub what: PublishPreviewArguments,
+        /// The yes: the `sha256` of each record's bytes as `publish_preview` showed them.
+        pub agreed: Vec<String>,
+        /// A branch of the catalogue on which they are to stand: there their owner alone finds
+        /// them, until `publish_branch`.
+        pub branch: Option<String>,
+    }) -> PublishDone {
+        // No tool of MCP: the yes is a person's (ADR 0023).
         let wanted = arguments.what.wanted(memory).await?;
         let (agreed, branch) = (&arguments.agreed, arguments.branch.as_deref());
         let (published, receipt) = memory.publish(&wanted, agreed, branch).await?;
@@ -174,30 +144,19 @@ impl Operation for Publish {
     }
 }
 
-/// Which branch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PublishBranchArguments {
-    /// Its name.
-    pub branch: String,
-}
-
-/// The operation. No tool of MCP, as publishing is none.
-#[derive(Debug)]
-pub struct PublishBranch;
-
-impl Operation for PublishBranch {
-    const SPEC: Spec = Spec::adds(
+operation! {
+    Spec::adds(
         "publish_branch",
         "Let others find everything that was published on a branch, all of it or nothing.",
     )
     .at(&[post("/v1/users/{user}/branches/{branch}/publish")]);
-    type Arguments = PublishBranchArguments;
-    type Answer = PublishDone;
-
-    async fn run(memory: &Memory, asked: PublishBranchArguments) -> Result<PublishDone, Problem> {
-        let PublishBranchArguments { branch } = asked;
-        let (published, receipt) = memory.merge(&branch).await?;
+    /// Which branch.
+    PublishBranch(memory, asked: PublishBranchArguments {
+        /// Its name.
+        pub branch: String,
+    }) -> PublishDone {
+        // No tool of MCP, as publishing is none.
+        let (published, receipt) = memory.merge(&asked.branch).await?;
         Ok(PublishDone { published, receipt })
     }
 }
@@ -251,17 +210,11 @@ impl From<GlobalRecord> for PublishedRow {
     }
 }
 
-#[derive(Debug)]
-pub struct PublishedList;
-
-impl Operation for PublishedList {
-    const SPEC: Spec = Spec::reads("published", "What this user has published.")
+operation! {
+    Spec::reads("published", "What this user has published.")
         .at(&[get("/v1/users/{user}/published")])
         .tool("published", Profile::Full);
-    type Arguments = PageAsked;
-    type Answer = PublishedRows;
-
-    async fn run(memory: &Memory, asked: PageAsked) -> Result<PublishedRows, Problem> {
+    PublishedList(memory, asked: PageAsked) -> PublishedRows {
         let Part { offset, limit } = Part::of(asked.offset, asked.limit);
         let records = memory.published(ListPage { offset, limit }).await?;
         let next = offset.saturating_add(limit);
@@ -285,43 +238,24 @@ impl Operation for PublishedList {
     }
 }
 
-/// Which thing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PublishedThingArguments {
-    /// Its id in the global store.
-    pub id: RecordId,
-    /// Which version; else the newest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<Version>,
-}
-
-#[derive(Debug)]
-pub struct PublishedThing;
-
-impl Operation for PublishedThing {
-    const SPEC: Spec = Spec::reads(
+operation! {
+    Spec::reads(
         "published_thing",
         "A published thing, in its newest or a named version.",
     )
     .at(&[get("/v1/users/{user}/published/{id}")]);
-    type Arguments = PublishedThingArguments;
-    /// Without its vector.
-    type Answer = GlobalRecord;
-
-    async fn run(memory: &Memory, arguments: Self::Arguments) -> Result<Self::Answer, Problem> {
+    /// Which thing.
+    PublishedThing(memory, arguments: PublishedThingArguments {
+        /// Its id in the global store.
+        pub id: RecordId,
+        /// Which version; else the newest.
+        pub version: Option<Version>,
+    }) -> GlobalRecord {
+        // Without its vector.
         memory
             .published_thing(arguments.id, arguments.version)
             .await
     }
-}
-
-/// Which thing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct UnpublishArguments {
-    /// The id that `publish` answered, or the record: its id or external id.
-    pub id: String,
 }
 
 /// What was taken back.
@@ -336,22 +270,19 @@ pub struct TakenBack {
     pub receipt: Option<RecordId>,
 }
 
-#[derive(Debug)]
-pub struct Unpublish;
-
-impl Operation for Unpublish {
-    const SPEC: Spec = Spec::destroys(
+operation! {
+    Spec::destroys(
         "unpublish",
         "Take a published thing back, in every version, out of every answer.",
     )
     .at(&[delete("/v1/users/{user}/published/{id}")])
     .tool("unpublish", Profile::Full);
-    type Arguments = UnpublishArguments;
-    type Answer = TakenBack;
-
-    async fn run(memory: &Memory, asked: UnpublishArguments) -> Result<TakenBack, Problem> {
-        let UnpublishArguments { id } = asked;
-        let (done, receipt) = memory.unpublish(&id).await?;
+    /// Which thing.
+    Unpublish(memory, asked: UnpublishArguments {
+        /// The id that `publish` answered, or the record: its id or external id.
+        pub id: String,
+    }) -> TakenBack {
+        let (done, receipt) = memory.unpublish(&asked.id).await?;
         Ok(TakenBack {
             unpublished: done.id,
             versions: done.versions,
@@ -361,31 +292,23 @@ impl Operation for Unpublish {
     }
 }
 
-/// Which thing, and what it is given; the answer is the same.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Rating {
-    /// Its id in the global store.
-    pub id: RecordId,
-    /// From 0 (of no use, or wrong) to 1 (what was needed). The last word of each reader counts.
-    #[schemars(range(min = 0.0, max = 1.0))]
-    pub rating: f32,
-}
-
-#[derive(Debug)]
-pub struct Rate;
-
-impl Operation for Rate {
-    const SPEC: Spec = Spec::adds(
+operation! {
+    Spec::adds(
         "rate",
         "Say how good something is that others published, 0..1.",
     )
     .at(&[post("/v1/users/{user}/published/{id}/rating")])
     .tool("rate", Profile::Full);
-    type Arguments = Rating;
-    type Answer = Rating;
-
-    async fn run(memory: &Memory, given: Rating) -> Result<Rating, Problem> {
+    /// Which thing, and what it is given; the answer is the same.
+    #[derive(Copy)]
+    Rate(memory, given: Rating {
+        /// Its id in the global store.
+        pub id: RecordId,
+        /// From 0 (of no use, or wrong) to 1 (what was needed). The last word of each reader
+        /// counts.
+        #[schemars(range(min = 0.0, max = 1.0))]
+        pub rating: f32,
+    }) -> Rating {
         memory.rate(given.id, given.rating).await?;
         Ok(given)
     }
@@ -411,19 +334,13 @@ pub async fn published_records(memory: &Memory) -> Result<HashSet<RecordId>, Pro
     memory.published_records().await
 }
 
-#[derive(Debug)]
-pub struct ReceiptsOf;
-
-impl Operation for ReceiptsOf {
-    const SPEC: Spec = Spec::reads(
+operation! {
+    Spec::reads(
         "receipts",
         "What was published, taken back and used of others, as the user's own log says.",
     )
     .at(&[get("/v1/users/{user}/receipts")]);
-    type Arguments = NoArguments;
-    type Answer = Receipts;
-
-    async fn run(memory: &Memory, _: NoArguments) -> Result<Receipts, Problem> {
+    ReceiptsOf(memory, _: NoArguments) -> Receipts {
         let lines = memory.receipts().await?.into_iter();
         let receipts = lines.map(|(receipt, line)| ReceiptRow { receipt, line });
         Ok(Receipts {
@@ -460,20 +377,14 @@ pub struct Way {
     pub stays: Option<String>,
 }
 
-#[derive(Debug)]
-pub struct Visibility;
-
-impl Operation for Visibility {
-    const SPEC: Spec = Spec::reads(
+operation! {
+    Spec::reads(
         "visibility",
         "By which ways a record may leave this memory, and what of it is published.",
     )
     .at(&[get("/v1/users/{user}/records/{id}/visibility")])
     .tool("visibility", Profile::Full);
-    type Arguments = ShowArguments;
-    type Answer = Answer;
-
-    async fn run(memory: &Memory, arguments: ShowArguments) -> Result<Answer, Problem> {
+    Visibility(memory, arguments: ShowArguments) -> Answer {
         let record = memory.record(&arguments.id).await?;
         let way = |(name, way): (&str, WayOut)| Way {
             way: name.to_owned(),

@@ -1,30 +1,11 @@
 //! Tags and kinds of evidence: counted, defined, merged.
 
-use std::borrow::Cow;
-
-use reprise_engine::{Engine, Snapshot};
 use reprise_knowledge::{
-    Definition, EVIDENCE_FIELD, TagRelation, evidence_of, meaning_of_confidence, normal_evidence,
+    Definition, EVIDENCE_FIELD, TagRelation, meaning_of_confidence, normal_evidence,
 };
-use reprise_types::{ConfidenceLevel, Evidence, QuotedMemory, RecordId, system_entropy};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, json};
 
-use crate::catalogue::{Operation, Profile, Spec};
-use crate::memories::{Alike, Memory, alike_pairs, counted, refuse_receipts, suggestion};
-use crate::problem::Problem;
-
-/// How to look at them.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
-#[serde(deny_unknown_fields)]
-pub struct TagsArguments {
-    /// Name those that may be one.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    #[schemars(extend("x-rare" = true))]
-    #[arg(long)]
-    pub review: bool,
-}
+use crate::memories::{Alike, alike_pairs, refuse_receipts, suggestion};
+use crate::prelude::*;
 
 /// The tags.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -62,19 +43,18 @@ pub struct TagCount {
     pub count: usize,
 }
 
-#[derive(Debug)]
-pub struct Tags;
-
-impl Operation for Tags {
-    const SPEC: Spec =
-        Spec::reads("tags", "Every tag with its count.").tool("tags", Profile::Default);
-    type Arguments = TagsArguments;
-    type Answer = Tagged;
-
-    async fn run(memory: &Memory, asked: TagsArguments) -> Result<Tagged, Problem> {
-        let TagsArguments { review } = asked;
+operation! {
+    Spec::reads("tags", "Every tag with its count.").tool("tags", Profile::Default);
+    /// How to look at them.
+    #[derive(Default, clap::Args)]
+    Tags(memory, asked: TagsArguments {
+        /// Name those that may be one.
+        #[schemars(extend("x-rare" = true))]
+        #[arg(long)]
+        pub review: bool,
+    }) -> Tagged {
         let look = move |tags: &[(String, usize)]| {
-            let alike = review.then(|| alike_pairs(tags));
+            let alike = asked.review.then(|| alike_pairs(tags));
             (tags.to_vec(), alike)
         };
         let (tags, alike) = memory.counted_tags(look).await?;
@@ -122,18 +102,6 @@ fn relations(memory: &Snapshot) -> Vec<RelatedTags> {
     .collect()
 }
 
-/// Which tags.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MergeTagsArguments {
-    /// The tag to leave.
-    #[schemars(regex(pattern = r"\S"))]
-    pub from: String,
-    /// The tag to keep.
-    #[schemars(regex(pattern = r"\S"))]
-    pub into: String,
-}
-
 /// What was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MergedTags {
@@ -145,19 +113,21 @@ pub struct MergedTags {
     pub into: String,
 }
 
-#[derive(Debug)]
-pub struct MergeTags;
-
-impl Operation for MergeTags {
-    const SPEC: Spec = Spec::destroys(
+operation! {
+    Spec::destroys(
         "merge_tags",
         "Give every record that has one tag another one in its place.",
     )
     .tool("merge_tags", Profile::Full);
-    type Arguments = MergeTagsArguments;
-    type Answer = MergedTags;
-
-    async fn run(memory: &Memory, asked: MergeTagsArguments) -> Result<MergedTags, Problem> {
+    /// Which tags.
+    MergeTags(memory, asked: MergeTagsArguments {
+        /// The tag to leave.
+        #[schemars(regex(pattern = r"\S"))]
+        pub from: String,
+        /// The tag to keep.
+        #[schemars(regex(pattern = r"\S"))]
+        pub into: String,
+    }) -> MergedTags {
         let MergeTagsArguments { from, into } = asked;
         let now = memory.now();
         let tags = [from.clone(), into.clone()];
@@ -175,16 +145,6 @@ impl Operation for MergeTags {
         let merged = counted(*merged, "record");
         format!("{merged} with `{into}` instead of `{from}` now").into()
     }
-}
-
-/// How to look at them.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
-#[serde(deny_unknown_fields)]
-pub struct EvidenceArguments {
-    /// Only the kinds of evidence that nobody said the meaning of.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    #[arg(long)]
-    pub review: bool,
 }
 
 /// The tables.
@@ -208,7 +168,7 @@ pub struct Level {
 }
 
 /// A kind of evidence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Kind {
     /// Its word.
     pub name: String,
@@ -223,38 +183,28 @@ pub struct Kind {
     pub needs_review: bool,
 }
 
-#[derive(Debug)]
-pub struct EvidenceKinds;
-
-impl Operation for EvidenceKinds {
-    const SPEC: Spec = Spec::reads(
+operation! {
+    Spec::reads(
         "evidence",
         "What words for confidence and evidence mean, and how often each is used.",
     )
     .tool("evidence", Profile::Full)
     .also(&["sources"]);
-    type Arguments = EvidenceArguments;
-    type Answer = Tables;
-
-    async fn run(memory: &Memory, asked: EvidenceArguments) -> Result<Tables, Problem> {
-        let EvidenceArguments { review } = asked;
+    /// How to look at them.
+    #[derive(Default, clap::Args)]
+    EvidenceKinds(memory, asked: EvidenceArguments {
+        /// Only the kinds of evidence that nobody said the meaning of.
+        #[arg(long)]
+        pub review: bool,
+    }) -> Tables {
         let levels = ConfidenceLevel::ALL.iter().map(|level| Level {
             name: level.name().to_owned(),
             ordinal: level.number(),
             description: meaning_of_confidence(*level).to_owned(),
         });
-        let kinds = memory
-            .grounds()
-            .await?
-            .into_iter()
-            .map(|(name, ground)| Kind {
-                name,
-                description: ground.description,
-                typical_confidence: ground.typical_confidence,
-                count: ground.count,
-                needs_review: !ground.is_defined,
-            });
-        let mut evidence: Vec<Kind> = kinds.filter(|kind| !review || kind.needs_review).collect();
+        let kinds = memory.grounds().await?.into_values();
+        let kinds = kinds.filter(|kind| !asked.review || kind.needs_review);
+        let mut evidence: Vec<Kind> = kinds.collect();
         evidence.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
         Ok(Tables {
             confidence: levels.collect(),
@@ -286,21 +236,6 @@ impl Operation for EvidenceKinds {
     }
 }
 
-/// Which kind, and its meaning.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DefineEvidenceArguments {
-    /// Its word.
-    #[schemars(regex(pattern = r"\S"))]
-    pub name: String,
-    /// What it means.
-    #[serde(default)]
-    pub description: String,
-    /// How sure one typically is by it: a hint.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub typical_confidence: Option<String>,
-}
-
 /// What was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Defined {
@@ -310,15 +245,20 @@ pub struct Defined {
     pub name: String,
 }
 
-#[derive(Debug)]
-pub struct DefineEvidence;
-
-impl Operation for DefineEvidence {
-    const SPEC: Spec = Spec::adds("define_evidence", "Say what a kind of evidence means.");
-    type Arguments = DefineEvidenceArguments;
-    type Answer = Defined;
-
-    async fn run(memory: &Memory, arguments: DefineEvidenceArguments) -> Result<Defined, Problem> {
+operation! {
+    Spec::adds("define_evidence", "Say what a kind of evidence means.");
+    /// Which kind, and its meaning.
+    #[derive(Default, Eq)]
+    DefineEvidence(memory, arguments: DefineEvidenceArguments {
+        /// Its word.
+        #[schemars(regex(pattern = r"\S"))]
+        pub name: String,
+        /// What it means.
+        #[serde(default)]
+        pub description: String,
+        /// How sure one typically is by it: a hint.
+        pub typical_confidence: Option<String>,
+    }) -> Defined {
         let name = normal_evidence(&arguments.name)
             .filter(|name| name.parse::<Evidence>().is_err())
             .ok_or_else(|| {
@@ -361,18 +301,6 @@ pub(super) async fn keep(memory: &Memory, definition: &Definition) -> Result<Rec
     memory.keep_new(record).await
 }
 
-/// Which kinds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MergeEvidenceArguments {
-    /// The kind to leave.
-    #[schemars(regex(pattern = r"\S"))]
-    pub from: String,
-    /// The kind to keep.
-    #[schemars(regex(pattern = r"\S"))]
-    pub into: String,
-}
-
 /// What was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Merged {
@@ -384,19 +312,21 @@ pub struct Merged {
     pub into: String,
 }
 
-#[derive(Debug)]
-pub struct MergeEvidence;
-
-impl Operation for MergeEvidence {
-    const SPEC: Spec = Spec::destroys(
+operation! {
+    Spec::destroys(
         "merge_evidence",
         "Let every record that rests on one kind of evidence rest on another; the word means that \
          from then on.",
     );
-    type Arguments = MergeEvidenceArguments;
-    type Answer = Merged;
-
-    async fn run(memory: &Memory, arguments: MergeEvidenceArguments) -> Result<Merged, Problem> {
+    /// Which kinds.
+    MergeEvidence(memory, arguments: MergeEvidenceArguments {
+        /// The kind to leave.
+        #[schemars(regex(pattern = r"\S"))]
+        pub from: String,
+        /// The kind to keep.
+        #[schemars(regex(pattern = r"\S"))]
+        pub into: String,
+    }) -> Merged {
         let word = |given: &str| {
             let none = || Problem::invalid("a kind of evidence is a word; name two");
             normal_evidence(given).ok_or_else(none)

@@ -1,29 +1,10 @@
 //! Memory tended: put away, decided by a person, taken back.
 
-use std::borrow::Cow;
-
-use reprise_engine::{Engine, Snapshot};
 use reprise_knowledge::{Distillate, Plan, actions, are_related, carry_out, undo};
-use reprise_types::{MemoryRecord, QuotedMemory, RecordId, system_entropy};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
-use crate::asks;
-use crate::catalogue::{Effect, Operation, Profile, Spec};
-use crate::memories::{Doubted, Memory, Merged, Names, changed, counted, live, resolve};
-use crate::problem::{Problem, ProblemKind};
+use crate::memories::{Doubted, Merged, changed, live};
+use crate::prelude::*;
 use crate::wire::external_id_of;
-
-/// How far to go.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
-#[serde(deny_unknown_fields)]
-pub struct ConsolidateArguments {
-    /// Only say what would be done.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    #[arg(long)]
-    pub dry_run: bool,
-}
 
 /// What was done, or would be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -49,26 +30,19 @@ pub struct Consolidated {
     pub distilled: Vec<String>,
 }
 
-#[derive(Debug)]
-pub struct Consolidate;
-
-impl Operation for Consolidate {
-    const SPEC: Spec = Spec::destroys(
+operation! {
+    Spec::destroys(
         "consolidate",
         "Merge duplicates, purge what had its time, name contradictions; `undo` takes it back.",
     )
     .tool("consolidate", Profile::Full);
-    type Arguments = ConsolidateArguments;
-    type Answer = Consolidated;
-
-    fn effect(arguments: &ConsolidateArguments) -> Effect {
-        if arguments.dry_run {
-            return Effect::Reads;
-        }
-        Self::SPEC.effect
-    }
-
-    async fn run(memory: &Memory, arguments: Self::Arguments) -> Result<Self::Answer, Problem> {
+    /// How far to go.
+    #[derive(Default, clap::Args)]
+    Consolidate(memory, arguments: ConsolidateArguments {
+        /// Only say what would be done.
+        #[arg(long)]
+        pub dry_run: bool,
+    }) -> Consolidated {
         let dry_run = arguments.dry_run;
         let (plan, mut done) = memory
             .planned(move |snapshot, plan| {
@@ -86,6 +60,13 @@ impl Operation for Consolidate {
         memory.tell_tended(changed(&acted));
         done.action = acted.action;
         Ok(done)
+    }
+
+    fn effect(arguments: &ConsolidateArguments) -> Effect {
+        if arguments.dry_run {
+            return Effect::Reads;
+        }
+        Self::SPEC.effect
     }
 
     fn text(done: &Consolidated) -> Cow<'_, str> {
@@ -168,18 +149,6 @@ pub enum Verdict {
     Older,
 }
 
-/// Nothing, to see the pairs; or a pair with the answer.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(transform = asks::all_or_none(&["pair", "answer"]))]
-pub struct ReviewArguments {
-    /// The two records.
-    pub pair: Option<[String; 2]>,
-    /// What they are to each other.
-    pub answer: Option<Verdict>,
-}
-
 /// The pairs that wait, or what an answer to one did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reviewed {
@@ -209,26 +178,21 @@ pub struct Reviewed {
     pub pair: Option<[String; 2]>,
 }
 
-#[derive(Debug)]
-pub struct Review;
-
-impl Operation for Review {
-    const SPEC: Spec = Spec::adds(
+operation! {
+    Spec::adds(
         "review",
         "The pairs that may say the same or contradict each other; or an answer to one.",
     )
     .tool("review", Profile::Full);
-    type Arguments = ReviewArguments;
-    type Answer = Reviewed;
-
-    fn effect(arguments: &ReviewArguments) -> Effect {
-        if arguments.pair.is_none() {
-            return Effect::Reads;
-        }
-        Self::SPEC.effect
-    }
-
-    async fn run(memory: &Memory, arguments: ReviewArguments) -> Result<Reviewed, Problem> {
+    /// Nothing, to see the pairs; or a pair with the answer.
+    #[derive(Default)]
+    #[schemars(transform = asks::all_or_none(&["pair", "answer"]))]
+    Review(memory, arguments: ReviewArguments {
+        /// The two records.
+        pub pair: Option<[String; 2]>,
+        /// What they are to each other.
+        pub answer: Option<Verdict>,
+    }) -> Reviewed {
         match (arguments.pair, arguments.answer) {
             (Some(pair), Some(answer)) => decide(memory, pair, answer).await,
             (None, None) => listed(memory).await,
@@ -237,6 +201,13 @@ impl Operation for Review {
                  pairs",
             )),
         }
+    }
+
+    fn effect(arguments: &ReviewArguments) -> Effect {
+        if arguments.pair.is_none() {
+            return Effect::Reads;
+        }
+        Self::SPEC.effect
     }
 
     fn text(reviewed: &Reviewed) -> Cow<'_, str> {
@@ -354,16 +325,6 @@ async fn decide(memory: &Memory, pair: [String; 2], answer: Verdict) -> Result<R
     Ok(reviewed)
 }
 
-/// What is to be taken back.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
-#[serde(deny_unknown_fields)]
-pub struct UndoArguments {
-    /// An action of `diary`, a record that was put away, or one that was corrected; the latest
-    /// action that holds by default.
-    pub action: Option<String>,
-}
-
 /// What came of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TakenBack {
@@ -389,19 +350,19 @@ impl TakenBack {
     }
 }
 
-#[derive(Debug)]
-pub struct Undo;
-
-impl Operation for Undo {
-    const SPEC: Spec = Spec::adds(
+operation! {
+    Spec::adds(
         "undo",
         "Take back an action of `consolidate` or `review`, or a correction.",
     )
     .tool("undo", Profile::Full);
-    type Arguments = UndoArguments;
-    type Answer = TakenBack;
-
-    async fn run(memory: &Memory, asked: UndoArguments) -> Result<TakenBack, Problem> {
+    /// What is to be taken back.
+    #[derive(Default, clap::Args)]
+    Undo(memory, asked: UndoArguments {
+        /// An action of `diary`, a record that was put away, or one that was corrected; the latest
+        /// action that holds by default.
+        pub action: Option<String>,
+    }) -> TakenBack {
         let (now, of) = (memory.now(), memory.clone());
         let work = move |engine: &mut Engine| -> Result<_, Problem> {
             // To a request that comes again, because its answer was lost, the first one's is told.

@@ -3,24 +3,15 @@
 //! All are one shape: `workspace`, where a branch's tree can be meant `branch`, and their own
 //! arguments; at `/v1/users/{user}/workspace/NAME`, and as a tool `workspace_NAME`.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-
-use chrono::{DateTime, Utc};
 use reprise_workspace::{
     Action, Actor, AuditLine, AuditQuery, FileChange, LogEntry, Node, Proposal, Receipt, Recovered,
     RepoPath, Review as BranchReview, Saved, SnapshotManifest, Status as State, Workspace,
     WorkspaceError, WorkspaceEvent, WriteRequest,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-use serde_with::skip_serializing_none;
 
 use crate::bounds::AGENTS_BRANCH;
-use crate::catalogue::{Operation, Profile, Spec, get, post};
-use crate::memories::{Asked, Memory};
-use crate::problem::Problem;
+use crate::memories::Asked;
+use crate::prelude::*;
 
 /// The profile of the tool, where the operation is one.
 macro_rules! as_tool {
@@ -48,7 +39,7 @@ macro_rules! asked {
     };
 }
 
-macro_rules! operation {
+macro_rules! in_workspace {
     (
         $effect:ident $method:ident $($tool:ident)? $name:literal $summary:literal
         $operation:ident($arguments:ident {
@@ -56,49 +47,35 @@ macro_rules! operation {
             $($(#[$($attribute:tt)*])* $field:ident: $type:ty,)*
         }) -> $answer:ty
         |$memory:ident, $asked:ident, $given:ident| $body:block
-        $(text |$told:ident| $text:block)?
+        $($more:tt)*
     ) => {
-        /// Which workspace, and what of it.
-        #[skip_serializing_none]
-        #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-        #[serde(deny_unknown_fields)]
-        pub struct $arguments {
-            /// The name or absolute path; the only one where left out.
-            pub workspace: Option<String>,
-            $(
-                /// An agent's branch, not the shared one: `agent/NAME`.
-                #[schemars(regex(pattern = AGENTS_BRANCH))]
-                pub $branch: Option<String>,
-            )?
-            $($(#[$($attribute)*])* pub $field: $type,)*
-        }
-
-        #[derive(Debug)]
-        pub struct $operation;
-
-        impl Operation for $operation {
-            const SPEC: Spec = as_tool!(
+        operation! {
+            as_tool!(
                 Spec::$effect(concat!("workspace_", $name), $summary)
                     .at(&[$method(concat!("/v1/users/{user}/workspace/", $name))]),
                 $name $(, $tool)?
             );
-            type Arguments = $arguments;
-            type Answer = $answer;
-
-            async fn run($memory: &Memory, $given: $arguments) -> Result<$answer, Problem> {
+            /// Which workspace, and what of it.
+            #[derive(Default)]
+            $operation($memory, $given: $arguments {
+                /// The name or absolute path; the only one where left out.
+                pub workspace: Option<String>,
+                $(
+                    /// An agent's branch, not the shared one: `agent/NAME`.
+                    #[schemars(regex(pattern = AGENTS_BRANCH))]
+                    pub $branch: Option<String>,
+                )?
+                $($(#[$($attribute)*])* pub $field: $type,)*
+            }) -> $answer {
                 let $asked = asked!($given $(, $branch)?);
                 $body
             }
-            $(
-                fn text($told: &$answer) -> Cow<'_, str> {
-                    $text
-                }
-            )?
+            $($more)*
         }
     };
 }
 
-operation! { reads get tool "status" "How a governed workspace is: branch, artifacts, uncommitted work, loose ends."
+in_workspace! { reads get tool "status" "How a governed workspace is: branch, artifacts, uncommitted work, loose ends."
     Status(StatusArguments { [branch] }) -> State
     |memory, asked, given| {
         let mut status = memory.on_workspace(asked, Workspace::status).await?;
@@ -107,7 +84,7 @@ operation! { reads get tool "status" "How a governed workspace is: branch, artif
     }
 }
 
-operation! { reads get tool "read" "Read a committed file of a workspace."
+in_workspace! { reads get tool "read" "Read a committed file of a workspace."
     Read(ReadArguments {
         [branch]
         /// Where it is in the tree.
@@ -125,10 +102,10 @@ operation! { reads get tool "read" "Read a committed file of a workspace."
         })?;
         Ok(Content { text })
     }
-    text |content| { content.text.as_str().into() }
+    fn text(content: &Content) -> Cow<'_, str> { content.text.as_str().into() }
 }
 
-operation! { adds post tool "write" "Write files of a workspace in one governed transaction, all or none."
+in_workspace! { adds post tool "write" "Write files of a workspace in one governed transaction, all or none."
     Write(WriteArguments {
         [branch]
         /// Who: an agent's name, or `human:NAME`.
@@ -154,7 +131,7 @@ operation! { adds post tool "write" "Write files of a workspace in one governed 
     }
 }
 
-operation! { reads get tool "audit" "Who changed what, when, under which rule."
+in_workspace! { reads get tool "audit" "Who changed what, when, under which rule."
     Audit(AuditArguments {
         [branch]
         /// Only what this actor did.
@@ -185,7 +162,7 @@ operation! { reads get tool "audit" "Who changed what, when, under which rule."
     }
 }
 
-operation! { reads get tool "diff" "What changed, file by file: what people have not committed, or between two states."
+in_workspace! { reads get tool "diff" "What changed, file by file: what people have not committed, or between two states."
     Diff(DiffArguments {
         [branch]
         /// A branch, a commit or a transaction; the newest commit where left out.
@@ -208,7 +185,7 @@ operation! { reads get tool "diff" "What changed, file by file: what people have
     }
 }
 
-operation! { reads get tool "log" "The commits of a workspace, newest first, each with its transaction."
+in_workspace! { reads get tool "log" "The commits of a workspace, newest first, each with its transaction."
     Log(LogArguments {
         [branch]
         /// At most so many; 30 where left out.
@@ -221,7 +198,7 @@ operation! { reads get tool "log" "The commits of a workspace, newest first, eac
     }
 }
 
-operation! { reads get tool "graph" "The DAG of artifacts: what is made from what."
+in_workspace! { reads get tool "graph" "The DAG of artifacts: what is made from what."
     Graph(GraphArguments { [branch] }) -> Dag
     |memory, asked, given| {
         let artifacts = memory.on_workspace(asked, Workspace::graph).await?;
@@ -229,7 +206,7 @@ operation! { reads get tool "graph" "The DAG of artifacts: what is made from wha
     }
 }
 
-operation! { adds post tool "propose" "Begin the branch agent/NAME, or open it again; write there with `branch`."
+in_workspace! { adds post tool "propose" "Begin the branch agent/NAME, or open it again; write there with `branch`."
     Propose(ProposeArguments {
         /// The agent, whose name the branch has.
         actor: String,
@@ -243,7 +220,7 @@ operation! { adds post tool "propose" "Begin the branch agent/NAME, or open it a
     }
 }
 
-operation! { reads get tool "review" "What merging a branch would bring; without one, the branches that a person has to approve."
+in_workspace! { reads get tool "review" "What merging a branch would bring; without one, the branches that a person has to approve."
     Review(ReviewArguments {
         branch: Option<String>,
     }) -> Reviews
@@ -257,7 +234,7 @@ operation! { reads get tool "review" "What merging a branch would bring; without
     }
 }
 
-operation! { adds post "approve" "Record that a person approves a branch or commit as it stands now."
+in_workspace! { adds post "approve" "Record that a person approves a branch or commit as it stands now."
     Approve(ApproveArguments {
         /// Who, with or without `human:`.
         human: String,
@@ -270,7 +247,7 @@ operation! { adds post "approve" "Record that a person approves a branch or comm
     }
 }
 
-operation! { adds post "decline" "Record that a person declines a branch or commit as it stands now; an approval of it ends."
+in_workspace! { adds post "decline" "Record that a person declines a branch or commit as it stands now; an approval of it ends."
     Decline(DeclineArguments {
         /// Who, with or without `human:`.
         human: String,
@@ -286,7 +263,7 @@ operation! { adds post "decline" "Record that a person declines a branch or comm
     }
 }
 
-operation! { adds post tool "merge" "Merge a branch into the one that is checked out, under the rules."
+in_workspace! { adds post tool "merge" "Merge a branch into the one that is checked out, under the rules."
     Merge(MergeArguments {
         [branch]
         /// Who: an agent's name, or `human:NAME`.
@@ -303,7 +280,7 @@ operation! { adds post tool "merge" "Merge a branch into the one that is checked
     }
 }
 
-operation! { destroys post tool "abandon" "Put the branch agent/NAME aside; its commits are kept."
+in_workspace! { destroys post tool "abandon" "Put the branch agent/NAME aside; its commits are kept."
     Abandon(AbandonArguments {
         /// The agent, whose name the branch has.
         actor: String,
@@ -316,7 +293,7 @@ operation! { destroys post tool "abandon" "Put the branch agent/NAME aside; its 
     }
 }
 
-operation! { adds post tool "rollback" "Take back what a commit did to core/, by a new commit."
+in_workspace! { adds post tool "rollback" "Take back what a commit did to core/, by a new commit."
     Rollback(RollbackArguments {
         [branch]
         /// Who: an agent's name, or `human:NAME`.
@@ -333,7 +310,7 @@ operation! { adds post tool "rollback" "Take back what a commit did to core/, by
     }
 }
 
-operation! { adds post tool "checkpoint" "Save an agent's state."
+in_workspace! { adds post tool "checkpoint" "Save an agent's state."
     Checkpoint(CheckpointArguments {
         [branch]
         /// Who: an agent's name, or `human:NAME`.
@@ -351,7 +328,7 @@ operation! { adds post tool "checkpoint" "Save an agent's state."
     }
 }
 
-operation! { reads get tool "state" "An agent's newest checkpoint."
+in_workspace! { reads get tool "state" "An agent's newest checkpoint."
     StateOf(StateArguments {
         [branch]
         agent: String,
@@ -361,12 +338,11 @@ operation! { reads get tool "state" "An agent's newest checkpoint."
     }
 }
 
-operation! { adds post tool "snapshot" "Keep the committed tree as an archive with a manifest of hashes."
+in_workspace! { adds post tool "snapshot" "Keep the committed tree as an archive with a manifest of hashes."
     Snapshot(SnapshotArguments {
         /// Who: an agent's name, or `human:NAME`.
         actor: String,
         /// Put a tag of git on its commit, too.
-        #[serde(default)]
         tag: bool,
     }) -> Taken
     |memory, asked, given| {
@@ -376,7 +352,7 @@ operation! { adds post tool "snapshot" "Keep the committed tree as an archive wi
     }
 }
 
-operation! { reads get "snapshots" "The snapshots of a workspace, oldest first."
+in_workspace! { reads get "snapshots" "The snapshots of a workspace, oldest first."
     Snapshots(SnapshotsArguments {}) -> Kept
     |memory, asked, given| {
         let found = memory.on_workspace(asked, Workspace::snapshots).await?;
@@ -385,7 +361,7 @@ operation! { reads get "snapshots" "The snapshots of a workspace, oldest first."
     }
 }
 
-operation! { destroys post "restore" "Set the tree back to a snapshot by a new commit; logs keep what came since."
+in_workspace! { destroys post "restore" "Set the tree back to a snapshot by a new commit; logs keep what came since."
     Restore(RestoreArguments {
         /// Who: an agent's name, or `human:NAME`.
         actor: String,
@@ -397,7 +373,7 @@ operation! { destroys post "restore" "Set the tree back to a snapshot by a new c
     }
 }
 
-operation! { reads get "events" "What a workspace announced, oldest first."
+in_workspace! { reads get "events" "What a workspace announced, oldest first."
     Events(EventsArguments {
         [branch]
         /// Only what came after the event with this id.
@@ -413,7 +389,7 @@ operation! { reads get "events" "What a workspace announced, oldest first."
     }
 }
 
-operation! { adds post "recover" "Tie up what crashes left: finish what had happened, take back what had not."
+in_workspace! { adds post "recover" "Tie up what crashes left: finish what had happened, take back what had not."
     Recover(RecoverArguments { [branch] }) -> Recovered
     |memory, asked, given| {
         memory.on_workspace(asked, Workspace::recover).await

@@ -1,17 +1,10 @@
 //! Questions and answers.
 
-use chrono::{DateTime, Utc};
-use reprise_types::{
-    About, Degraded, Embedding, EmbeddingSpace, MemoryKind, MemorySource, PublishedBy, Recall,
-    RecallId, RecallScope, RecordId, RetrievedMemory, SearchTier, UserId, Verdict, Why,
-};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use reprise_types::{Degraded, PublishedBy, Recall, SearchTier, Verdict, Why};
 
-use super::fields::{embedding_of, from_json, refuse_slips};
-use super::lesson::LessonCard;
+use super::fields::{from_json, question_vector, refuse_slips};
 use super::record::external_id_of;
+use crate::prelude::*;
 
 /// One line of a queries file.
 #[derive(Debug, Deserialize)]
@@ -40,11 +33,7 @@ impl QueryLine {
     /// The vector handed over with the question, by callers that embed themselves; the error is a
     /// sentence about it.
     pub fn vector(&self) -> Result<Option<Embedding>, String> {
-        let handed = embedding_of(self.embedding_space.clone(), self.embedding.clone())?;
-        if let Some(handed) = &handed {
-            handed.check().map_err(|error| error.to_string())?;
-        }
-        Ok(handed)
+        question_vector(self.embedding_space.as_ref(), self.embedding.as_ref())
     }
 }
 
@@ -78,6 +67,7 @@ pub struct Answer {
 }
 
 /// One remembered record with its scores.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Hit {
     /// Its id.
@@ -85,6 +75,7 @@ pub struct Hit {
     #[serde(flatten)]
     pub about: About,
     /// Its caller's id.
+    #[serialize_always]
     pub external_id: Option<String>,
     /// Its session, or empty.
     pub session_id: String,
@@ -101,7 +92,6 @@ pub struct Hit {
     /// When it happened.
     pub timestamp: DateTime<Utc>,
     /// When this version was made, where it corrects an earlier one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrected_at: Option<DateTime<Utc>>,
     /// Free words.
     #[serde(default)]
@@ -110,7 +100,6 @@ pub struct Hit {
     #[serde(default)]
     pub reason: String,
     /// What it says beside its text, where it is a lesson.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lesson: Option<LessonCard>,
     /// Whether it would go into a prompt.
     #[serde(default)]
@@ -118,16 +107,12 @@ pub struct Hit {
     /// Where the score comes from.
     pub why: Why,
     /// Whose knowledge it is: the user's own, or what somebody published.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<RecallScope>,
     /// Who published it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<UserId>,
     /// Which version of it this is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// How it has served others, 0..1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quality: Option<f32>,
 }
 

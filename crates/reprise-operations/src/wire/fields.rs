@@ -1,8 +1,6 @@
 //! Names of fields that are nearly right: refused with the name that was meant, never dropped.
 
-use reprise_types::{Embedding, EmbeddingSpace};
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use crate::prelude::*;
 
 /// Names from this length on may have two slips.
 const LONG: usize = 8;
@@ -139,12 +137,24 @@ pub(crate) fn embedding_of(
     }
 }
 
+/// The same of a question, with a check that the vector fits its space.
+pub(crate) fn question_vector(
+    space: Option<&EmbeddingSpace>,
+    vector: Option<&Vec<f32>>,
+) -> Result<Option<Embedding>, String> {
+    let handed = embedding_of(space.cloned(), vector.cloned())?;
+    if let Some(handed) = &handed {
+        handed.check().map_err(|error| error.to_string())?;
+    }
+    Ok(handed)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// A line as it is read.
-    #[derive(Debug, serde::Deserialize)]
+    #[derive(Debug, Deserialize)]
     struct Line {
         #[expect(dead_code, reason = "only its reading matters")]
         text: String,

@@ -1,59 +1,42 @@
 //! Which records are meant: the same words wherever records are chosen.
 
-use chrono::{DateTime, Utc};
-use reprise_types::limits::{PAGE_DEFAULT, PAGE_MAX};
-use reprise_types::{Calendar, MemoryFilter, MemoryKind, MemorySource, RecordType, TimeError};
-use schemars::JsonSchema;
+use reprise_types::TimeError;
+use serde::Deserializer;
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_with::skip_serializing_none;
 
-use super::record::instant;
+use crate::prelude::*;
 
 /// Every part that is given must hold.
+#[serde_with::apply(
+    Vec => #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
+)]
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(default)]
 pub struct Filter {
     /// Only these types.
-    #[serde(
-        rename = "type",
-        alias = "types",
-        deserialize_with = "list",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(rename = "type", alias = "types")]
     #[schemars(extend("x-rare" = true))]
     #[arg(long = "type", value_name = "TYPE")]
     pub record_type: Vec<RecordType>,
     /// Only these kinds.
-    #[serde(
-        alias = "kinds",
-        deserialize_with = "list",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(alias = "kinds")]
     #[schemars(extend("x-rare" = true))]
     #[arg(long)]
     pub kind: Vec<MemoryKind>,
     /// Only these sources.
-    #[serde(
-        alias = "sources",
-        deserialize_with = "list",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(alias = "sources")]
     #[schemars(extend("x-rare" = true))]
     #[arg(long)]
     pub source: Vec<MemorySource>,
     /// Only what has all of these.
-    #[serde(
-        alias = "tags",
-        deserialize_with = "list",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(alias = "tags")]
     #[schemars(extend("type" = ["array", "string"]))]
     #[arg(long, alias = "tags", value_delimiter = ',')]
     pub tag: Vec<String>,
     /// What else a tag may be kept as, `(spelling, tag)`.
     #[serde(skip)]
+    #[serde_with(skip_apply)]
     #[arg(skip)]
     pub spellings: Vec<(String, String)>,
     /// From: 2026-02-16, 7d, yesterday.

@@ -1,10 +1,8 @@
 //! A lesson among the answers: how sure, on what ground, where it holds, and whether it does here.
 
-use reprise_knowledge::{Fit, Lesson, evidence_of};
-use reprise_types::{ConfidenceLevel, MemoryRecord};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
+use reprise_knowledge::{Fit, Lesson};
+
+use crate::prelude::*;
 
 /// What a lesson says beside its text.
 #[skip_serializing_none]

@@ -1,12 +1,9 @@
 //! How runs went.
 
-use reprise_types::{Credit, FailKind, RecallId};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
+use reprise_types::FailKind;
 use ulid::Ulid;
 
-use crate::asks;
+use crate::prelude::*;
 
 /// One line of an outcome file, or the body of an outcome request.
 #[skip_serializing_none]

@@ -1,20 +1,13 @@
 //! Records on their way in and out.
 
-use chrono::{DateTime, SecondsFormat, Utc};
-use reprise_types::limits::{DIMENSIONS_MAX, IDENTIFIER_BYTES_MAX};
-use reprise_types::{
-    ConfidenceLevel, EmbeddingSpace, Evidence, ExternalId, MemoryKind, MemoryRecord, MemorySource,
-    NewRecord, Provenance, RecordBody, RecordId, RejectReason, Retention, Visibility, WayOut,
-    WriteOutcome, Zone,
-};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use chrono::SecondsFormat;
+use reprise_types::limits::DIMENSIONS_MAX;
+use reprise_types::{Provenance, RejectReason, Retention, Visibility, WriteOutcome, Zone};
 
 use super::RecordRedaction;
 use super::fields::{embedding_of, from_json, hinted, refuse_slips};
-use crate::asks;
-use crate::bounds::{Bounds, instants};
+use crate::bounds::instants;
+use crate::prelude::*;
 
 /// A record as it is sent: one line of an ingest file.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -75,19 +68,6 @@ pub struct IngestLine {
     #[serde(rename = "supersedes")]
     #[schemars(skip)]
     _supersedes: Option<String>,
-    #[serde(rename = "seen_count")]
-    #[schemars(skip)]
-    _seen_count: Option<serde::de::IgnoredAny>,
-    #[serde(rename = "last_seen")]
-    #[schemars(skip)]
-    _last_seen: Option<serde::de::IgnoredAny>,
-    /// What an export says besides, which `import` reads.
-    #[serde(rename = "archive")]
-    #[schemars(skip)]
-    _archive: Option<serde::de::IgnoredAny>,
-    #[serde(rename = "links")]
-    #[schemars(skip)]
-    _links: Option<serde::de::IgnoredAny>,
     /// Fields of nobody's: kept in the metadata, because what was sent is never dropped.
     #[serde(flatten)]
     #[schemars(skip)]
@@ -156,6 +136,9 @@ const OPTIONAL: [&str; 17] = [
     "visibility",
 ];
 
+/// What an export says besides: ignored on the way back in, or read by `import` alone.
+const PRINTED: [&str; 4] = ["seen_count", "last_seen", "archive", "links"];
+
 /// Fields in which others write when something happened, where they do not say `timestamp`.
 const TIMES: [&str; 4] = ["created_at", "date", "time", "ts"];
 
@@ -201,6 +184,8 @@ fn depth(value: &Value) -> usize {
 }
 
 fn taken(mut line: IngestLine, zone: Zone) -> Result<(NewRecord, Vec<String>), String> {
+    line.other
+        .retain(|name, _| !PRINTED.contains(&name.as_str()));
     refuse_slips(&line.other, &OPTIONAL)?;
     if line.text.trim().is_empty() {
         // As the engine says, which need not be opened for it.
@@ -446,9 +431,11 @@ pub(crate) fn instant(at: DateTime<Utc>) -> String {
 }
 
 /// One line of an export: the ingest form plus what the store added.
+#[skip_serializing_none]
 #[derive(Debug, Serialize)]
 pub struct ExportLine<'a> {
     id: RecordId,
+    #[serialize_always]
     external_id: Option<String>,
     text: &'a str,
     source: &'static str,
@@ -457,21 +444,16 @@ pub struct ExportLine<'a> {
     timestamp: String,
     known_at: String,
     metadata: &'a Map<String, Value>,
+    #[serialize_always]
     quality_score: Option<f32>,
     tags: &'a [String],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     external_ids: Vec<&'a ExternalId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     provenance: Option<&'a Provenance>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     retention: Option<Retention>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     confidence: Option<f32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     evidence: Option<Evidence>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     visibility: Option<Visibility>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     supersedes: Option<RecordId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     details: &'a Option<Value>,

@@ -1,10 +1,10 @@
 //! What a reader is told of a record before its text: what it is, who said it, where and when, and
-//! whether it still stands.
+//! whether it still stands; and the part of the text that a light answer shows.
 
-use chrono::{DateTime, Utc};
-use reprise_types::{About, Calendar, MemoryRecord, RecordId, parse_timestamp};
-use serde::Deserialize;
-use serde_json::Value;
+use reprise_engine::excerpt;
+use reprise_types::parse_timestamp;
+
+use crate::prelude::*;
 
 /// Characters of a session's name: a longer one is a number that tells nothing.
 const SESSION_CHARS: usize = 24;
@@ -65,9 +65,22 @@ impl Told {
     }
 }
 
+/// Characters of a text in a light answer.
+const EXCERPT: usize = 240;
+
+/// As much of a text as a light answer shows, around what matched.
+pub(crate) fn short(text: &str, words: &[String]) -> String {
+    within(text, words, EXCERPT)
+}
+
+/// The same within so many characters.
+pub(crate) fn within(text: &str, words: &[String], chars: usize) -> String {
+    let fits = |part: &str| part.chars().count() <= chars;
+    excerpt(text, words, &fits).unwrap_or_else(|| text.chars().take(chars).collect())
+}
+
 #[cfg(test)]
 mod tests {
-    use chrono::TimeDelta;
     use reprise_types::{MemoryKind, MemorySource, RecordBody, Zone};
 
     use super::*;
@@ -92,7 +105,7 @@ mod tests {
         let expected =
             format!("note by Ada in shop, 3 days ago; corrected on 2026-02-03; newer: {newer}");
         assert_eq!(said(&record, Some(newer)), expected);
-        let mut line = serde_json::to_value(super::super::ExportLine::new(&record)).unwrap();
+        let mut line = serde_json::to_value(ExportLine::new(&record)).unwrap();
         assert!(Told::of_line(&line).is_none(), "it does not say what it is");
         let about = serde_json::to_value(About::of(&record)).unwrap();
         for (name, value) in about.as_object().unwrap() {

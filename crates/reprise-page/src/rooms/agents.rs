@@ -1,21 +1,13 @@
 //! Agents: each conversation as it was, with what memory put in where and what of it was used; and
 //! what programs asked lately.
 
-use axum::extract::State;
-use chrono::TimeDelta;
-use maud::{Markup, html};
 use reprise_operations::operations::sessions::{
     Prompts, PromptsArguments, Replay, ReplayArguments,
 };
 use reprise_operations::{Given, LeftOut, Prompt, Quoted, Replayed, Told};
-use reprise_types::{Calendar, RecordId, Verdict};
-use serde_json::Value;
+use reprise_types::Verdict;
 
-use crate::door::Visit;
-use crate::page::{Answer, Named, Page};
-use crate::pairs::{Pairs, encoded};
-use crate::shell::{Place, Room, icon, table};
-use crate::{rows, text, undo, words};
+use crate::prelude::*;
 
 /// Prompts of a page, and of a conversation, which looks each of them up.
 const LIMIT: usize = 40;
@@ -25,24 +17,24 @@ const ASKED: usize = 2_000;
 /// Rows of what followed a prompt.
 const FOLLOWED: usize = 12;
 
-pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -> Answer<Markup> {
+pub(crate) async fn show(visit: Visit, pairs: Pairs) -> Answer<Markup> {
     let session = pairs.get("session");
     let asked = PromptsArguments {
         session: session.map(str::to_owned),
         limit: Some(if session.is_some() { TURNS } else { LIMIT }),
         cursor: pairs.read("after")?,
     };
-    let found = page.ask_if::<Prompts>(&visit, asked).await?;
+    let found = visit.ask_if::<Prompts>(asked).await?;
     let (prompts, next) = found
-        .map(|page| (page.prompts, page.next))
+        .map(|found| (found.prompts, found.next))
         .unwrap_or_default();
-    let calendar = page.calendar();
+    let calendar = visit.page.calendar();
     let list = match session {
-        Some(_) => conversation(&page, &visit, &prompts, &calendar).await?,
+        Some(_) => conversation(&visit, &prompts, &calendar).await?,
         None => by_session(&prompts, &calendar),
     };
     let body = html! {
-        (undo::told(&page, &visit, pairs.get("done")))
+        (undo::told(&visit, pairs.get("done")))
         @if let Some(session) = session {
             div class="bar" {
                 span class="f set" {
@@ -102,7 +94,7 @@ fn by_session(prompts: &[Prompt], calendar: &Calendar) -> Markup {
                                 }
                             }
                         }
-                        small { (words::of(prompts.len(), "prompt", "prompts")) }
+                        small { (text::of(prompts.len(), "prompt", "prompts")) }
                     } }
                     @for prompt in prompts { (line(prompt, calendar)) }
                 }
@@ -152,33 +144,27 @@ fn line(prompt: &Prompt, calendar: &Calendar) -> Markup {
 }
 
 /// A session's prompts with all that came of each, the oldest first.
-async fn conversation(
-    page: &Page,
-    visit: &Visit,
-    prompts: &[Prompt],
-    calendar: &Calendar,
-) -> Answer<Markup> {
+async fn conversation(visit: &Visit, prompts: &[Prompt], calendar: &Calendar) -> Answer<Markup> {
     let mut turns = Vec::new();
     for prompt in prompts.iter().rev() {
         let id = prompt.id.to_string();
-        let replayed = page.ask::<Replay>(visit, ReplayArguments { id }).await?;
+        let replayed = visit.ask::<Replay>(ReplayArguments { id }).await?;
         turns.push(turn(visit, &replayed, calendar));
     }
     Ok(html! { @for turn in turns { (turn) } })
 }
 
 pub(crate) async fn replay(
-    State(page): State<Page>,
     visit: Visit,
     Named(id): Named<RecordId>,
     pairs: Pairs,
 ) -> Answer<Markup> {
     let asked = ReplayArguments { id: id.to_string() };
-    let replayed = page.ask::<Replay>(&visit, asked).await?;
-    let (prompt, calendar) = (&replayed.prompt, page.calendar());
+    let replayed = visit.ask::<Replay>(asked).await?;
+    let (prompt, calendar) = (&replayed.prompt, visit.page.calendar());
     let again: String = prompt.text.chars().take(ASKED).collect();
     let body = html! {
-        (undo::told(&page, &visit, pairs.get("done")))
+        (undo::told(&visit, pairs.get("done")))
         div class="bar" {
             a href=(format!("/prompts?session={}", encoded(&prompt.session))) {
                 "The whole conversation"
@@ -225,7 +211,7 @@ fn turn(visit: &Visit, replayed: &Replayed, calendar: &Calendar) -> Markup {
     html! {
         article class="turn" aria-label="A prompt" {
             div class="meta" {
-                span class="k" { "prompt" } (words::at(prompt.at, calendar))
+                span class="k" { "prompt" } (calendar.minute_of(prompt.at))
                 span class="end chips" { (chip(prompt)) }
             }
             div class="said" { (text::whole(&prompt.text)) }
@@ -321,9 +307,12 @@ fn left_out(why: LeftOut) -> &'static str {
 }
 
 /// What programs asked in the last hour, and what listeners were told.
-pub(crate) async fn activity(State(page): State<Page>, visit: Visit) -> Markup {
-    let (hour, calendar) = (page.now() - TimeDelta::hours(1), page.calendar());
-    let memories = page.memories();
+pub(crate) async fn activity(visit: Visit) -> Markup {
+    let (hour, calendar) = (
+        visit.page.now() - TimeDelta::hours(1),
+        visit.page.calendar(),
+    );
+    let memories = visit.page.memories();
     let recalls = memories.recalls(&visit.user).into_iter();
     let recalls: Vec<_> = recalls.take_while(|one| one.at >= hour).collect();
     let told = memories.told(&visit.user).into_iter();
@@ -377,9 +366,9 @@ fn learned(told: &Told) -> Markup {
     if told.what == "memory_loaded" {
         let (all, decisions) = (count("total"), count("decisions"));
         return html! {
-            "An agent went to work with " (words::of(all, "learning", "learnings")) ", "
-            (words::of(decisions, "decision", "decisions")) " and "
-            (words::of(count("failures"), "failure", "failures")) "."
+            "An agent went to work with " (text::of(all, "learning", "learnings")) ", "
+            (text::of(decisions, "decision", "decisions")) " and "
+            (text::of(count("failures"), "failure", "failures")) "."
         };
     }
     let learning = told.event.get("learning");

@@ -1,26 +1,14 @@
 //! Asking memory as a host would: what a prompt would get, what is only related, and why.
 
-use axum::extract::State;
-use axum::response::Redirect;
-use chrono::TimeDelta;
-use maud::{Markup, html};
 use reprise_operations::OutcomeLine;
 use reprise_operations::operations::{learning, tags};
 use reprise_types::limits::TOP_K_MAX;
-use reprise_types::{
-    Recall, RecallId, RecallRequest, RecallScope, RecordId, RetrievedMemory, Verdict,
-};
+use reprise_types::{RecallId, Verdict};
 
 use super::narrow::{facets, over_time};
-use super::recalled::{Found, recalled};
-use super::why_not::{self, Place as Stands};
-use crate::chart;
-use crate::door::Visit;
-use crate::page::{Answer, Page, Posted};
-use crate::pairs::{self, Pairs, encoded};
-use crate::rows::{self, Known, When};
-use crate::shell::{Place, Room, icon};
-use crate::{text, undo, words};
+use super::why_not::{self, Found, Place as Stands, recalled};
+use crate::prelude::*;
+use crate::rows::When;
 
 /// Results that are shown, and how many are asked for: the others fill the picture over time.
 const SHOWN: usize = 10;
@@ -78,27 +66,20 @@ impl<'a> Asked<'a> {
     }
 }
 
-pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -> Answer<Markup> {
+pub(crate) async fn show(visit: Visit, pairs: Pairs) -> Answer<Markup> {
     let asked = Asked::of(&pairs)?;
     let mut answer = None;
     let mut place = None;
     if !asked.query.is_empty() {
-        let request = asked.request(&page, &pairs)?;
-        let found = recalled(&page, &visit, &request, asked.scope, asked.budget).await?;
+        let request = asked.request(&visit.page, &pairs)?;
+        let found = recalled(&visit, &request, asked.scope, asked.budget).await?;
         if let Some(expected) = asked.expected {
-            let of = Stands::of(
-                &page,
-                &visit,
-                &request,
-                &found.recall,
-                expected,
-                asked.shown,
-            );
+            let of = Stands::of(&visit, &request, &found.recall, expected, asked.shown);
             place = Some(of.await?);
         }
         answer = Some(found);
     }
-    let known = Known::of(&page, &visit).await?;
+    let known = Known::of(&visit).await?;
     let results = html! {
         div class="split" id="results" {
             @match &answer {
@@ -113,11 +94,11 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -
         return Ok(results);
     }
     // What the fields complete from is asked for once, and not with each key.
-    let known = page
-        .ask_if::<tags::Tags>(&visit, tags::TagsArguments::default())
+    let known = visit
+        .ask_if::<tags::Tags>(tags::TagsArguments::default())
         .await?;
     let body = html! {
-        (undo::told(&page, &visit, pairs.get("done")))
+        (undo::told(&visit, pairs.get("done")))
         (form(&pairs, &asked))
         @if let Some(known) = known {
             (pairs::known("project", super::memory::projects_of(&known).into_iter().take(KNOWN)))
@@ -249,7 +230,7 @@ fn results(
             p class="say" role="status" data-count {
                 b { (first) } " " (second) " "
                 span class="faint" {
-                    (words::count(recall.considered.into())) " looked through, "
+                    (text::count(recall.considered.into())) " looked through, "
                     (format!("{:.0} ms", found.elapsed_ms))
                 }
             }
@@ -352,8 +333,8 @@ pub(super) fn whole(
         li class="card hit" data-record=(record.id) {
             div class="meta" {
                 (rows::kind_icon(record))
-                span class="k" { (reprise_types::About::of(record)) }
-                span title=(words::at(record.timestamp, calendar)) {
+                span class="k" { (About::of(record)) }
+                span title=(calendar.minute_of(record.timestamp)) {
                     (calendar.ago(record.timestamp))
                 }
                 @if let Some(by) = &hit.published {
@@ -468,7 +449,7 @@ fn elsewhere(visit: &Visit, pairs: &Pairs, asked: &Asked<'_>, found: &Found) -> 
         )
     });
     let json = hits().map(|hit| {
-        serde_json::json!({
+        json!({
             "id": hit.record.id, "text": hit.record.text, "score": hit.score,
             "sona_score": hit.sona_score, "reason": hit.why.reason,
         })
@@ -476,10 +457,7 @@ fn elsewhere(visit: &Visit, pairs: &Pairs, asked: &Asked<'_>, found: &Found) -> 
     let forms = [
         ("As a command", visit.command(&command(pairs, asked))),
         ("As Markdown", lines.collect::<Vec<_>>().join("\n")),
-        (
-            "As JSON",
-            serde_json::Value::Array(json.collect()).to_string(),
-        ),
+        ("As JSON", Value::Array(json.collect()).to_string()),
     ];
     html! {
         details class="fold" {
@@ -493,7 +471,7 @@ fn elsewhere(visit: &Visit, pairs: &Pairs, asked: &Asked<'_>, found: &Found) -> 
 }
 
 /// A reader's word on a result.
-pub(crate) async fn judge(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
+pub(crate) async fn judge(posted: Posted) -> Answer<Redirect> {
     let query = posted.get("query").to_owned();
     let back = match posted.get("prompt") {
         "" => format!("/search?q={}&done=judged", encoded(&query)),
@@ -518,6 +496,6 @@ pub(crate) async fn judge(State(page): State<Page>, posted: Posted) -> Answer<Re
         failure_kind: None,
         credit: None,
     };
-    page.ask::<learning::Outcome>(&posted.visit, line).await?;
+    posted.visit.ask::<learning::Outcome>(line).await?;
     Ok(Redirect::to(&back))
 }

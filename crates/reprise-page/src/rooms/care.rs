@@ -2,45 +2,36 @@
 //! memory stands.
 
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
-use axum::response::{IntoResponse, Redirect, Response};
-use maud::{Markup, html};
 use reprise_operations::operations::audit::{Audit, Audited};
 use reprise_operations::operations::care::Stats;
-use reprise_operations::{NoArguments, Operation};
-use reprise_types::Calendar;
 
 use super::home;
-use crate::chart::{self, Line};
-use crate::door::Visit;
+use crate::chart::Line;
 use crate::host::{Backup, Token};
-use crate::page::{Answer, Page, Posted, found};
-use crate::pairs::{Pairs, encoded};
-use crate::shell::{Place, Room, figures, fold, form, table};
-use crate::{text, undo, words};
+use crate::prelude::*;
 
 /// Records named for one trouble.
 const NAMED: usize = 20;
 
-pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -> Answer<Markup> {
-    let (memory, user) = (page.memory(&visit), &visit.user);
+pub(crate) async fn show(visit: Visit, pairs: Pairs) -> Answer<Markup> {
+    let (memory, user) = (visit.memory(), &visit.user);
     let (stats, backups, tokens) = tokio::join!(
         Stats::run(&memory, NoArguments {}),
-        page.host().backups(user),
-        page.host().tokens(user)
+        visit.page.host().backups(user),
+        visit.page.host().tokens(user)
     );
     let (stats, backups, tokens) = (found(stats.map_err(Into::into))?, backups?, tokens?);
-    let calendar = page.calendar();
+    let calendar = visit.page.calendar();
     let body = html! {
-        (undo::told(&page, &visit, pairs.get("done")))
+        (undo::told(&visit, pairs.get("done")))
         div class="split" {
             div {
                 @if stats.is_some() { (copies(&visit, &backups, &calendar)) }
                 (admitted(&visit, &tokens, &calendar))
                 section {
                     h2 { "Settings" }
-                    @let settings = page.host().settings();
+                    @let settings = visit.page.host().settings();
                     (table("Settings", &["Setting", "Value", "From"],
                         settings.iter().map(|one| html! {
                         td { (one.name) } td { (text::line(&one.value, 300)) }
@@ -53,11 +44,11 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -
                     section class="card" {
                         h2 { "The file" }
                         (figures(&[
-                            ("size", words::size(stats.file_bytes)),
-                            ("to be had back", words::size(stats.reclaimable_bytes)),
-                            ("records", words::count(stats.live.into())),
-                            ("forgotten", words::count(stats.forgotten.into())),
-                            ("earlier versions", words::count(stats.superseded.into())),
+                            ("size", text::size(stats.file_bytes)),
+                            ("to be had back", text::size(stats.reclaimable_bytes)),
+                            ("records", text::count(stats.live.into())),
+                            ("forgotten", text::count(stats.forgotten.into())),
+                            ("earlier versions", text::count(stats.superseded.into())),
                         ]))
                         div class="acts" {
                             (form(&visit, "/erase", &html! {
@@ -86,8 +77,8 @@ fn copies(visit: &Visit, backups: &[Backup], calendar: &Calendar) -> Markup {
                 (table("Copies and exports", &["When", "Size", "File"], backups.iter().map(|one| html! {
                     @match one.there {
                         Some((at, bytes)) => {
-                            td { (words::at(at, calendar)) }
-                            td class="number" { (words::size(bytes)) }
+                            td { (calendar.minute_of(at)) }
+                            td class="number" { (text::size(bytes)) }
                         }
                         None => { td class="faint" { "gone" } td {} }
                     }
@@ -108,7 +99,7 @@ fn admitted(visit: &Visit, tokens: &[Token], calendar: &Calendar) -> Markup {
             @if !tokens.is_empty() {
                 (table("Tokens", &["Name", "Made", "Opens", "Withdraw"], tokens.iter().map(|token| html! {
                     td { code { (text::line(&token.name, 64)) } }
-                    td { (words::at(token.made, calendar)) }
+                    td { (calendar.minute_of(token.made)) }
                     td { (if token.is_for_all { "every user's memory" } else { "this memory" }) }
                     td {
                         @if !token.is_for_all {
@@ -138,9 +129,9 @@ fn admitted(visit: &Visit, tokens: &[Token], calendar: &Calendar) -> Markup {
 }
 
 /// The file as it is now, to be kept where its owner wants it.
-pub(crate) async fn backup(State(page): State<Page>, visit: Visit) -> Answer<Response> {
-    let bytes = page.host().backup(&visit.user).await?;
-    let day = page.calendar().day_of(page.now());
+pub(crate) async fn backup(visit: Visit) -> Answer<Response> {
+    let bytes = visit.page.host().backup(&visit.user).await?;
+    let day = visit.page.calendar().day_of(visit.page.now());
     let name = format!("attachment; filename=\"reprise-{}-{day}.rvf\"", visit.user);
     let headers = [
         (CONTENT_TYPE, "application/octet-stream".to_owned()),
@@ -150,9 +141,9 @@ pub(crate) async fn backup(State(page): State<Page>, visit: Visit) -> Answer<Res
 }
 
 /// The token is shown in the answer to its form, and nowhere else.
-pub(crate) async fn add_token(State(page): State<Page>, posted: Posted) -> Answer<Markup> {
+pub(crate) async fn add_token(posted: Posted) -> Answer<Markup> {
     let (visit, name) = (&posted.visit, posted.get("name").trim());
-    let token = page.host().add_token(&visit.user, name).await?;
+    let token = visit.page.host().add_token(&visit.user, name).await?;
     let body = html! {
         div class="card" {
             p role="status" { "This is shown once; keep it where its program finds it." }
@@ -163,16 +154,16 @@ pub(crate) async fn add_token(State(page): State<Page>, posted: Posted) -> Answe
     Ok(Room::new(Place::Order, "/care", "A new token").shows(visit, &body))
 }
 
-pub(crate) async fn revoke_token(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
-    let user = &posted.visit.user;
-    page.host().revoke_token(user, posted.get("name")).await?;
+pub(crate) async fn revoke_token(posted: Posted) -> Answer<Redirect> {
+    let (visit, name) = (&posted.visit, posted.get("name"));
+    visit.page.host().revoke_token(&visit.user, name).await?;
     Ok(Redirect::to("/care?done=revoked"))
 }
 
 /// How well memory stands, and how well it stood.
-pub(crate) async fn audit(State(page): State<Page>, visit: Visit) -> Answer<Markup> {
-    let audited = page.ask_if::<Audit>(&visit, NoArguments {}).await?;
-    let damage = home::damage(&page, &visit).await;
+pub(crate) async fn audit(visit: Visit) -> Answer<Markup> {
+    let audited = visit.ask_if::<Audit>(NoArguments {}).await?;
+    let damage = home::damage(&visit).await;
     let body = match &audited {
         None => html! { div class="empty" { h2 { "Nothing is remembered yet" } } },
         Some(audited) => html! {
@@ -201,7 +192,7 @@ pub(crate) async fn audit(State(page): State<Page>, visit: Visit) -> Answer<Mark
 }
 
 fn numbers(audited: &Audited) -> Vec<(&'static str, String)> {
-    let count = |number: usize| words::count(number as u64);
+    let count = |number: usize| text::count(number as u64);
     let contradictions = audited.contradictions.len() + audited.contradictions_more;
     vec![
         ("records", count(audited.records)),
@@ -211,7 +202,7 @@ fn numbers(audited: &Audited) -> Vec<(&'static str, String)> {
         ("over their time", count(audited.stale.len())),
         ("possible secrets", count(audited.possible_secrets.len())),
         ("never used", count(audited.never_used)),
-        ("without a vector", words::count(audited.unembedded.into())),
+        ("without a vector", text::count(audited.unembedded.into())),
     ]
 }
 

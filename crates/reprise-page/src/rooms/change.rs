@@ -1,43 +1,32 @@
 //! What a person changes: correcting, tagging, linking, pinning; forgetting one or many, with its
 //! proof, and the erasure from the file.
 
-use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Redirect, Response};
-use maud::{Markup, html};
-use reprise_operations::operations::records::{Get, GetArguments, History, HistoryArguments};
+use reprise_operations::operations::records::{Get, GetArguments};
 use reprise_operations::operations::{care, forgetting, lessons};
-use reprise_operations::{Lesson, NoArguments, taken_out};
+use reprise_operations::{Lesson, taken_out};
+use reprise_types::Link;
 use reprise_types::limits::TEXT_BYTES_MAX;
-use reprise_types::{Link, MemoryRecord, RecordId, Retention, Visibility};
-use serde_json::{Value, json};
 
 use super::record::{SEEN, Seen, Standing, Wording};
 use crate::acts::{Act, Done, Undo};
-use crate::door::Visit;
-use crate::page::{Answer, Named, Page, Posted, Trouble, bad_field};
-use crate::shell::{Place, Room, form};
-use crate::undo::{self, did, linked, noted, revised, tagged, unlinked};
-use crate::{rows, text, words};
+use crate::page::bad_field;
+use crate::prelude::*;
+use crate::undo::{did, linked, noted, revised, tagged, unlinked};
 
 const REASON: &str = "asked for on the page";
 /// Records of one form.
 const MANY_MAX: usize = 200;
 
 /// A record with its earlier versions, by any of its names.
-async fn present(page: &Page, visit: &Visit, id: &str) -> Answer<(MemoryRecord, usize)> {
+async fn present(visit: &Visit, id: &str) -> Answer<(MemoryRecord, usize)> {
     let asked = HistoryArguments { id: id.to_owned() };
-    let versions = page.ask::<History>(visit, asked).await?;
+    let versions = visit.ask::<History>(asked).await?;
     Ok((versions.present, versions.earlier.len() + 1))
 }
 
-pub(crate) async fn correct(
-    State(page): State<Page>,
-    Named(id): Named<RecordId>,
-    posted: Posted,
-) -> Answer<Redirect> {
+pub(crate) async fn correct(Named(id): Named<RecordId>, posted: Posted) -> Answer<Redirect> {
     let visit = &posted.visit;
-    let (old, _) = present(&page, visit, &id.to_string()).await?;
+    let (old, _) = present(visit, &id.to_string()).await?;
     let before = Wording::of(&old);
     let given = |name: &str| posted.get(name).to_owned();
     // A browser sends every line break of a text field as two characters.
@@ -65,42 +54,34 @@ pub(crate) async fn correct(
         id: old.id.to_string(),
         lesson,
     };
-    let ran = page.ran::<lessons::Update>(visit, asked).await?;
+    let ran = visit.ran::<lessons::Update>(asked).await?;
     let act = Act::Corrected {
         old: Box::new(old),
         new: ran.answer.id,
         taken_out: taken_out(&ran.redacted),
     };
-    Ok(did(&page, visit, act))
+    Ok(did(visit, act))
 }
 
-pub(crate) async fn tag(
-    State(page): State<Page>,
-    Named(id): Named<RecordId>,
-    posted: Posted,
-) -> Answer<Redirect> {
+pub(crate) async fn tag(Named(id): Named<RecordId>, posted: Posted) -> Answer<Redirect> {
     let visit = &posted.visit;
-    let (record, _) = present(&page, visit, &id.to_string()).await?;
+    let (record, _) = present(visit, &id.to_string()).await?;
     let tags = posted.get("tags").split(',').map(str::trim);
     let tags: Vec<String> = tags
         .filter(|tag| !tag.is_empty())
         .map(str::to_owned)
         .collect();
-    tagged(&page, visit, record.id, tags).await?;
+    tagged(visit, record.id, tags).await?;
     let act = Act::Tagged {
         record: record.id,
         before: record.body.tags,
     };
-    Ok(did(&page, visit, act))
+    Ok(did(visit, act))
 }
 
-pub(crate) async fn stand(
-    State(page): State<Page>,
-    Named(id): Named<RecordId>,
-    posted: Posted,
-) -> Answer<Redirect> {
+pub(crate) async fn stand(Named(id): Named<RecordId>, posted: Posted) -> Answer<Redirect> {
     let visit = &posted.visit;
-    let (old, _) = present(&page, visit, &id.to_string()).await?;
+    let (old, _) = present(visit, &id.to_string()).await?;
     let chosen = SEEN.iter().find(|choice| choice.1 == posted.get("seen"));
     let seen = chosen.ok_or_else(|| Trouble::invalid(bad_field("seen")))?.0;
     let is_pinned = posted.get("pinned") == "yes";
@@ -123,20 +104,16 @@ pub(crate) async fn stand(
             Seen::Workspace => json!(Visibility::Workspace),
         };
     }
-    let new = revised(&page, visit, old.id, changes).await?;
+    let new = revised(visit, old.id, changes).await?;
     let old = Box::new(old);
-    Ok(did(&page, visit, Act::Settled { old, new }))
+    Ok(did(visit, Act::Settled { old, new }))
 }
 
-pub(crate) async fn link(
-    State(page): State<Page>,
-    Named(id): Named<RecordId>,
-    posted: Posted,
-) -> Answer<Redirect> {
+pub(crate) async fn link(Named(id): Named<RecordId>, posted: Posted) -> Answer<Redirect> {
     let visit = &posted.visit;
     let relation = posted.get("relation").trim().to_owned();
-    let (other, _) = present(&page, visit, posted.get("other").trim()).await?;
-    if !linked(&page, visit, id, other.id, &relation).await? {
+    let (other, _) = present(visit, posted.get("other").trim()).await?;
+    if !linked(visit, id, other.id, &relation).await? {
         return Ok(Redirect::to(&format!("/records/{id}?done=linked")));
     }
     let act = Act::Linked {
@@ -144,23 +121,19 @@ pub(crate) async fn link(
         to: other.id,
         relation,
     };
-    Ok(did(&page, visit, act))
+    Ok(did(visit, act))
 }
 
-pub(crate) async fn unlink(
-    State(page): State<Page>,
-    Named(id): Named<RecordId>,
-    posted: Posted,
-) -> Answer<Redirect> {
+pub(crate) async fn unlink(Named(id): Named<RecordId>, posted: Posted) -> Answer<Redirect> {
     let (relation, other) = (posted.get("relation").to_owned(), posted.read("other")?);
     let (from, to) = if posted.get("outgoing") == "true" {
         (id, other)
     } else {
         (other, id)
     };
-    unlinked(&page, &posted.visit, from, to, &relation).await?;
+    unlinked(&posted.visit, from, to, &relation).await?;
     let act = Act::Unlinked { from, to, relation };
-    let number = noted(&page, &posted.visit, act);
+    let number = noted(&posted.visit, act);
     Ok(Redirect::to(&format!("/records/{id}?done={number}")))
 }
 
@@ -169,8 +142,8 @@ fn goes(records: &[(MemoryRecord, usize)], visit: &Visit, action: &str, fields: 
     let versions: usize = records.iter().map(|(_, versions)| versions).sum();
     html! {
         p class="lead" {
-            (words::of(records.len(), "record goes", "records go")) " with "
-            (words::of(versions, "version", "versions"))
+            (text::of(records.len(), "record goes", "records go")) " with "
+            (text::of(versions, "version", "versions"))
             ", and with the links that lead to it. Nothing finds it any more at once; the bytes \
              stay in the file, unread, until you erase them, and until then undo brings it back."
         }
@@ -190,25 +163,21 @@ fn goes(records: &[(MemoryRecord, usize)], visit: &Visit, action: &str, fields: 
     }
 }
 
-pub(crate) async fn ask(
-    State(page): State<Page>,
-    visit: Visit,
-    Named(id): Named<RecordId>,
-) -> Answer<Markup> {
-    let record = present(&page, &visit, &id.to_string()).await?;
+pub(crate) async fn ask(visit: Visit, Named(id): Named<RecordId>) -> Answer<Markup> {
+    let record = present(&visit, &id.to_string()).await?;
     let action = format!("{}/forget", rows::path(&record.0));
     let body = goes(&[record], &visit, &action, &html! {});
     Ok(Room::new(Place::Order, "", "Forget this?").shows(&visit, &body))
 }
 
 /// Forgets a record with all its versions.
-async fn gone(page: &Page, visit: &Visit, id: &str, reason: &str) -> Answer<Act> {
-    let (record, _) = present(page, visit, id).await?;
+async fn gone(visit: &Visit, id: &str, reason: &str) -> Answer<Act> {
+    let (record, _) = present(visit, id).await?;
     let asked = GetArguments {
         id: Some(record.id.to_string()),
         ..GetArguments::default()
     };
-    let got = page.ask::<Get>(visit, asked).await?.records.pop();
+    let got = visit.ask::<Get>(asked).await?.records.pop();
     let links = got.and_then(|mut line| Some(line.get_mut("links")?.take()));
     let links: Vec<Link> = serde_json::from_value(links.unwrap_or_default())
         .map_err(|error| Trouble::invalid(format!("its links cannot be read ({error})")))?;
@@ -217,10 +186,7 @@ async fn gone(page: &Page, visit: &Visit, id: &str, reason: &str) -> Answer<Act>
         id: record.id.to_string(),
         reason: Some(reason.unwrap_or(REASON).to_owned()),
     };
-    let gone = page
-        .ask::<forgetting::Delete>(visit, asked)
-        .await?
-        .forgotten;
+    let gone = visit.ask::<forgetting::Delete>(asked).await?.forgotten;
     Ok(Act::Forgotten {
         record: Box::new(record),
         gone,
@@ -228,19 +194,15 @@ async fn gone(page: &Page, visit: &Visit, id: &str, reason: &str) -> Answer<Act>
     })
 }
 
-pub(crate) async fn forget(
-    State(page): State<Page>,
-    Named(id): Named<RecordId>,
-    posted: Posted,
-) -> Answer<Redirect> {
+pub(crate) async fn forget(Named(id): Named<RecordId>, posted: Posted) -> Answer<Redirect> {
     let visit = &posted.visit;
-    let act = gone(&page, visit, &id.to_string(), posted.get("reason")).await?;
-    let number = noted(&page, visit, act);
+    let act = gone(visit, &id.to_string(), posted.get("reason")).await?;
+    let number = noted(visit, act);
     Ok(Redirect::to(&format!("/forgotten/{number}")))
 }
 
 /// What is done to all records that were selected.
-pub(crate) async fn many(State(page): State<Page>, posted: Posted) -> Answer<Response> {
+pub(crate) async fn many(posted: Posted) -> Answer<Response> {
     let visit = &posted.visit;
     let ids: Vec<&str> = posted.all("id").collect();
     if ids.is_empty() || ids.len() > MANY_MAX {
@@ -259,30 +221,30 @@ pub(crate) async fn many(State(page): State<Page>, posted: Posted) -> Answer<Res
                 ));
             }
             for id in ids {
-                let (record, _) = present(&page, visit, id).await?;
+                let (record, _) = present(visit, id).await?;
                 let before = record.body.tags;
                 let tags = before.iter().cloned().chain([tag.to_owned()]).collect();
-                tagged(&page, visit, record.id, tags).await?;
+                tagged(visit, record.id, tags).await?;
                 acts.push(Act::Tagged {
                     record: record.id,
                     before,
                 });
             }
-            let number = noted(&page, visit, Act::Many(acts));
-            let path = format!("/timeline?tag={}&done={number}", crate::pairs::encoded(tag));
+            let number = noted(visit, Act::Many(acts));
+            let path = format!("/timeline?tag={}&done={number}", encoded(tag));
             Ok(Redirect::to(&path).into_response())
         }
         "forgotten" => {
             for id in ids {
-                acts.push(gone(&page, visit, id, posted.get("reason")).await?);
+                acts.push(gone(visit, id, posted.get("reason")).await?);
             }
-            let number = noted(&page, visit, Act::Many(acts));
+            let number = noted(visit, Act::Many(acts));
             Ok(Redirect::to(&format!("/forgotten/{number}")).into_response())
         }
         "forget" => {
             let mut records = Vec::new();
             for id in &ids {
-                records.push(present(&page, visit, id).await?);
+                records.push(present(visit, id).await?);
             }
             let fields = html! {
                 input type="hidden" name="act" value="forgotten";
@@ -297,12 +259,8 @@ pub(crate) async fn many(State(page): State<Page>, posted: Posted) -> Answer<Res
 }
 
 /// The proof: memory is asked again for each id.
-pub(crate) async fn forgotten(
-    State(page): State<Page>,
-    visit: Visit,
-    Named(number): Named<u64>,
-) -> Answer<Markup> {
-    let done = page.door().undo(&visit, |undo| undo.get(number)).flatten();
+pub(crate) async fn forgotten(visit: Visit, Named(number): Named<u64>) -> Answer<Markup> {
+    let done = visit.undo(|undo| undo.get(number)).flatten();
     let done: Done = done.ok_or_else(undo::gone)?;
     let gone = done.act.gone();
     if gone.is_empty() {
@@ -311,7 +269,7 @@ pub(crate) async fn forgotten(
     let mut still = false;
     for id in &gone {
         let asked = HistoryArguments { id: id.to_string() };
-        still |= page.ask_if::<History>(&visit, asked).await?.is_some();
+        still |= visit.ask_if::<History>(asked).await?.is_some();
     }
     let body = html! {
         div class="card" role="status" {
@@ -340,19 +298,16 @@ pub(crate) async fn forgotten(
 }
 
 /// Compacts the file; from then on nothing forgotten can be taken back.
-pub(crate) async fn erase(State(page): State<Page>, posted: Posted) -> Answer<Markup> {
+pub(crate) async fn erase(posted: Posted) -> Answer<Markup> {
     let visit = &posted.visit;
-    let done = page.ask::<care::Compact>(visit, NoArguments {}).await?;
-    page.door().undo(visit, Undo::drop_forgotten);
-    let (before, after) = (
-        words::size(done.bytes_before),
-        words::size(done.bytes_after),
-    );
+    let done = visit.ask::<care::Compact>(NoArguments {}).await?;
+    visit.undo(Undo::drop_forgotten);
+    let (before, after) = (text::size(done.bytes_before), text::size(done.bytes_after));
     let body = html! {
         div class="card" {
             p role="status" {
                 "The file had " (before) " and has " (after) "; of "
-                (words::of(done.forgotten as usize, "forgotten record", "forgotten records"))
+                (text::of(done.forgotten as usize, "forgotten record", "forgotten records"))
                 " only the number is left."
             }
             p class="why" { "`reprise check` reads it from end to end." }

@@ -3,22 +3,19 @@
 
 use std::convert::Infallible;
 
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::header::SET_COOKIE;
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::{HeaderMap, Method};
 use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::response::{IntoResponse, Redirect, Response};
-use maud::{DOCTYPE, Markup, html};
+use maud::DOCTYPE;
 use reprise_types::UserId;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 
-use crate::door::Visit;
-use crate::page::{Answer, Page, Posted, Trouble};
-use crate::shell::{self, Place, Room, table};
-use crate::{text, words};
+use crate::prelude::*;
+use crate::shell;
 
 /// Changes that wait for one tab to take them.
 const CHANGES_WAITING: usize = 64;
@@ -62,15 +59,15 @@ pub(crate) async fn enter(
     (cookie, moved).into_response()
 }
 
-pub(crate) async fn leave(State(page): State<Page>, posted: Posted) -> Answer<Response> {
-    page.door().leave(&posted.visit);
-    let cookie = [(SET_COOKIE, page.cookie(None))];
+pub(crate) async fn leave(posted: Posted) -> Answer<Response> {
+    posted.visit.page.door().leave(&posted.visit);
+    let cookie = [(SET_COOKIE, posted.visit.page.cookie(None))];
     let said = "Run `reprise open` on this machine to sign in again.";
     Ok((cookie, shell::alone("Signed out", said)).into_response())
 }
 
 /// Whose memories there are, for whoever owns the machine.
-pub(crate) async fn users(State(page): State<Page>, visit: Visit) -> Answer<Markup> {
+pub(crate) async fn users(visit: Visit) -> Answer<Markup> {
     if !visit.operator {
         return Err(Trouble::new(
             StatusCode::FORBIDDEN,
@@ -78,7 +75,7 @@ pub(crate) async fn users(State(page): State<Page>, visit: Visit) -> Answer<Mark
              user to user.",
         ));
     }
-    let users = page.host().users().await?;
+    let users = visit.page.host().users().await?;
     // Going on to another memory changes nothing in any: a session that may only read can, too.
     let go = |user: &str| {
         html! {
@@ -92,16 +89,16 @@ pub(crate) async fn users(State(page): State<Page>, visit: Visit) -> Answer<Mark
     let body = html! {
         (table("Users", &["User", "File", "Go"], users.iter().map(|one| html! {
             td { b { (text::line(&one.user, 80)) } }
-            td class="number" { (words::size(one.bytes)) }
+            td class="number" { (text::size(one.bytes)) }
             td { @if one.user == visit.user.as_str() { "here" } @else { (go(&one.user)) } }
         })))
     };
     Ok(Room::new(Place::Order, "/users", "Users").shows(&visit, &body))
 }
 
-pub(crate) async fn switch(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
+pub(crate) async fn switch(posted: Posted) -> Answer<Redirect> {
     let user: UserId = posted.read("user")?;
-    let known = page.host().users().await?;
+    let known = posted.visit.page.host().users().await?;
     if !posted.visit.operator || !known.iter().any(|one| one.user == user.as_str()) {
         return Err(Trouble::new(
             StatusCode::FORBIDDEN,
@@ -109,26 +106,23 @@ pub(crate) async fn switch(State(page): State<Page>, posted: Posted) -> Answer<R
              there are.",
         ));
     }
-    let switched = page.door().switch(&posted.visit, user);
+    let switched = posted.visit.page.door().switch(&posted.visit, user);
     switched
         .map_err(|error| Trouble::invalid(format!("The system gave no random bytes ({error}).")))?;
     Ok(Redirect::to("/"))
 }
 
 /// Server-sent events that say that something changed, and not what.
-pub(crate) async fn live(
-    State(page): State<Page>,
-    visit: Visit,
-) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+pub(crate) async fn live(visit: Visit) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let (sender, told) = mpsc::channel(CHANGES_WAITING);
-    let mut changes = page.memories().listen();
-    let mut recalls = page.memories().listen_to_recalls();
+    let mut changes = visit.page.memories().listen();
+    let mut recalls = visit.page.memories().listen_to_recalls();
     tokio::spawn(async move {
         loop {
             let change = tokio::select! {
                 change = changes.recv() => change.map(|change| (change.user, change.what)),
                 asked = recalls.recv() => asked.map(|whose| (whose, "recalled")),
-                () = page.host().ending() => return,
+                () = visit.page.host().ending() => return,
                 () = sender.closed() => return,
             };
             let what = match change {

@@ -4,23 +4,15 @@
 
 use std::collections::HashMap;
 
-use axum::extract::State;
-use chrono::{DateTime, TimeDelta, Utc};
-use maud::{Markup, html};
 use reprise_engine::EngineStats;
 use reprise_operations::operations::{care, learning, list, sessions, tending, workspace};
-use reprise_operations::{Memory, NoArguments, Operation, Prompt};
-use reprise_types::{Calendar, ListRequest, MemoryFilter, MemoryRecord, RecordType};
+use reprise_operations::{Memory, Prompt};
 
-use super::learning as learned;
-use super::review::{self, Pair};
-use crate::chart::{self, Bar};
-use crate::door::Visit;
-use crate::page::{Answer, Page, found};
-use crate::pairs::{Pairs, encoded};
-use crate::rows::{self, Group, Known, Told};
-use crate::shell::{Place, Room, figures, icon};
-use crate::{text, undo, words};
+use super::review::Pair;
+use super::{learning as learned, review};
+use crate::chart::Bar;
+use crate::prelude::*;
+use crate::rows::{Group, Told};
 
 /// Records that the digest is made of.
 const LOOKED: usize = 160;
@@ -53,8 +45,8 @@ const BEGIN: [(&str, &str); 3] = [
     ),
 ];
 
-pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -> Answer<Markup> {
-    let memory = page.memory(&visit);
+pub(crate) async fn show(visit: Visit, pairs: Pairs) -> Answer<Markup> {
+    let memory = visit.memory();
     let latest = ListRequest {
         filter: MemoryFilter::default(),
         limit: LOOKED,
@@ -69,7 +61,7 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -
         list::records(&memory, latest),
         sessions::Prompts::run(&memory, asked),
         learning::LearningReport::run(&memory, NoArguments {}),
-        Known::of(&page, &visit),
+        Known::of(&visit),
     );
     let Some(stats) = found(stats.map_err(Into::into))? else {
         return Ok(Room::new(Place::Home, "", "Home").shows(&visit, &empty(&visit)));
@@ -78,7 +70,7 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -
     let calendar = known.calendar;
     let is_small = stats.live <= COMPARED;
     let body = html! {
-        (undo::told(&page, &visit, pairs.get("done")))
+        (undo::told(&visit, pairs.get("done")))
         (question(""))
         div class="split" {
             @if stats.live == 0 {
@@ -100,12 +92,12 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -
                         }
                     }
                 }
-                (into_prompts(&prompts, page.now(), &calendar))
+                (into_prompts(&prompts, visit.page.now(), &calendar))
                 section {
                     h2 { a href="/learning" { "Learning" } }
                     p class="why" { (learned::sentence(&report?)) }
                 }
-                (numbers(&stats, &page, &calendar))
+                (numbers(&stats, &visit.page, &calendar))
             }
         }
     };
@@ -199,10 +191,7 @@ fn weight(record: &MemoryRecord) -> u8 {
 
 /// In which project, by whom, from when to when.
 fn span(group: &Group<'_>, calendar: &Calendar) -> String {
-    let about = group
-        .records
-        .iter()
-        .map(|record| reprise_types::About::of(record));
+    let about = group.records.iter().map(|record| About::of(record));
     let (mut project, mut by) = (None, None);
     for one in about {
         project = project.or(one.project);
@@ -271,13 +260,13 @@ fn troubles(stats: &EngineStats, memory: &Memory) -> Vec<String> {
 }
 
 /// That the file is damaged, in a sentence. It is read wholly, so this comes after the page.
-pub(super) async fn damage(page: &Page, visit: &Visit) -> Option<String> {
-    let read = page.memory(visit).damaged_bytes().await;
+pub(super) async fn damage(visit: &Visit) -> Option<String> {
+    let read = visit.memory().damaged_bytes().await;
     match found(read.map_err(Into::into)) {
         Ok(None | Some(0)) => None,
         Ok(Some(bytes)) => Some(format!(
             "{} of the file are damaged; `{}` says what was lost.",
-            words::size(bytes),
+            text::size(bytes),
             visit.command("reprise check")
         )),
         Err(trouble) => Some(trouble.sentence),
@@ -319,10 +308,10 @@ fn into_prompts(prompts: &[Prompt], now: DateTime<Utc>, calendar: &Calendar) -> 
             } @else {
                 (chart::bars("Prompts by day", &bars))
                 (figures(&[
-                    ("prompts", words::count(week.len() as u64)),
-                    ("got something", words::count(helped as u64)),
-                    ("records put in", words::count(total as u64)),
-                    ("of them used", words::count(used as u64)),
+                    ("prompts", text::count(week.len() as u64)),
+                    ("got something", text::count(helped as u64)),
+                    ("records put in", text::count(total as u64)),
+                    ("of them used", text::count(used as u64)),
                 ]))
             }
         }
@@ -332,9 +321,9 @@ fn into_prompts(prompts: &[Prompt], now: DateTime<Utc>, calendar: &Calendar) -> 
 fn numbers(stats: &EngineStats, page: &Page, calendar: &Calendar) -> Markup {
     let recall = page.memories().service_stats().recall;
     let mut rows = vec![
-        ("records", words::count(stats.live.into())),
-        ("sessions", words::count(stats.sessions.into())),
-        ("file", words::size(stats.file_bytes)),
+        ("records", text::count(stats.live.into())),
+        ("sessions", text::count(stats.sessions.into())),
+        ("file", text::size(stats.file_bytes)),
     ];
     rows.extend(stats.last_ingest.map(|at| ("last kept", calendar.ago(at))));
     if recall.count > 0 {
@@ -372,25 +361,25 @@ fn nothing(visit: &Visit) -> Markup {
 }
 
 /// What waits for a person: it compares records, and so comes after the page.
-pub(crate) async fn needs(State(page): State<Page>, visit: Visit, pairs: Pairs) -> Answer<Markup> {
+pub(crate) async fn needs(visit: Visit, pairs: Pairs) -> Answer<Markup> {
     let asked = tending::ReviewArguments::default();
-    let doubt = page.ask_if::<tending::Review>(&visit, asked).await?;
+    let doubt = visit.ask_if::<tending::Review>(asked).await?;
     let doubt = doubt.as_ref();
     let contradictions = doubt.map_or(&[][..], |doubt| &doubt.contradictions);
     let alike = doubt.map_or(&[][..], |doubt| &doubt.review);
     let all = contradictions.len() + alike.len();
     let mut waiting = Vec::new();
-    for tree in page.memory(&visit).workspaces() {
+    for tree in visit.memory().workspaces() {
         let asked = workspace::ReviewArguments {
             workspace: Some(tree.clone()),
             ..workspace::ReviewArguments::default()
         };
         // A tree that cannot be read says so in its own room.
-        let reviews = page.ask::<workspace::Review>(&visit, asked).await;
+        let reviews = visit.ask::<workspace::Review>(asked).await;
         let reviews = reviews.map(|found| found.reviews).unwrap_or_default();
         waiting.extend(reviews.into_iter().map(|one| (tree.clone(), one)));
     }
-    let damage = damage(&page, &visit).await;
+    let damage = damage(&visit).await;
     let nothing = all == 0 && waiting.is_empty() && damage.is_none();
     let body = html! {
         @if let Some(damage) = &damage {
@@ -405,7 +394,7 @@ pub(crate) async fn needs(State(page): State<Page>, visit: Visit, pairs: Pairs) 
         @if all > contradictions.len().min(NEEDS) + alike.len().min(NEEDS - 1) {
             p {
                 a href="/knowledge/review" {
-                    (words::of(all, "pair waits", "pairs wait")) " in all"
+                    (text::of(all, "pair waits", "pairs wait")) " in all"
                 }
             }
         }
@@ -413,7 +402,7 @@ pub(crate) async fn needs(State(page): State<Page>, visit: Visit, pairs: Pairs) 
             div class="need" {
                 b { (text::line(&one.branch, 60)) " waits for approval" }
                 p {
-                    (words::of(one.paths.len(), "file", "files")) " in " (text::line(tree, 60)) "."
+                    (text::of(one.paths.len(), "file", "files")) " in " (text::line(tree, 60)) "."
                 }
                 a class="button" href=(format!("/workspace?tree={}", encoded(tree))) { "Look" }
             }

@@ -1,27 +1,17 @@
 //! Each component of the page in each of its states, for whoever changes one; its pictures are
 //! compared in the tests, so nothing here may depend on the memory or the hour.
 
-use axum::extract::State;
-use chrono::{DateTime, TimeDelta, Utc};
-use maud::{Markup, html};
-use reprise_types::{
-    Calendar, MemoryKind, MemoryRecord, MemorySource, RankSignal, RecordBody, RecordId, RecordType,
-    Retention, Visibility, Zone,
-};
-use serde_json::json;
+use reprise_types::{MemorySource, RankSignal, RecordBody, Zone};
 
-use crate::chart::{self, Bar, Line};
-use crate::door::Visit;
-use crate::page::Page;
-use crate::rows::{self, Known, Told};
-use crate::shell::{Place, Room, figures, fold, icon, table, toast};
-use crate::{markdown, text};
+use crate::chart::{Bar, Line};
+use crate::prelude::*;
+use crate::rows::Told;
 
 const COLOURS: [&str; 10] = [
     "text", "soft", "faint", "accent", "warn", "good", "bad", "note", "decision", "lesson",
 ];
 
-pub(crate) async fn show(State(_): State<Page>, visit: Visit) -> Markup {
+pub(crate) async fn show(visit: Visit) -> Markup {
     let noon = DateTime::<Utc>::UNIX_EPOCH + TimeDelta::days(20_000) + TimeDelta::hours(12);
     let calendar = Calendar {
         now: noon,

@@ -1,23 +1,14 @@
 //! What learning did: in a sentence, in a picture, and what it moved; with its switch.
 
-use axum::extract::State;
-use axum::response::Redirect;
-use chrono::TimeDelta;
-use maud::{Markup, html};
 use reprise_operations::operations::learning::{
     Learning, LearningAction, LearningArguments, LearningReport, Report, Run, Runs, RunsArguments,
     RunsFound, WithdrawOutcome, WithdrawOutcomeArguments,
 };
-use reprise_operations::{NoArguments, Operation};
+use reprise_types::Revision;
 use reprise_types::limits::LEARNING_RUNS_MIN;
-use reprise_types::{Calendar, RecordId, Revision};
 
-use crate::chart::{self, Line};
-use crate::door::Visit;
-use crate::page::{Answer, Page, Posted, found};
-use crate::pairs::Pairs;
-use crate::shell::{Place, Room, fold, form, table};
-use crate::{text, undo, words};
+use crate::chart::Line;
+use crate::prelude::*;
 
 /// Runs of the running mean.
 const WINDOW: usize = 25;
@@ -28,8 +19,8 @@ const LOOKED: usize = 200;
 /// Records named for a run.
 const USED: usize = 3;
 
-pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -> Answer<Markup> {
-    let memory = page.memory(&visit);
+pub(crate) async fn show(visit: Visit, pairs: Pairs) -> Answer<Markup> {
+    let memory = visit.memory();
     let asked = RunsArguments {
         record: None,
         limit: Some(LOOKED),
@@ -42,14 +33,14 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -
         found(report.map_err(Into::into))?,
         found(runs.map_err(Into::into))?,
     );
-    let calendar = page.calendar();
+    let calendar = visit.page.calendar();
     let body = if let (Some(report), Some(runs)) = (&report, &runs) {
         html! {
-            (undo::told(&page, &visit, pairs.get("done")))
+            (undo::told(&visit, pairs.get("done")))
             p class="lead" { (sentence(report)) }
             (curve(report))
-            (moved(&page, runs))
-            (this_week(&page, &visit, runs, &calendar))
+            (moved(&visit.page, runs))
+            (this_week(&visit, runs, &calendar))
             (governed(&visit, report))
             (inside(report))
         }
@@ -61,7 +52,7 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -
 
 /// All of it in one or two sentences.
 pub(super) fn sentence(report: &Report) -> String {
-    let runs = words::of(report.runs as usize, "run", "runs");
+    let runs = text::of(report.runs as usize, "run", "runs");
     if !report.on {
         return format!("Learning is off: {runs} are kept, and nothing moves a score.");
     }
@@ -72,7 +63,7 @@ pub(super) fn sentence(report: &Report) -> String {
     }
     // A gate that is shut lets nothing through, whatever the cap.
     if report.gates.iter().any(|gate| gate.believed > 0.0) {
-        let records = words::of(report.records, "record", "records");
+        let records = text::of(report.records, "record", "records");
         return format!(
             "After {runs}, what helped rises by up to {:.2} of 1, and what did not sinks as far; \
              they speak about {records}.",
@@ -130,7 +121,7 @@ fn moved(page: &Page, runs: &RunsFound) -> Markup {
                                 (text::line(&one.title, 120))
                             }
                         }
-                        td class="number" { (words::count(one.runs as u64)) }
+                        td class="number" { (text::count(one.runs as u64)) }
                         td class="number" { (lately(one.id)) }
                         td class="number" { (format!("{:+.2}", one.better)) }
                     })
@@ -140,8 +131,8 @@ fn moved(page: &Page, runs: &RunsFound) -> Markup {
     }
 }
 
-fn this_week(page: &Page, visit: &Visit, runs: &RunsFound, calendar: &Calendar) -> Markup {
-    let week = page.now() - TimeDelta::days(7);
+fn this_week(visit: &Visit, runs: &RunsFound, calendar: &Calendar) -> Markup {
+    let week = visit.page.now() - TimeDelta::days(7);
     let of_week = runs.runs.iter().filter(|run| run.at >= week).count();
     html! {
         @if !runs.runs.is_empty() {
@@ -167,7 +158,7 @@ pub(super) fn runs_table<'a>(
         runs.map(|run| {
             html! {
                 td {
-                    time datetime=(run.at.to_rfc3339()) title=(words::at(run.at, calendar)) {
+                    time datetime=(run.at.to_rfc3339()) title=(calendar.minute_of(run.at)) {
                         (calendar.ago(run.at))
                     }
                 }
@@ -211,10 +202,10 @@ fn take_back(visit: &Visit, run: &Run) -> Markup {
     }
 }
 
-pub(crate) async fn withdraw(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
+pub(crate) async fn withdraw(posted: Posted) -> Answer<Redirect> {
     let run_id = posted.get("run").to_owned();
     let asked = WithdrawOutcomeArguments { run_id };
-    page.ask::<WithdrawOutcome>(&posted.visit, asked).await?;
+    posted.visit.ask::<WithdrawOutcome>(asked).await?;
     Ok(Redirect::to("/learning?done=withdrawn"))
 }
 
@@ -264,7 +255,7 @@ fn inside(report: &Report) -> Markup {
         (fold("Groups of like runs", report.patterns.len(), &table(
             "Groups of like runs", &["Runs", "Went", "For example"],
             report.patterns.iter().map(|one| html! {
-                td class="number" { (words::count(one.runs)) }
+                td class="number" { (text::count(one.runs)) }
                 td class="number" { (format!("{:.2}", one.quality)) }
                 td { (text::line(&one.example_run, 120)) }
             })
@@ -284,14 +275,14 @@ fn running_mean(values: &[f64]) -> Vec<f64> {
     means.collect()
 }
 
-pub(crate) async fn switch(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
+pub(crate) async fn switch(posted: Posted) -> Answer<Redirect> {
     let action = match posted.get("on") {
         "yes" => LearningAction::On,
         "reset" => LearningAction::Reset,
         _ => LearningAction::Off,
     };
     let asked = LearningArguments { action };
-    page.ask::<Learning>(&posted.visit, asked).await?;
+    posted.visit.ask::<Learning>(asked).await?;
     Ok(Redirect::to("/learning"))
 }
 

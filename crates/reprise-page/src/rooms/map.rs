@@ -2,24 +2,16 @@
 //! beside a list that says the same.
 
 use axum::Json;
-use axum::extract::State;
-use maud::{Markup, html};
 use reprise_operations::operations::graph::Tie;
 use reprise_operations::operations::landscape::{
-    self, Ground, Landscape, LandscapeArguments, LandscapeOf,
+    Ground, Landscape, LandscapeArguments, LandscapeOf,
 };
 use reprise_operations::operations::links::{Direction, Related, RelatedArguments};
-use reprise_operations::operations::records::{History, HistoryArguments};
-use reprise_operations::operations::tags;
-use reprise_types::{RecordId, RecordType};
+use reprise_operations::operations::{landscape, tags};
 use serde::Serialize;
 
 use super::memory::projects_of;
-use crate::door::Visit;
-use crate::page::{Answer, Page};
-use crate::pairs::{Pairs, encoded};
-use crate::shell::{Place, Room};
-use crate::{rows, text, words};
+use crate::prelude::*;
 
 /// Records of one picture, steps over links, and projects that are offered.
 const RECORDS: usize = 60;
@@ -45,9 +37,9 @@ struct Spot {
 }
 
 /// What is around a record.
-async fn picture(page: &Page, visit: &Visit, id: &str) -> Answer<Picture> {
+async fn picture(visit: &Visit, id: &str) -> Answer<Picture> {
     let asked = HistoryArguments { id: id.to_owned() };
-    let middle = page.ask::<History>(visit, asked).await?.present;
+    let middle = visit.ask::<History>(asked).await?.present;
     let asked = RelatedArguments {
         id: middle.id.to_string(),
         depth: Some(DEPTH),
@@ -55,7 +47,7 @@ async fn picture(page: &Page, visit: &Visit, id: &str) -> Answer<Picture> {
         direction: Some(Direction::Both),
         ..RelatedArguments::default()
     };
-    let related = page.ask::<Related>(visit, asked).await?.related;
+    let related = visit.ask::<Related>(asked).await?.related;
     let mut picture = Picture::default();
     picture.records.push(Spot {
         id: middle.id,
@@ -87,12 +79,12 @@ async fn picture(page: &Page, visit: &Visit, id: &str) -> Answer<Picture> {
 }
 
 /// The newest records, of a project where one is named, in groups of those that are alike.
-async fn landscape(page: &Page, visit: &Visit, project: Option<&str>) -> Answer<Picture> {
+async fn landscape(visit: &Visit, project: Option<&str>) -> Answer<Picture> {
     let asked = LandscapeArguments {
         project: project.map(str::to_owned),
         limit: None,
     };
-    let found = page.ask_if::<LandscapeOf>(visit, asked).await?;
+    let found = visit.ask_if::<LandscapeOf>(asked).await?;
     let Some(Landscape {
         groups,
         records,
@@ -115,23 +107,19 @@ async fn landscape(page: &Page, visit: &Visit, project: Option<&str>) -> Answer<
 }
 
 /// Around a record where one is named, else of a project, else of all.
-async fn drawn(page: &Page, visit: &Visit, pairs: &Pairs) -> Answer<Picture> {
+async fn drawn(visit: &Visit, pairs: &Pairs) -> Answer<Picture> {
     match pairs.get("around") {
-        Some(id) => picture(page, visit, id).await,
-        None => landscape(page, visit, pairs.get("project")).await,
+        Some(id) => picture(visit, id).await,
+        None => landscape(visit, pairs.get("project")).await,
     }
 }
 
-pub(crate) async fn around(
-    State(page): State<Page>,
-    visit: Visit,
-    pairs: Pairs,
-) -> Answer<Json<Picture>> {
-    drawn(&page, &visit, &pairs).await.map(Json)
+pub(crate) async fn around(visit: Visit, pairs: Pairs) -> Answer<Json<Picture>> {
+    drawn(&visit, &pairs).await.map(Json)
 }
 
-pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -> Answer<Markup> {
-    let picture = drawn(&page, &visit, &pairs).await?;
+pub(crate) async fn show(visit: Visit, pairs: Pairs) -> Answer<Markup> {
+    let picture = drawn(&visit, &pairs).await?;
     let (around, project) = (pairs.get("around"), pairs.get("project"));
     let beside = match around {
         Some(_) => listed(&picture),
@@ -140,8 +128,8 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -
     if pairs.get("part").is_some() {
         return Ok(beside);
     }
-    let known = page
-        .ask_if::<tags::Tags>(&visit, tags::TagsArguments::default())
+    let known = visit
+        .ask_if::<tags::Tags>(tags::TagsArguments::default())
         .await?;
     let projects = known.map(|known| projects_of(&known)).unwrap_or_default();
     let bar = html! {
@@ -212,7 +200,7 @@ fn grouped(picture: &Picture, pairs: &Pairs) -> Markup {
                             span class=(format!("dot dot-{}", number % 8)) {}
                             (text::line(&group.title, 70))
                         }
-                        small { (words::of(group.size, "record", "records")) }
+                        small { (text::of(group.size, "record", "records")) }
                     }
                 }
             }
@@ -264,7 +252,7 @@ fn listed(picture: &Picture) -> Markup {
             @if let Some(middle) = picture.records.first() {
                 a href=(format!("/records/{}", middle.id)) { (text::line(&middle.title, 90)) }
             }
-            " " small { (words::of(picture.links.len(), "link", "links")) }
+            " " small { (text::of(picture.links.len(), "link", "links")) }
         }
         ul {
             @for tie in &picture.links {

@@ -2,48 +2,34 @@
 
 use std::collections::BTreeSet;
 
-use axum::extract::State;
-use axum::response::Redirect;
-use maud::{Markup, html};
-use reprise_operations::Operation;
 use reprise_operations::operations::{list, tags};
-use reprise_types::{
-    ListRequest, MemoryFilter, MemoryKind, MemoryRecord, Page as Listed, RecordType,
-};
+use reprise_types::Page as Listed;
 
-use crate::door::Visit;
-use crate::page::{Answer, Page, Posted, found};
-use crate::pairs::{self, Pairs, encoded};
-use crate::rows::{self, Known, Told, When};
-use crate::shell::{Place, Room, form, table, toast};
-use crate::{text, undo, words};
+use crate::prelude::*;
+use crate::rows::{Told, When};
 
 const TAGS_SHOWN: usize = 60;
 const PROJECTS_SHOWN: usize = 40;
 /// Names that a field completes from.
 const KNOWN: usize = 200;
 
-async fn listed(page: &Page, visit: &Visit, request: ListRequest) -> Answer<Listed> {
-    let listed = list::records(&page.memory(visit), request).await;
+async fn listed(visit: &Visit, request: ListRequest) -> Answer<Listed> {
+    let listed = list::records(&visit.memory(), request).await;
     Ok(found(listed.map_err(Into::into))?.unwrap_or_default())
 }
 
-pub(crate) async fn timeline(
-    State(page): State<Page>,
-    visit: Visit,
-    pairs: Pairs,
-) -> Answer<Markup> {
-    let calendar = page.calendar();
+pub(crate) async fn timeline(visit: Visit, pairs: Pairs) -> Answer<Markup> {
+    let calendar = visit.page.calendar();
     let request = ListRequest {
         filter: pairs.filter(&calendar)?,
         limit: rows::PAGE,
         after: pairs.read("after")?,
     };
-    let memory = page.memory(&visit);
+    let memory = visit.memory();
     let (listed, tagged, known) = tokio::join!(
-        listed(&page, &visit, request),
+        listed(&visit, request),
         tags::Tags::run(&memory, tags::TagsArguments::default()),
-        Known::of(&page, &visit)
+        Known::of(&visit)
     );
     let (listed, known) = (listed?, known?);
     let tagged = found(tagged.map_err(Into::into))?;
@@ -52,7 +38,7 @@ pub(crate) async fn timeline(
             div class="bar" {
                 (pairs::chips(&pairs, "/timeline"))
                 span class="faint" role="status" {
-                    (words::count(listed.considered.into())) " records"
+                    (text::count(listed.considered.into())) " records"
                     @if pairs.but(&["after"]).next().is_some() {
                         " fit. " a href="/timeline" { "Clear" }
                     }
@@ -61,7 +47,7 @@ pub(crate) async fn timeline(
         }
     };
     let body = html! {
-        (undo::told(&page, &visit, pairs.get("done")))
+        (undo::told(&visit, pairs.get("done")))
         @if let Some(tagged) = tagged {
             (pairs::known("project", projects_of(&tagged).into_iter().take(KNOWN)))
             (pairs::known("tag", tagged.tags.into_iter().map(|one| one.tag).take(KNOWN)))
@@ -127,11 +113,7 @@ fn taught() -> Vec<RecordType> {
     all.filter(|one| *one != RecordType::Run).collect()
 }
 
-pub(crate) async fn knowledge(
-    State(page): State<Page>,
-    visit: Visit,
-    pairs: Pairs,
-) -> Answer<Markup> {
+pub(crate) async fn knowledge(visit: Visit, pairs: Pairs) -> Answer<Markup> {
     let typed = pairs.read::<RecordType>("type")?;
     let known = vec![
         MemoryKind::Finding,
@@ -159,23 +141,23 @@ pub(crate) async fn knowledge(
     };
     let done = async {
         match typed {
-            None => listed(&page, &visit, done).await,
+            None => listed(&visit, done).await,
             Some(_) => Ok(Listed::default()),
         }
     };
     let asked = tags::TagsArguments { review: true };
     let (listed, done, tags, known) = tokio::join!(
-        listed(&page, &visit, request),
+        listed(&visit, request),
         done,
-        page.ask_if::<tags::Tags>(&visit, asked),
-        Known::of(&page, &visit)
+        visit.ask_if::<tags::Tags>(asked),
+        Known::of(&visit)
     );
     let (listed, done, tags, known) = (listed?, done?, tags?, known?);
     let merged: Option<usize> = pairs.read("merged")?;
     let body = html! {
-        (undo::told(&page, &visit, pairs.get("done")))
+        (undo::told(&visit, pairs.get("done")))
         @if let Some(count) = merged {
-            (toast(&html! { (words::of(count, "record", "records")) " changed." }))
+            (toast(&html! { (text::of(count, "record", "records")) " changed." }))
         }
         (split(&visit, &html! {
             @if listed.records.is_empty() && done.records.is_empty() {
@@ -266,7 +248,7 @@ fn in_use(visit: &Visit, tags: &tags::Tagged) -> Markup {
                     @for one in tags.tags.iter().take(TAGS_SHOWN) {
                         a class="chip" href=(format!("/timeline?tag={}", encoded(&one.tag))) {
                             (text::line(&one.tag, 60)) "\u{a0}"
-                            span class="faint" { (words::count(one.count as u64)) }
+                            span class="faint" { (text::count(one.count as u64)) }
                         }
                     }
                 }
@@ -275,15 +257,12 @@ fn in_use(visit: &Visit, tags: &tags::Tagged) -> Markup {
     }
 }
 
-pub(crate) async fn merge(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
+pub(crate) async fn merge(posted: Posted) -> Answer<Redirect> {
     let asked = tags::MergeTagsArguments {
         from: posted.get("from").to_owned(),
         into: posted.get("into").to_owned(),
     };
-    let merged = page
-        .ask::<tags::MergeTags>(&posted.visit, asked)
-        .await?
-        .merged;
+    let merged = posted.visit.ask::<tags::MergeTags>(asked).await?.merged;
     Ok(Redirect::to(&format!("/knowledge?merged={merged}")))
 }
 
@@ -295,9 +274,9 @@ pub(super) fn projects_of(known: &tags::Tagged) -> Vec<String> {
     all.into_iter().collect()
 }
 
-pub(crate) async fn projects(State(page): State<Page>, visit: Visit) -> Answer<Markup> {
+pub(crate) async fn projects(visit: Visit) -> Answer<Markup> {
     let asked = tags::TagsArguments::default();
-    let known = page.ask_if::<tags::Tags>(&visit, asked).await?;
+    let known = visit.ask_if::<tags::Tags>(asked).await?;
     let names = known.map(|known| projects_of(&known)).unwrap_or_default();
     let mut projects = Vec::new();
     for name in names.iter().take(PROJECTS_SHOWN) {
@@ -309,11 +288,11 @@ pub(crate) async fn projects(State(page): State<Page>, visit: Visit) -> Answer<M
             limit: 1,
             after: None,
         };
-        projects.push((name, listed(&page, &visit, request).await?));
+        projects.push((name, listed(&visit, request).await?));
     }
     let newest = |listed: &Listed| listed.records.first().map(|record| record.timestamp);
     projects.sort_by_key(|(_, listed)| std::cmp::Reverse(newest(listed)));
-    let calendar = page.calendar();
+    let calendar = visit.page.calendar();
     let body = html! {
         @if projects.is_empty() {
             div class="panel empty" {
@@ -328,7 +307,7 @@ pub(crate) async fn projects(State(page): State<Page>, visit: Visit) -> Answer<M
                             (text::line(name, 80))
                         }
                     }
-                    td class="number" { (words::count(listed.considered.into())) }
+                    td class="number" { (text::count(listed.considered.into())) }
                     @match listed.records.first() {
                         Some(record) => {
                             td { (calendar.ago(record.timestamp)) }

@@ -1,12 +1,9 @@
 //! What narrows a question: its results over time, and what they have in common.
 
 use chrono::{Datelike, Days, Months, NaiveDate};
-use maud::{Markup, html};
-use reprise_types::{About, Calendar, RetrievedMemory};
 
-use crate::chart::{self, Bar};
-use crate::pairs::Pairs;
-use crate::text;
+use crate::chart::Bar;
+use crate::prelude::*;
 
 /// A picture over more days than this is drawn by month.
 const DAYS_MAX: i64 = 45;

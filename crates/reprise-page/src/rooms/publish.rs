@@ -1,41 +1,23 @@
 //! Published knowledge: what of this memory others can find, what left it and when; and publishing
 //! a record, byte by byte, with the yes to just that.
 
-use axum::extract::State;
-use axum::response::Redirect;
-use maud::{Markup, html};
-use reprise_operations::operations::records::ShowArguments;
+use reprise_operations::operations::records::{Show, ShowArguments};
 use reprise_operations::operations::shared::{
     Leaving, Publish, PublishArguments, PublishPreview, PublishPreviewArguments, PublishedList,
     PublishedRow, PublishedThing, PublishedThingArguments, ReceiptRow, ReceiptsOf, Unpublish,
     UnpublishArguments,
 };
-use reprise_operations::{Deed, NoArguments, PageAsked, operations::records::Show};
+use reprise_operations::{Deed, PageAsked};
 use reprise_types::limits::PAGE_MAX;
-use reprise_types::{Calendar, RecordId};
-use serde_json::{Value, json};
 
 use crate::acts::Act;
-use crate::door::Visit;
-use crate::markdown;
-use crate::page::{Answer, Named, Page, Posted, Trouble};
-use crate::pairs::Pairs;
-use crate::shell::{Place, Room, form, icon, table, toast};
-use crate::{rows, text, undo, words};
+use crate::prelude::*;
 
 const POLICIES: [(&str, &str); 3] = [
     ("public", "everybody"),
     ("org", "your organisation"),
     ("paid", "whoever pays"),
 ];
-
-/// A word of the store's own, such as a policy.
-fn word(value: &impl serde::Serialize) -> String {
-    match json!(value) {
-        Value::String(word) => word,
-        other => other.to_string(),
-    }
-}
 
 /// What is said of how it is published; what is not said stays as it is.
 fn terms<'a>(
@@ -55,17 +37,12 @@ fn terms<'a>(
     })
 }
 
-pub(crate) async fn ask(
-    State(page): State<Page>,
-    visit: Visit,
-    Named(id): Named<RecordId>,
-    pairs: Pairs,
-) -> Answer<Markup> {
+pub(crate) async fn ask(visit: Visit, Named(id): Named<RecordId>, pairs: Pairs) -> Answer<Markup> {
     let asked = ShowArguments { id: id.to_string() };
-    let record = page.ask::<Show>(&visit, asked).await?;
+    let record = visit.ask::<Show>(asked).await?;
     let asked = terms(record.id, |name| pairs.given(name))?;
     // What may not leave says so here, in place of what would.
-    let leaving = page.ask::<PublishPreview>(&visit, asked).await;
+    let leaving = visit.ask::<PublishPreview>(asked).await;
     let leaving = leaving.map(|shown| shown.leaving.into_iter().next());
     let path = rows::path(&record);
     let body = html! {
@@ -75,7 +52,7 @@ pub(crate) async fn ask(
         }
         @match &leaving {
             Ok(Some(leaving)) => {
-                (terms_form(&path, &leaving.title, &word(&leaving.policy), &leaving.licence))
+                (terms_form(&path, &leaving.title, &text::word(&leaving.policy), &leaving.licence))
                 (preview(&visit, &path, &pairs, leaving))
             }
             Ok(None) => { p class="notice" { "Nothing would leave; there is no such record." } }
@@ -118,9 +95,9 @@ fn preview(visit: &Visit, path: &str, pairs: &Pairs, leaving: &Leaving) -> Marku
             h2 {
                 "What would leave "
                 small {
-                    (words::size(leaving.bytes as u64))
+                    (text::size(leaving.bytes as u64))
                     @if leaving.redacted > 0 {
-                        ", without " (words::of(leaving.redacted as usize, "secret", "secrets"))
+                        ", without " (text::of(leaving.redacted as usize, "secret", "secrets"))
                     }
                     @if let Some(version) = &leaving.version { ", in place of version " (version) }
                 }
@@ -145,42 +122,38 @@ fn preview(visit: &Visit, path: &str, pairs: &Pairs, leaving: &Leaving) -> Marku
     }
 }
 
-pub(crate) async fn publish(
-    State(page): State<Page>,
-    Named(id): Named<RecordId>,
-    posted: Posted,
-) -> Answer<Redirect> {
+pub(crate) async fn publish(Named(id): Named<RecordId>, posted: Posted) -> Answer<Redirect> {
     let asked = PublishArguments {
         branch: None,
         what: terms(id, |name| posted.given(name))?,
         agreed: vec![posted.get("agreed").to_owned()],
     };
-    let done = page.ask::<Publish>(&posted.visit, asked).await?;
+    let done = posted.visit.ask::<Publish>(asked).await?;
     let global = done.published.first().map(|done| done.id);
     let global = global.ok_or_else(|| Trouble::invalid("Nothing was published; try again."))?;
     let act = Act::Published { record: id, global };
-    Ok(undo::did(&page, &posted.visit, act))
+    Ok(undo::did(&posted.visit, act))
 }
 
-pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -> Answer<Markup> {
+pub(crate) async fn show(visit: Visit, pairs: Pairs) -> Answer<Markup> {
     let whole = PageAsked {
         limit: Some(PAGE_MAX),
         ..PageAsked::default()
     };
     let (published, receipts) = tokio::join!(
-        page.ask_if::<PublishedList>(&visit, whole),
-        page.ask_if::<ReceiptsOf>(&visit, NoArguments {})
+        visit.ask_if::<PublishedList>(whole),
+        visit.ask_if::<ReceiptsOf>(NoArguments {})
     );
     let published = published?
         .map(|listed| listed.published)
         .unwrap_or_default();
     let receipts = receipts?.map(|kept| kept.receipts).unwrap_or_default();
-    let calendar = page.calendar();
+    let calendar = visit.page.calendar();
     let body = html! {
-        (undo::told(&page, &visit, pairs.get("done")))
+        (undo::told(&visit, pairs.get("done")))
         @if let Some(versions) = pairs.read::<usize>("taken")? {
             (toast(&html! {
-                "Taken back, in " (words::of(versions, "version", "versions")) ". "
+                "Taken back, in " (text::of(versions, "version", "versions")) ". "
                 @if pairs.get("verified") == Some("true") {
                     "The store was asked for it again, and has nothing."
                 }
@@ -224,10 +197,10 @@ fn one(visit: &Visit, row: &PublishedRow, calendar: &Calendar) -> Markup {
         li class="grouping" aria-label=(row.title) {
             h3 { a href=(format!("/global/{}", row.id)) { (text::line(&row.title, 120)) } }
             small {
-                "version " (row.version) " \u{b7} " (word(&row.policy)) " \u{b7} "
+                "version " (row.version) " \u{b7} " (text::word(&row.policy)) " \u{b7} "
                 (calendar.ago(row.published_at)) " \u{b7} "
                 @if uses > 0 {
-                    (words::of(uses as usize, "use", "uses")) ", "
+                    (text::of(uses as usize, "use", "uses")) ", "
                     (format!("{:.2}", row.quality.quality())) " of 1"
                 } @else { "nobody used it yet" }
             }
@@ -266,7 +239,7 @@ fn log(receipts: &[ReceiptRow]) -> Markup {
                 td { (line.version.as_deref().unwrap_or_default()) }
                 td { (line.policy.as_deref().unwrap_or_default()) }
                 td class="number" {
-                    @if let Some(bytes) = line.bytes { (words::size(bytes as u64)) }
+                    @if let Some(bytes) = line.bytes { (text::size(bytes as u64)) }
                 }
             }
         }),
@@ -274,21 +247,17 @@ fn log(receipts: &[ReceiptRow]) -> Markup {
 }
 
 /// A published thing, whole.
-pub(crate) async fn thing(
-    State(page): State<Page>,
-    visit: Visit,
-    Named(id): Named<RecordId>,
-) -> Answer<Markup> {
+pub(crate) async fn thing(visit: Visit, Named(id): Named<RecordId>) -> Answer<Markup> {
     let asked = PublishedThingArguments { id, version: None };
-    let found = page.ask::<PublishedThing>(&visit, asked).await?;
-    let (publication, calendar) = (&found.publication, page.calendar());
+    let found = visit.ask::<PublishedThing>(asked).await?;
+    let (publication, calendar) = (&found.publication, visit.page.calendar());
     let quality = &found.quality_metrics;
     let body = html! {
         article class="card" {
             div class="meta" {
                 span class="chip good" { "published" }
                 "by " (found.author_id) ", version " (found.version) ", "
-                (calendar.ago(found.published_at)) ", for " (word(&publication.access_policy))
+                (calendar.ago(found.published_at)) ", for " (text::word(&publication.access_policy))
                 @if !publication.licence.is_empty() { ", " (text::line(&publication.licence, 60)) }
             }
             h2 { (text::line(&publication.title, 200)) }
@@ -297,7 +266,7 @@ pub(crate) async fn thing(
             }
             div class="said" { (markdown::shown(&publication.content)) }
             p class="faint" {
-                (words::of(quality.usage_count as usize, "use", "uses")) ", "
+                (text::of(quality.usage_count as usize, "use", "uses")) ", "
                 (format!("{:.2}", quality.quality())) " of 1"
             }
             @if found.author_id == visit.user {
@@ -313,10 +282,10 @@ pub(crate) async fn thing(
     Ok(Room::new(Place::Shared, "/global", "Published").shows(&visit, &body))
 }
 
-pub(crate) async fn unpublish(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
+pub(crate) async fn unpublish(posted: Posted) -> Answer<Redirect> {
     let id: RecordId = posted.read("id")?;
     let asked = UnpublishArguments { id: id.to_string() };
-    let done = page.ask::<Unpublish>(&posted.visit, asked).await?;
+    let done = posted.visit.ask::<Unpublish>(asked).await?;
     let (versions, verified) = (done.versions, done.verified);
     Ok(Redirect::to(&format!(
         "/global?taken={versions}&verified={verified}"

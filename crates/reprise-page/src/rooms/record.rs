@@ -1,27 +1,18 @@
 //! One record at the side of its list: its text, the ways to put it right, and, folded, where it
 //! comes from, what it is linked with, where it went into prompts and what it earned.
 
-use axum::extract::State;
-use maud::{Markup, html};
+use reprise_operations::Prompt;
 use reprise_operations::operations::learning::{Runs, RunsArguments, RunsFound};
 use reprise_operations::operations::links::{Direction, Neighbours, Related, RelatedArguments};
-use reprise_operations::operations::records::{History, HistoryArguments, ShowArguments, Versions};
+use reprise_operations::operations::records::{ShowArguments, Versions};
 use reprise_operations::operations::sessions::{Prompts, PromptsArguments};
 use reprise_operations::operations::{list, shared};
-use reprise_operations::{Operation, Prompt};
-use reprise_types::{
-    About, Calendar, ListRequest, MemoryFilter, MemoryRecord, Retention, Visibility, WayOut,
-    Withheld,
-};
+use reprise_types::{WayOut, Withheld};
 use similar::{ChangeTag, TextDiff};
 
 use super::learning::runs_table;
-use crate::door::Visit;
-use crate::page::{Answer, Named, Page};
-use crate::pairs::{Pairs, encoded};
-use crate::rows::{self, Known, Told};
-use crate::shell::{Place, Room, fold, form, icon};
-use crate::{markdown, text, undo, words};
+use crate::prelude::*;
+use crate::rows::Told;
 
 /// Steps over links, and records at most.
 const DEPTH: usize = 2;
@@ -124,11 +115,11 @@ struct Story {
     prompts: Vec<Prompt>,
 }
 
-async fn story(page: &Page, visit: &Visit, name: &str) -> Answer<Story> {
+async fn story(visit: &Visit, name: &str) -> Answer<Story> {
     let asked = HistoryArguments {
         id: name.to_owned(),
     };
-    let versions = page.ask::<History>(visit, asked).await?;
+    let versions = visit.ask::<History>(asked).await?;
     let id = versions.present.id.to_string();
     let around = RelatedArguments {
         id: id.clone(),
@@ -145,11 +136,11 @@ async fn story(page: &Page, visit: &Visit, name: &str) -> Answer<Story> {
         limit: Some(PROMPTS),
         ..PromptsArguments::default()
     };
-    let memory = page.memory(visit);
+    let memory = visit.memory();
     let (around, runs, seen, prompts) = tokio::join!(
         Related::run(&memory, around),
         Runs::run(&memory, runs),
-        page.ask::<shared::Visibility>(visit, ShowArguments { id }),
+        visit.ask::<shared::Visibility>(ShowArguments { id }),
         Prompts::run(&memory, prompts),
     );
     Ok(Story {
@@ -161,20 +152,15 @@ async fn story(page: &Page, visit: &Visit, name: &str) -> Answer<Story> {
     })
 }
 
-pub(crate) async fn show(
-    State(page): State<Page>,
-    visit: Visit,
-    Named(name): Named<String>,
-    pairs: Pairs,
-) -> Answer<Markup> {
-    let story = story(&page, &visit, &name).await?;
-    let (record, calendar) = (&story.versions.present, page.calendar());
+pub(crate) async fn show(visit: Visit, Named(name): Named<String>, pairs: Pairs) -> Answer<Markup> {
+    let story = story(&visit, &name).await?;
+    let (record, calendar) = (&story.versions.present, visit.page.calendar());
     let article = article(&visit, &story, &calendar);
     if pairs.get("part").is_some() {
         return Ok(article);
     }
-    let beside = beside(&page, &visit, record).await?;
-    let known = Known::of(&page, &visit).await?;
+    let beside = beside(&visit, record).await?;
+    let known = Known::of(&visit).await?;
     let groups = rows::groups(&beside, &calendar, false);
     let told = groups.iter().map(Told::all);
     let rows = html! {
@@ -182,7 +168,7 @@ pub(crate) async fn show(
         (rows::by_day(&told.collect::<Vec<_>>(), &known))
     };
     let body = html! {
-        (undo::told(&page, &visit, pairs.get("done")))
+        (undo::told(&visit, pairs.get("done")))
         div class="split" data-opens=(record.id) {
             div { (rows::list(&visit, &rows)) }
             div class="side" id="side" { (article) }
@@ -192,7 +178,7 @@ pub(crate) async fn show(
 }
 
 /// What happened with it: its session, else what came before it.
-async fn beside(page: &Page, visit: &Visit, record: &MemoryRecord) -> Answer<Vec<MemoryRecord>> {
+async fn beside(visit: &Visit, record: &MemoryRecord) -> Answer<Vec<MemoryRecord>> {
     let session = Some(record.session_id.clone()).filter(|session| !session.is_empty());
     let asked = |until| ListRequest {
         filter: MemoryFilter {
@@ -203,7 +189,7 @@ async fn beside(page: &Page, visit: &Visit, record: &MemoryRecord) -> Answer<Vec
         limit: BESIDE,
         after: None,
     };
-    let memory = page.memory(visit);
+    let memory = visit.memory();
     let first = session.is_none().then_some(record.timestamp);
     let found = list::records(&memory, asked(first)).await?.records;
     if found.iter().any(|one| one.id == record.id) {
@@ -222,7 +208,7 @@ fn article(visit: &Visit, story: &Story, calendar: &Calendar) -> Markup {
             div class="meta" {
                 (rows::kind_icon(record))
                 span class="k" { (About::of(record)) }
-                span title=(words::at(record.timestamp, calendar)) {
+                span title=(calendar.minute_of(record.timestamp)) {
                     (calendar.ago(record.timestamp))
                 }
                 @if record.retention == Retention::Pinned { span class="chip" { "pinned" } }
@@ -375,8 +361,8 @@ fn facts(story: &Story, calendar: &Calendar) -> Markup {
     let is_former = story.seen.is_former;
     html! {
         dl class="facts" {
-            dt { "Happened" } dd { (words::at(record.timestamp, calendar)) }
-            dt { "Kept" } dd { (words::at(record.known_at, calendar)) }
+            dt { "Happened" } dd { (calendar.minute_of(record.timestamp)) }
+            dt { "Kept" } dd { (calendar.minute_of(record.known_at)) }
             @if !record.session_id.is_empty() {
                 dt { "Session" }
                 dd {
@@ -487,7 +473,7 @@ fn versions(story: &Versions, calendar: &Calendar) -> Markup {
                 @for (place, version) in all.iter().enumerate() {
                     li {
                         p class="faint" {
-                            (words::at(version.known_at, calendar))
+                            (calendar.minute_of(version.known_at))
                             @if place == 0 { ", now" }
                         }
                         @match all.get(place + 1) {
@@ -554,7 +540,7 @@ fn provenance(record: &MemoryRecord) -> Markup {
     }
 }
 
-fn plain(value: &serde_json::Value) -> String {
+fn plain(value: &Value) -> String {
     let text = value.as_str().map(str::to_owned);
     text.unwrap_or_else(|| value.to_string())
 }

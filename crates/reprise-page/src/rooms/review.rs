@@ -1,23 +1,13 @@
 //! What has to be decided by a person, side by side; tidying up, which lists what it would do; and
 //! the diary of both, with undo.
 
-use axum::extract::State;
-use axum::response::Redirect;
-use maud::{Markup, html};
 use reprise_operations::Doubted;
 use reprise_operations::operations::audit::{Acted, Diary, DiaryArguments};
-use reprise_operations::operations::records::{History, HistoryArguments};
 use reprise_operations::operations::tending::{
     Consolidate, ConsolidateArguments, Consolidated, Review, ReviewArguments, Undo, UndoArguments,
 };
-use reprise_types::Calendar;
-use serde_json::json;
 
-use crate::door::Visit;
-use crate::page::{Answer, Page, Posted, Trouble};
-use crate::pairs::{Pairs, encoded};
-use crate::shell::{Place, Room, form, toast};
-use crate::{text, undo, words};
+use crate::prelude::*;
 
 /// Pairs of each sort that wait on the page at once.
 const SHOWN: usize = 12;
@@ -82,11 +72,9 @@ fn answers(visit: &Visit, pair: &Pair<'_>, is_next: bool) -> Markup {
     )
 }
 
-pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -> Answer<Markup> {
-    let doubt = page
-        .ask_if::<Review>(&visit, ReviewArguments::default())
-        .await?;
-    let calendar = page.calendar();
+pub(crate) async fn show(visit: Visit, pairs: Pairs) -> Answer<Markup> {
+    let doubt = visit.ask_if::<Review>(ReviewArguments::default()).await?;
+    let calendar = visit.page.calendar();
     // After an answer the next pair is under the hands.
     let is_next = pairs.get("answered").is_some();
     let mut sorts = Vec::new();
@@ -109,7 +97,7 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -
             let mut cards = Vec::new();
             for pair in of.iter().take(SHOWN) {
                 let pair = Pair::of(pair);
-                cards.push(side_by_side(&page, &visit, &pair, is_first, &calendar).await?);
+                cards.push(side_by_side(&visit, &pair, is_first, &calendar).await?);
                 is_first = false;
             }
             let more = more + of.len().saturating_sub(SHOWN);
@@ -156,7 +144,6 @@ fn taken_back(visit: &Visit, action: &str) -> Markup {
 }
 
 async fn side_by_side(
-    page: &Page,
     visit: &Visit,
     pair: &Pair<'_>,
     is_next: bool,
@@ -165,7 +152,7 @@ async fn side_by_side(
     let mut when = Vec::new();
     for name in pair.names {
         let asked = HistoryArguments { id: name.clone() };
-        let found = page.ask_if::<History>(visit, asked).await?;
+        let found = visit.ask_if::<History>(asked).await?;
         when.push(found.map(|found| found.present.timestamp));
     }
     let sides = ["The older", "The newer"].into_iter().zip(when).enumerate();
@@ -179,7 +166,7 @@ async fn side_by_side(
                             (name) " "
                             a href=(format!("/records/{}", encoded(&pair.names[side]))) {
                                 @match at {
-                                    Some(at) => (words::at(at, calendar)),
+                                    Some(at) => (calendar.minute_of(at)),
                                     None => "the record",
                                 }
                             }
@@ -193,7 +180,7 @@ async fn side_by_side(
     })
 }
 
-pub(crate) async fn answer(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
+pub(crate) async fn answer(posted: Posted) -> Answer<Redirect> {
     let pair = ["one", "other"].map(|name| posted.get(name).to_owned());
     let answer = serde_json::from_value(json!(posted.get("answer")))
         .map_err(|_| Trouble::invalid("There is no such answer; choose one of the four."))?;
@@ -201,29 +188,25 @@ pub(crate) async fn answer(State(page): State<Page>, posted: Posted) -> Answer<R
         pair: Some(pair),
         answer: Some(answer),
     };
-    let action = page.ask::<Review>(&posted.visit, asked).await?.action;
+    let action = posted.visit.ask::<Review>(asked).await?.action;
     let action = action.unwrap_or_else(|| "apart".to_owned());
     let path = format!("/knowledge/review?answered={}", encoded(&action));
     Ok(Redirect::to(&path))
 }
 
 /// What tidying up would do, before it does it; and what was done.
-pub(crate) async fn tidying(
-    State(page): State<Page>,
-    visit: Visit,
-    pairs: Pairs,
-) -> Answer<Markup> {
-    let would = page.ask_if::<Consolidate>(&visit, ConsolidateArguments { dry_run: true });
+pub(crate) async fn tidying(visit: Visit, pairs: Pairs) -> Answer<Markup> {
+    let would = visit.ask_if::<Consolidate>(ConsolidateArguments { dry_run: true });
     let asked = DiaryArguments {
         limit: Some(ACTIONS),
     };
-    let (would, diary) = tokio::join!(would, page.ask_if::<Diary>(&visit, asked));
+    let (would, diary) = tokio::join!(would, visit.ask_if::<Diary>(asked));
     let (would, diary) = (would?, diary?);
     let body = html! {
-        (undo::told(&page, &visit, pairs.get("done")))
+        (undo::told(&visit, pairs.get("done")))
         @if let Some(again) = pairs.read::<usize>("again")? {
             (toast(&html! {
-                "Undone: " (words::of(again, "record answers", "records answer")) " again."
+                "Undone: " (text::of(again, "record answers", "records answer")) " again."
             }))
         }
         @if let Some(would) = &would { (plan(&visit, would)) }
@@ -259,7 +242,7 @@ fn plan(visit: &Visit, would: &Consolidated) -> Markup {
                                     (link(gone, "merged")) " "
                                 }
                             }
-                            small { (words::of(merge.gone.len(), "copy", "copies")) }
+                            small { (text::of(merge.gone.len(), "copy", "copies")) }
                         }
                     }
                     @if would.merged.len() > NAMED {
@@ -336,17 +319,15 @@ fn named(names: &[String]) -> Markup {
     }
 }
 
-pub(crate) async fn consolidate(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
+pub(crate) async fn consolidate(posted: Posted) -> Answer<Redirect> {
     let asked = ConsolidateArguments { dry_run: false };
-    page.ask::<Consolidate>(&posted.visit, asked).await?;
+    posted.visit.ask::<Consolidate>(asked).await?;
     Ok(Redirect::to("/knowledge/tidy?done=tidied"))
 }
 
-pub(crate) async fn undo_action(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
+pub(crate) async fn undo_action(posted: Posted) -> Answer<Redirect> {
     let action = Some(posted.get("action").to_owned());
-    let done = page
-        .ask::<Undo>(&posted.visit, UndoArguments { action })
-        .await?;
+    let done = posted.visit.ask::<Undo>(UndoArguments { action }).await?;
     let again = done.restored.len();
     Ok(Redirect::to(&format!("/knowledge/tidy?again={again}")))
 }

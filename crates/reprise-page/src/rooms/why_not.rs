@@ -1,21 +1,46 @@
-//! Why a record is not among the results: for any record, by asking memory for just that one.
+//! Asking memory as a host would; and why a record is not among the results: for any record, by
+//! asking memory for just that one.
 
-use maud::{Markup, html};
-use reprise_operations::operations::records::{History, HistoryArguments};
-use reprise_types::{
-    MemoryFilter, MemoryRecord, Recall, RecallRequest, RecallScope, RecordId, RetrievedMemory,
-};
+use std::time::Instant;
 
-use super::recalled::recalled;
-use crate::door::Visit;
-use crate::page::{Answer, Page};
-use crate::pairs::Pairs;
-use crate::{chart, text, words};
+use reprise_operations::operations::recall::{RecallArguments, with_context};
+use reprise_types::ContextBlock;
+
+use crate::prelude::*;
 
 /// Tokens of a prompt that nobody looks at.
 const LEAST: usize = 50;
 /// Results of a recall of one moment's records alone.
 const ASKED_ALONE: usize = 50;
+
+/// An answer.
+pub(super) struct Found {
+    pub(super) recall: Recall,
+    pub(super) context: ContextBlock,
+    /// How long it took, in milliseconds.
+    pub(super) elapsed_ms: f64,
+}
+
+/// What memory answers, and what a prompt of so many tokens would get of it.
+pub(super) async fn recalled(
+    visit: &Visit,
+    request: &RecallRequest,
+    scope: RecallScope,
+    budget: usize,
+) -> Answer<Found> {
+    let began = Instant::now();
+    let asked = RecallArguments {
+        scope: Some(scope),
+        ..RecallArguments::of(request)
+    };
+    let memory = visit.memory();
+    let (recall, context) = Box::pin(with_context(&memory, &asked, budget)).await?;
+    Ok(Found {
+        recall,
+        context,
+        elapsed_ms: began.elapsed().as_secs_f64() * 1e3,
+    })
+}
 
 /// Where a record stands for a question.
 pub(super) enum Place {
@@ -35,7 +60,6 @@ pub(super) enum Place {
 impl Place {
     /// Finds `expected` in an answer of which `shown` results are shown.
     pub(super) async fn of(
-        page: &Page,
         visit: &Visit,
         asked: &RecallRequest,
         found: &Recall,
@@ -52,7 +76,7 @@ impl Place {
         }
         let id = expected.to_string();
         let asked_for = HistoryArguments { id };
-        let Some(versions) = page.ask_if::<History>(visit, asked_for).await? else {
+        let Some(versions) = visit.ask_if::<History>(asked_for).await? else {
             return Ok(Self::Unknown);
         };
         let record = versions.present;
@@ -72,7 +96,7 @@ impl Place {
             },
             ..asked.clone()
         };
-        let alone = recalled(page, visit, &alone, RecallScope::Local, LEAST).await?;
+        let alone = recalled(visit, &alone, RecallScope::Local, LEAST).await?;
         let mut hits = alone.recall.results.into_iter();
         let hit = hits.find(|hit| hit.record.id == expected);
         Ok(Self::Far(hit.map(Box::new)))
@@ -173,7 +197,7 @@ fn answer(place: &Place, found: &Recall, shown: usize) -> Markup {
     let results = &found.results;
     let last = shown.checked_sub(1).and_then(|last| results.get(last));
     let last = last.map_or(0.0, |hit| hit.sona_score);
-    let records = words::of(results.len(), "record", "records");
+    let records = text::of(results.len(), "record", "records");
     let says = match place {
         Place::Shown(place) => format!("It is result {}.", place + 1),
         Place::Later(place) => {

@@ -1,22 +1,13 @@
 //! A governed workspace: what waits for a person, what was done, and who did it under which rule.
 //! Whoever signed in acts as the person of that name.
 
-use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Redirect;
-use maud::{Markup, html};
 use reprise_operations::operations::workspace::{
     Approve, ApproveArguments, Audit, AuditArguments, Decline, DeclineArguments, Diff,
     DiffArguments, Log, LogArguments, Merge, MergeArguments, Recover, RecoverArguments, Review,
     ReviewArguments, Status, StatusArguments,
 };
-use serde_json::{Value, json};
 
-use crate::door::Visit;
-use crate::page::{Answer, Page, Posted, Trouble};
-use crate::pairs::{Pairs, encoded};
-use crate::shell::{Place, Room, form, table};
-use crate::{text, words};
+use crate::prelude::*;
 
 /// Commits that the room lists.
 const COMMITS: usize = 30;
@@ -39,13 +30,8 @@ const ACTIONS: [&str; 11] = [
     "rewritten",
 ];
 
-/// A word of the workspace's own, such as a class of paths.
-fn word(value: &impl serde::Serialize) -> String {
-    json!(value).as_str().unwrap_or_default().to_owned()
-}
-
-pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -> Answer<Markup> {
-    let names = page.memory(&visit).workspaces();
+pub(crate) async fn show(visit: Visit, pairs: Pairs) -> Answer<Markup> {
+    let names = visit.memory().workspaces();
     let Some(name) = pairs.get("tree").or(names.first().map(String::as_str)) else {
         let body = html! {
             div class="panel empty" {
@@ -69,11 +55,11 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit, pairs: Pairs) -
                 }
             }
         }
-        (difference(&page, &visit, name, &pairs).await?)
-        (waiting(&page, &visit, name).await?)
-        (state(&page, &visit, name).await?)
-        (transactions(&page, &visit, name).await?)
-        (audit(&page, &visit, name, &pairs).await?)
+        (difference(&visit, name, &pairs).await?)
+        (waiting(&visit, name).await?)
+        (state(&visit, name).await?)
+        (transactions(&visit, name).await?)
+        (audit(&visit, name, &pairs).await?)
     };
     Ok(Room::new(Place::Shared, "/workspace", "Workspace").shows(&visit, &body))
 }
@@ -87,25 +73,21 @@ fn own<'a>(names: &'a [String], name: &str) -> Answer<&'a str> {
         .ok_or_else(|| Trouble::new(StatusCode::NOT_FOUND, said))
 }
 
-async fn status(
-    page: &Page,
-    visit: &Visit,
-    name: &str,
-) -> Answer<<Status as reprise_operations::Operation>::Answer> {
+async fn status(visit: &Visit, name: &str) -> Answer<<Status as Operation>::Answer> {
     let asked = StatusArguments {
         workspace: Some(name.to_owned()),
         ..StatusArguments::default()
     };
-    page.ask::<Status>(visit, asked).await
+    visit.ask::<Status>(asked).await
 }
 
-async fn waiting(page: &Page, visit: &Visit, name: &str) -> Answer<Markup> {
+async fn waiting(visit: &Visit, name: &str) -> Answer<Markup> {
     let asked = ReviewArguments {
         workspace: Some(name.to_owned()),
         ..ReviewArguments::default()
     };
-    let reviews = page.ask::<Review>(visit, asked).await?.reviews;
-    let main = status(page, visit, name).await?.main;
+    let reviews = visit.ask::<Review>(asked).await?.reviews;
+    let main = status(visit, name).await?.main;
     Ok(html! {
         section {
             h2 { "Waits for you " small { (reviews.len()) } }
@@ -124,7 +106,7 @@ async fn waiting(page: &Page, visit: &Visit, name: &str) -> Answer<Markup> {
                         code { (short(&one.commit)) } " "
                         @if is_shared { "its rules are in force once a person says so" }
                         @else {
-                            (words::of(one.ahead, "commit", "commits")) " ahead, "
+                            (text::of(one.ahead, "commit", "commits")) " ahead, "
                             (one.behind) " behind"
                         }
                     }
@@ -178,8 +160,8 @@ async fn waiting(page: &Page, visit: &Visit, name: &str) -> Answer<Markup> {
     })
 }
 
-async fn state(page: &Page, visit: &Visit, name: &str) -> Answer<Markup> {
-    let tree = status(page, visit, name).await?;
+async fn state(visit: &Visit, name: &str) -> Answer<Markup> {
+    let tree = status(visit, name).await?;
     let at = tree.commit.as_deref().map_or("nothing", short);
     Ok(html! {
         section class="card" {
@@ -193,12 +175,12 @@ async fn state(page: &Page, visit: &Visit, name: &str) -> Answer<Markup> {
             }
             p class="chips" {
                 @for (class, count) in &tree.artifacts {
-                    span class="chip" { (word(class)) "\u{a0}" (words::count(*count as u64)) }
+                    span class="chip" { (text::word(class)) "\u{a0}" (text::count(*count as u64)) }
                 }
             }
             @if !tree.loose_ends.is_empty() {
                 p {
-                    (words::of(tree.loose_ends.len(), "transaction", "transactions"))
+                    (text::of(tree.loose_ends.len(), "transaction", "transactions"))
                     " was not ended by a process that is gone."
                 }
                 div class="acts" { (form(visit, "/workspace/recover", &html! {
@@ -208,7 +190,7 @@ async fn state(page: &Page, visit: &Visit, name: &str) -> Answer<Markup> {
             }
             @if let Some(first) = tree.trail_missing.first() {
                 p role="alert" {
-                    (words::of(tree.trail_missing.len(), "line", "lines"))
+                    (text::of(tree.trail_missing.len(), "line", "lines"))
                     " of the trail are missing, such as " code { (first) }
                 }
             }
@@ -222,17 +204,17 @@ async fn state(page: &Page, visit: &Visit, name: &str) -> Answer<Markup> {
     })
 }
 
-async fn transactions(page: &Page, visit: &Visit, name: &str) -> Answer<Markup> {
+async fn transactions(visit: &Visit, name: &str) -> Answer<Markup> {
     let asked = LogArguments {
         workspace: Some(name.to_owned()),
         limit: Some(COMMITS),
         ..LogArguments::default()
     };
-    let commits = page.ask::<Log>(visit, asked).await?.commits;
-    let calendar = page.calendar();
+    let commits = visit.ask::<Log>(asked).await?.commits;
+    let calendar = visit.page.calendar();
     let rows = commits.iter().map(|one| {
         html! {
-            td { (words::at(one.ts, &calendar)) }
+            td { (calendar.minute_of(one.ts)) }
             td { (text::line(&one.actor, 64)) }
             td { (text::line(&one.subject, 120)) }
             td {
@@ -249,9 +231,9 @@ async fn transactions(page: &Page, visit: &Visit, name: &str) -> Answer<Markup> 
     })
 }
 
-async fn audit(page: &Page, visit: &Visit, name: &str, pairs: &Pairs) -> Answer<Markup> {
+async fn audit(visit: &Visit, name: &str, pairs: &Pairs) -> Answer<Markup> {
     let limit = pairs.read("limit")?.unwrap_or(LINES).min(LINES_MAX);
-    let (shown, trail) = trail(page, visit, name, pairs, limit).await?;
+    let (shown, trail) = trail(visit, name, pairs, limit).await?;
     let more = pairs.with(&[("limit", &(limit * 4).to_string())]);
     Ok(html! {
         section {
@@ -286,13 +268,7 @@ async fn audit(page: &Page, visit: &Visit, name: &str, pairs: &Pairs) -> Answer<
 }
 
 /// How many lines of the trail fit, and those.
-async fn trail(
-    page: &Page,
-    visit: &Visit,
-    name: &str,
-    pairs: &Pairs,
-    limit: usize,
-) -> Answer<(usize, Markup)> {
+async fn trail(visit: &Visit, name: &str, pairs: &Pairs, limit: usize) -> Answer<(usize, Markup)> {
     let action = pairs
         .get("action")
         .map(|action| serde_json::from_value(json!(action)));
@@ -306,12 +282,12 @@ async fn trail(
         limit: Some(limit),
         ..AuditArguments::default()
     };
-    let lines = page.ask::<Audit>(visit, asked).await?.lines;
-    let calendar = page.calendar();
+    let lines = visit.ask::<Audit>(asked).await?.lines;
+    let calendar = visit.page.calendar();
     let rows = lines.iter().rev().map(|line| {
         let detail = |field: &str| line.details.get(field).and_then(Value::as_str);
         let named = detail("ref").or(detail("snapshot")).map(str::to_owned);
-        let action = word(&line.action);
+        let action = text::word(&line.action);
         // A commit by plain git has no transaction of its own.
         let of = detail("commit").filter(|_| action == "git");
         let places = match line.paths.as_slice() {
@@ -319,7 +295,7 @@ async fn trail(
             paths => paths.to_vec(),
         };
         html! {
-            td { (words::at(line.ts, &calendar)) }
+            td { (calendar.minute_of(line.ts)) }
             td {
                 (text::line(&line.actor, 64))
                 @if let Some(identity) = &line.identity {
@@ -340,7 +316,7 @@ async fn trail(
 }
 
 /// What a transaction changed, or what a branch would bring.
-async fn difference(page: &Page, visit: &Visit, name: &str, pairs: &Pairs) -> Answer<Markup> {
+async fn difference(visit: &Visit, name: &str, pairs: &Pairs) -> Answer<Markup> {
     let workspace = Some(name.to_owned());
     let mut asked = DiffArguments {
         workspace: workspace.clone(),
@@ -357,14 +333,14 @@ async fn difference(page: &Page, visit: &Visit, name: &str, pairs: &Pairs) -> An
             workspace,
             branch: Some(of.to_owned()),
         };
-        let reviews = page.ask::<Review>(visit, branch).await?.reviews;
+        let reviews = visit.ask::<Review>(branch).await?.reviews;
         // What has changed on the shared branch meanwhile is no part of it.
         let paths = reviews.iter().flat_map(|one| &one.paths);
         own = Some(paths.map(|(path, _)| path.clone()).collect::<Vec<_>>());
-        asked.from = Some(status(page, visit, name).await?.main);
+        asked.from = Some(status(visit, name).await?.main);
         asked.to = Some(of.to_owned());
     }
-    let mut files = page.ask::<Diff>(visit, asked).await?.files;
+    let mut files = visit.ask::<Diff>(asked).await?.files;
     files.retain(|file| own.as_ref().is_none_or(|own| own.contains(&file.path)));
     Ok(html! {
         section class="card" {
@@ -407,54 +383,54 @@ fn short(commit: &str) -> &str {
 }
 
 /// The workspace that a form names, and the way back to it.
-fn posted_tree(page: &Page, posted: &Posted) -> Answer<(String, Redirect)> {
-    let names = page.memory(&posted.visit).workspaces();
+fn posted_tree(posted: &Posted) -> Answer<(String, Redirect)> {
+    let names = posted.visit.memory().workspaces();
     let name = own(&names, posted.get("tree"))?;
     let back = Redirect::to(&format!("/workspace?tree={}", encoded(name)));
     Ok((name.to_owned(), back))
 }
 
-pub(crate) async fn approve(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
-    let (name, back) = posted_tree(&page, &posted)?;
+pub(crate) async fn approve(posted: Posted) -> Answer<Redirect> {
+    let (name, back) = posted_tree(&posted)?;
     let asked = ApproveArguments {
         workspace: Some(name),
         human: posted.visit.user.to_string(),
         reference: posted.get("commit").to_owned(),
     };
-    page.ask::<Approve>(&posted.visit, asked).await?;
+    posted.visit.ask::<Approve>(asked).await?;
     Ok(back)
 }
 
-pub(crate) async fn decline(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
-    let (name, back) = posted_tree(&page, &posted)?;
+pub(crate) async fn decline(posted: Posted) -> Answer<Redirect> {
+    let (name, back) = posted_tree(&posted)?;
     let asked = DeclineArguments {
         workspace: Some(name),
         human: posted.visit.user.to_string(),
         reference: posted.get("commit").to_owned(),
         message: Some(posted.get("message").to_owned()),
     };
-    page.ask::<Decline>(&posted.visit, asked).await?;
+    posted.visit.ask::<Decline>(asked).await?;
     Ok(back)
 }
 
-pub(crate) async fn merge(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
-    let (name, back) = posted_tree(&page, &posted)?;
+pub(crate) async fn merge(posted: Posted) -> Answer<Redirect> {
+    let (name, back) = posted_tree(&posted)?;
     let asked = MergeArguments {
         workspace: Some(name),
         actor: format!("human:{}", posted.visit.user),
         from: posted.get("branch").to_owned(),
         ..MergeArguments::default()
     };
-    page.ask::<Merge>(&posted.visit, asked).await?;
+    posted.visit.ask::<Merge>(asked).await?;
     Ok(back)
 }
 
-pub(crate) async fn recover(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
-    let (name, back) = posted_tree(&page, &posted)?;
+pub(crate) async fn recover(posted: Posted) -> Answer<Redirect> {
+    let (name, back) = posted_tree(&posted)?;
     let asked = RecoverArguments {
         workspace: Some(name),
         ..RecoverArguments::default()
     };
-    page.ask::<Recover>(&posted.visit, asked).await?;
+    posted.visit.ask::<Recover>(asked).await?;
     Ok(back)
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::error::DaemonError;
+use super::DaemonError;
 use crate::client::Client;
 use crate::place::{LIFE_LOCK, Place, PlaceError};
 use reprise_files::Access;

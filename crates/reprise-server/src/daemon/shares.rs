@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use reprise_operations::{Problem, ProblemKind};
 use reprise_types::lock;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +48,7 @@ impl Shares {
     }
 
     /// A place, where this asker may have one more.
-    pub(crate) fn take(self: &Arc<Self>, asker: &Asker) -> Option<Share> {
+    fn take(self: &Arc<Self>, asker: &Asker) -> Option<Share> {
         let mut taken = lock(&self.taken);
         match asker {
             Asker::Machine if taken.machine < self.each_side => taken.machine += 1,
@@ -66,6 +67,12 @@ impl Shares {
             of: Arc::clone(self),
             asker: asker.clone(),
         })
+    }
+
+    /// The same; `full` says that there is none.
+    pub(crate) fn place(self: &Arc<Self>, asker: &Asker, full: &str) -> Result<Share, Problem> {
+        let refused = || Problem::new(ProblemKind::Overloaded, full);
+        self.take(asker).ok_or_else(refused)
     }
 
     /// The free places: of the machine's side, and of the tokens'.

@@ -1,4 +1,5 @@
-//! Who asked for what, a line each, and how fast a user and an organisation may ask.
+//! Who may ask for what: the token, its right, and how fast a user and an organisation may ask. And
+//! who asked, a line each.
 //!
 //! A line names the route and never its path, no text, no body; a request has an id that its answer
 //! carries, so that a user's complaint leads to its line.
@@ -8,9 +9,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use reprise_global::Caller;
@@ -18,7 +19,10 @@ use reprise_operations::{Problem, ProblemKind};
 use reprise_types::{Clock as _, SystemClock, system_entropy};
 use serde_json::json;
 
-use crate::http::Refusal;
+use super::routes::{Desk, JOIN, ROUTES, Route, no_method};
+use crate::http::{Refusal, bearer};
+use crate::issuer::Issuer;
+use crate::tokens::{Right, Scope};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Longest id that is taken over from a caller.
@@ -26,13 +30,6 @@ const ID_BYTES_MAX: usize = 64;
 
 /// Where lines of the access log go.
 pub type AccessLog = Arc<dyn Fn(&str) + Send + Sync>;
-
-/// Whose request it was, as its answer says within this process.
-#[derive(Debug, Clone)]
-pub(super) struct Asked {
-    pub(super) token: String,
-    pub(super) caller: Caller,
-}
 
 /// The id that a caller gave, where it is one, else a new one.
 fn id_of(headers: &HeaderMap) -> String {
@@ -63,14 +60,14 @@ pub(super) async fn log(
         response.headers_mut().insert(REQUEST_ID, value);
     }
     if let Some(lines) = lines {
-        let asked = response.extensions().get::<Asked>();
-        let caller = asked.map(|asked| &asked.caller);
+        let known = response.extensions().get::<Known>();
+        let caller = known.map(|known| &known.caller);
         let line = json!({
             "at": SystemClock.now(),
             "request": id,
             "user": caller.map(|caller| &caller.user),
             "org": caller.and_then(|caller| caller.org.as_ref()),
-            "token": asked.map(|asked| &asked.token),
+            "token": known.map(|known| &known.name),
             "method": method.as_str(),
             "route": route,
             "status": response.status().as_u16(),
@@ -81,6 +78,115 @@ pub(super) async fn log(
         lines(&line.to_string());
     }
     response
+}
+
+/// Token, rate, right and a place, in this order.
+pub(super) async fn admit(State(desk): State<Desk>, mut request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    if path.starts_with("/health/") || path == "/openapi.json" {
+        return next.run(request).await;
+    }
+    // The token is looked for where the store is: not by more than are served at once.
+    let Ok(_place) = desk.places.try_acquire() else {
+        let said = "the service answers as many requests as it can; try again in a moment";
+        return Refusal::from(Problem::new(ProblemKind::Overloaded, said)).into_response();
+    };
+    if path == JOIN && request.method() == Method::POST {
+        // What is shown here is an invitation, and no token yet.
+        return next.run(request).await;
+    }
+    // A body is nobody's to wait beside.
+    let token = bearer(request.headers()).map(str::to_owned);
+    let admitted = match known(&desk, token.as_deref()).await {
+        Ok(known) => admitted(&desk, &known, &request).map(|route| (known, route)),
+        Err(problem) => Err(problem),
+    };
+    let (known, route) = match admitted {
+        Ok(admitted) => admitted,
+        Err(problem) => {
+            tracing::warn!(%problem, "a request was refused");
+            return Refusal::from(problem).into_response();
+        }
+    };
+    let mut response = match desk.minutes.take(&known.caller) {
+        Ok(()) => {
+            request.extensions_mut().insert(known.caller.clone());
+            if let Some(route) = route {
+                request.extensions_mut().insert(route);
+            }
+            next.run(request).await
+        }
+        Err(refused) => refused.into_response(),
+    };
+    response.extensions_mut().insert(known);
+    response
+}
+
+/// What a token opens at this moment; within this process an answer says whose it is.
+#[derive(Clone)]
+pub(super) struct Known {
+    /// Of the token.
+    pub(super) name: String,
+    pub(super) caller: Caller,
+    pub(super) may: Vec<Right>,
+}
+
+async fn known(desk: &Desk, token: Option<&str>) -> Result<Known, Problem> {
+    let none = || {
+        Problem::new(
+            ProblemKind::Unauthorized,
+            "send `Authorization: Bearer TOKEN`; `reprise global token add NAME` makes a token",
+        )
+    };
+    let token = token.ok_or_else(none)?;
+    if let Some(people) = desk.people.as_ref().filter(|_| Issuer::is_jwt(token)) {
+        return people.known(token).await;
+    }
+    let entry = desk.tokens.recognise(token).await?.ok_or_else(none)?;
+    let (Scope::User(user), Some(grant)) = (entry.scope, entry.grant) else {
+        return Err(Problem::new(
+            ProblemKind::Forbidden,
+            "this token is no user's; make one with `reprise global token add NAME --user USER`",
+        ));
+    };
+    let org = grant.org.map(|org| org.parse()).transpose();
+    Ok(Known {
+        name: entry.name,
+        caller: Caller {
+            user,
+            org: org.map_err(Problem::invalid)?,
+            paid: grant.paid,
+        },
+        may: grant.may,
+    })
+}
+
+/// By which route it is asked; by none where there is no such path.
+fn admitted(
+    desk: &Desk,
+    known: &Known,
+    request: &Request,
+) -> Result<Option<&'static Route>, Problem> {
+    desk.rates.take(&known.name)?;
+    let matched = request.extensions().get::<MatchedPath>();
+    let matched = matched.map(MatchedPath::as_str);
+    let is_it = |route: &&Route| route.method == *request.method() && Some(route.path) == matched;
+    let route = ROUTES.iter().find(is_it);
+    if matched.is_some() && route.is_none() {
+        return Err(no_method());
+    }
+    if route.is_some_and(|route| !known.may.contains(&route.right)) {
+        return Err(Problem::new(
+            ProblemKind::Forbidden,
+            "this token does not open this operation; `reprise global token list` says what it may",
+        ));
+    }
+    let asks = request.uri().query().is_some_and(|query| !query.is_empty());
+    if asks && route.is_some_and(|route| route.action.takes.is_empty()) {
+        let said = "the route takes no parameters in its address; see /openapi.json";
+        return Err(Problem::invalid(said));
+    }
+    Ok(route)
 }
 
 /// Requests a minute of each user and of each organisation, over all of their tokens.

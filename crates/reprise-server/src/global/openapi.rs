@@ -10,7 +10,7 @@ use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
 use super::bodies::{Joined, LINES_DEFAULT};
-use super::table::{ROUTES, Route};
+use super::routes::{ROUTES, Route};
 use crate::http::generators;
 use crate::tokens::Right;
 
@@ -20,7 +20,7 @@ pub(super) static DESCRIPTION: LazyLock<Value> = LazyLock::new(description);
 fn description() -> Value {
     let (mut taken, mut given) = generators();
     let mut paths: Map<String, Value> = Map::new();
-    for route in &ROUTES {
+    for route in &*ROUTES {
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         path[route.method.as_str().to_ascii_lowercase()] = operation(route, &mut taken, &mut given);
     }
@@ -92,7 +92,7 @@ fn operation(route: &Route, taken: &mut SchemaGenerator, given: &mut SchemaGener
         "description": format!("For tokens that may `{right}`."),
         "responses": {
             "200": { "description": "Done",
-                "content": { kind: { "schema": (route.answer)(given) } } },
+                "content": { kind: { "schema": (route.action.answer)(given) } } },
             "4XX": problem(),
             "5XX": problem(),
         },
@@ -108,7 +108,7 @@ fn operation(route: &Route, taken: &mut SchemaGenerator, given: &mut SchemaGener
                 "schema": { "type": "string", "pattern": pattern } }));
         }
     }
-    for name in route.takes {
+    for name in route.action.takes {
         let schema = match (*name, route.path) {
             ("limit", "/v1/audit") => json!({ "type": "integer", "minimum": 0,
                 "maximum": AUDIT_MAX, "default": LINES_DEFAULT }),
@@ -127,7 +127,7 @@ fn operation(route: &Route, taken: &mut SchemaGenerator, given: &mut SchemaGener
     if !parameters.is_empty() {
         operation["parameters"] = json!(parameters);
     }
-    if let Some(body) = route.body {
+    if let Some(body) = route.action.body {
         let content = json!({ "application/json": { "schema": body(taken) } });
         operation["requestBody"] = json!({ "required": true, "content": content });
     }

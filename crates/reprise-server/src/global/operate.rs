@@ -1,77 +1,53 @@
-//! What operators do with published things, what one person may have of himself, and the way in by
-//! an invitation.
+//! Routes that are more than one operation of the store: the audit log, the erasure of a person,
+//! and the way in by an invitation.
 
 use axum::Json;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Extension, Path, Query, Request, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
-use axum::response::{IntoResponse, Response};
-use reprise_global::{Caller, TakeDown};
+use reprise_global::{AUDIT_MAX, AuditLine, Erased, Shelf};
 use reprise_operations::{Problem, ProblemKind};
 use serde::Deserialize;
 
-use super::bodies::Joined;
-use super::routes::{Desk, Part, answer, body, id, page};
+use super::bodies::{Call, Joined, LINES_DEFAULT, Lines};
+use super::routes::Desk;
 use crate::http::{Refusal, bearer};
 use crate::tokens::{Scope, TokenError};
 
-pub(super) async fn catalogue(
-    State(desk): State<Desk>,
-    Extension(caller): Extension<Caller>,
-    part: Result<Query<Part>, QueryRejection>,
-) -> Result<Response, Refusal> {
-    let page = page(part)?;
-    Ok(answer(desk.store.catalogue(&caller, page).await).into_response())
-}
-
-pub(super) async fn take_down(
-    State(desk): State<Desk>,
-    Extension(caller): Extension<Caller>,
-    Path(named): Path<String>,
-    request: Request,
-) -> Result<Response, Refusal> {
-    let order: TakeDown = body(request).await?;
-    let done = desk.store.take_down(&caller, id(&named)?, &order).await;
-    Ok(answer(done).into_response())
-}
-
-pub(super) async fn put_back(
-    State(desk): State<Desk>,
-    Extension(caller): Extension<Caller>,
-    Path(named): Path<String>,
-) -> Result<Response, Refusal> {
-    Ok(answer(desk.store.put_back(&caller, id(&named)?).await).into_response())
-}
-
-pub(super) async fn taken_down(
-    State(desk): State<Desk>,
-    Extension(caller): Extension<Caller>,
-) -> Response {
-    answer(desk.store.taken_down(&caller).await).into_response()
-}
-
-pub(super) async fn person(
-    State(desk): State<Desk>,
-    Extension(caller): Extension<Caller>,
-) -> Response {
-    answer(desk.store.person(&caller).await).into_response()
+/// What the store says of authors, and the token file of who may come in. A line that names another
+/// organisation's shelf is not told.
+pub(super) async fn audit(call: Call) -> Result<Vec<AuditLine>, Refusal> {
+    let Lines { limit } = call.parameters()?;
+    let limit = limit.unwrap_or(LINES_DEFAULT);
+    if limit > AUDIT_MAX {
+        let said = format!("limit is {limit}, at most {AUDIT_MAX} lines are told; ask for fewer");
+        return Err(Problem::invalid(said).into());
+    }
+    let mut told = call.store().audit(&call.caller, AUDIT_MAX).await?;
+    let own = call.caller.org.map(|org| Shelf::Org(org).to_string());
+    told.retain(|line| {
+        let of_org = line.name.as_ref().filter(|name| name.starts_with("org:"));
+        of_org.is_none() || of_org == own.as_ref()
+    });
+    told.truncate(limit);
+    let tokens = call.desk.tokens;
+    match tokio::task::spawn_blocking(move || tokens.file().audited(told, limit)).await {
+        Ok(Ok(told)) => Ok(told),
+        Ok(Err(error)) => Err(Problem::failed(ProblemKind::Internal, &error).into()),
+        Err(error) => Err(Problem::failed(ProblemKind::Internal, &error).into()),
+    }
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Meant {
+struct Meant {
     /// Whose everything is to be deleted.
     confirm: Option<String>,
 }
 
 /// The caller's own, his tokens among it: this one opens nothing any more. It does not come back,
 /// so the request names who is meant.
-pub(super) async fn erase_person(
-    State(desk): State<Desk>,
-    Extension(caller): Extension<Caller>,
-    meant: Result<Query<Meant>, QueryRejection>,
-) -> Result<Response, Refusal> {
-    let Query(Meant { confirm }) = meant.map_err(|error| Problem::invalid(error.body_text()))?;
+pub(super) async fn erase_person(call: Call) -> Result<Erased, Refusal> {
+    let (Meant { confirm }, caller) = (call.parameters()?, &call.caller);
     if confirm.as_deref() != Some(caller.user.as_str()) {
         let said = format!(
             "this deletes everything of `{}`, for good; to mean it, send that name as `?confirm=`",
@@ -83,14 +59,10 @@ pub(super) async fn erase_person(
         };
         return Err(Problem::new(kind, said).into());
     }
-    let erased = desk.store.erase_person(&caller).await;
-    let mut erased = match erased {
-        Ok(erased) => erased,
-        refused => return Ok(answer(refused).into_response()),
-    };
-    let revoked = desk.tokens.revoke_user(&caller.user);
+    let mut erased = call.store().erase_person(caller).await?;
+    let revoked = call.desk.tokens.revoke_user(&caller.user);
     erased.tokens += revoked.map_err(|error| failed(&error))? as u64;
-    Ok(Json(erased).into_response())
+    Ok(erased)
 }
 
 /// Gives a token for an invitation, which stands in the place of one. Who shows another, or the
@@ -98,7 +70,7 @@ pub(super) async fn erase_person(
 pub(super) async fn join(
     State(desk): State<Desk>,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Json<Joined>, Refusal> {
     let code = bearer(&headers).unwrap_or_default();
     let (token, entry) = desk
         .tokens
@@ -112,8 +84,7 @@ pub(super) async fn join(
         token,
         user,
         org: grant.org,
-    })
-    .into_response())
+    }))
 }
 
 fn failed(error: &TokenError) -> Problem {

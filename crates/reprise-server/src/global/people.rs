@@ -9,7 +9,7 @@ use reprise_operations::{Problem, ProblemKind};
 use reprise_types::Clock;
 use serde::Deserialize;
 
-use super::routes::Known;
+use super::access::Known;
 use crate::issuer::{Claims, Fetch, Issuer, IssuerSettings};
 use crate::tokens::Right;
 

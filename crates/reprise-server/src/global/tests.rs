@@ -145,6 +145,10 @@ async fn people_of_an_issuer_come_in_by_their_groups_and_nobody_else_s_do() {
     let catalogue = async |token: &str| send(address, "GET", "/v1/catalogue", token, "").await;
     assert_eq!(status(&catalogue(&mia).await), "200");
     assert_eq!(status(&catalogue(&ann).await), "403");
+    let odd_method = send(address, "PATCH", "/v1/publications", &ann, "").await;
+    assert_eq!(status(&odd_method), "405");
+    let others = "\r\nallow: POST,GET,HEAD\r\n";
+    assert!(odd_method.contains(others), "{odd_method}");
     let both = signer.token("one", &claims("eve", json!(["staff", "guests"]), here));
     let elsewhere = signer.token("one", &claims("ann", json!(["staff"]), "https://other"));
     let odd = signer.token("one", &claims("../ann", json!(["staff"]), here));

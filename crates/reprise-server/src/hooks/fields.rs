@@ -40,10 +40,8 @@ const CURSOR: Places = Places {
 };
 
 const GEMINI: Places = Places {
-    session: &["/session_id"],
-    folders: &["/cwd"],
     answer: &["/prompt_response"],
-    command: &["/tool_input/command"],
+    ..CLAUDE_CODE
 };
 
 const WINDSURF: Places = Places {

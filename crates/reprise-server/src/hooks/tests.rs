@@ -6,7 +6,6 @@ mod newer;
 use reprise_operations::HookAnswer;
 use serde_json::{Value, json};
 
-use super::clean::{TEXT_BYTES_MAX, clean};
 use super::fields::last_answer;
 use super::verdict::verdict;
 use super::*;

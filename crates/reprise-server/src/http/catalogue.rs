@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequestParts, Query, RawPathParams, Request, State};
 use axum::http::HeaderMap;
@@ -11,14 +10,15 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
-use reprise_operations::{Catalogue, Entry, Method, Problem, from_pairs};
+use axum::{Json, Router};
+use reprise_operations::{Catalogue, Entry, Method, Problem, ToolAnswer, from_pairs};
 use reprise_types::UserId;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value};
 
 use super::answers::Refusal;
 use super::app::App;
-use super::extract::{self, ADDRESS_CHARS_MAX, Caller, admitted, key_of, user_of};
+use super::extract::{self, ADDRESS_CHARS_MAX, Caller, Key, Named, Who, admitted, key_of, user_of};
 
 type Fields = Map<String, Value>;
 
@@ -49,6 +49,24 @@ pub(super) fn router(catalogue: &Catalogue) -> Router<App> {
         }
     }
     router
+}
+
+/// Runs the tool that the path names with the body as its arguments, for the stdio side of MCP.
+pub(super) async fn tool(
+    State(app): State<App>,
+    Who(user): Who,
+    Named(name): Named,
+    Key(key): Key,
+    caller: Caller,
+    request: Request,
+) -> Result<Json<ToolAnswer>, Refusal> {
+    let tool = app.catalogue.tool(&name).ok_or_else(|| {
+        let name: String = name.chars().take(64).collect();
+        Problem::not_found(format!("there is no tool `{name}`; list the tools first"))
+    })?;
+    let arguments: Fields = extract::object(request, &app, tool.room()).await?;
+    let memory = caller.with(app.memories.of(&user).keyed(key));
+    Ok(Json(tool.call_tool(memory, arguments).await?))
 }
 
 fn with_definitions(mut schema: Schema, definitions: Fields) -> Schema {

@@ -2,19 +2,18 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use reprise_operations::{Memories, Problem, ProblemKind};
 use reprise_page::Page;
 use reprise_types::Clock;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, mpsc};
 
-use super::answers::Refusal;
+use super::guard::placed;
 use crate::daemon::{Asker, Life};
 use crate::page::Paged;
 use crate::tokens::TokenFile;
@@ -88,17 +87,6 @@ pub(super) async fn listen() -> std::io::Result<TcpListener> {
 
 /// A browser on this machine shares the places of its other programs.
 pub(super) async fn admit(State(life): State<Arc<Life>>, request: Request, next: Next) -> Response {
-    let Some(share) = life.requests.take(&Asker::Machine) else {
-        let problem = Problem::new(
-            ProblemKind::Overloaded,
-            "the daemon serves as many requests as it can; load the page again in a moment",
-        );
-        return Refusal::from(problem).into_response();
-    };
-    life.touch();
-    let response = next.run(request).await;
-    life.touch();
-    drop(share);
-    life.served.fetch_add(1, Ordering::Relaxed);
-    response
+    let full = "the daemon serves as many requests as it can; load the page again in a moment";
+    placed(&life, &Asker::Machine, full, request, next).await
 }

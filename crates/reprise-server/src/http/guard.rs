@@ -16,7 +16,7 @@ use chrono::{DateTime, Utc};
 use super::answers::Refusal;
 use super::app::App;
 use super::oauth;
-use crate::daemon::Asker;
+use crate::daemon::{Asker, Life};
 use crate::issuer::Issuer;
 use crate::tokens::{Scope, TokenEntry};
 use reprise_operations::{Problem, ProblemKind};
@@ -78,6 +78,14 @@ pub(super) struct DefaultUser(pub(super) Option<UserId>);
 /// Whether the request came in over the socket.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OverSocket(pub(super) bool);
+
+impl OverSocket {
+    /// Refuses over TCP what is for the daemon's own machine alone.
+    pub(super) fn needed(self, said: &str) -> Result<(), Problem> {
+        let refused = || Problem::new(ProblemKind::Forbidden, said);
+        self.0.then_some(()).ok_or_else(refused)
+    }
+}
 
 pub(super) async fn check(
     State((app, door)): State<(App, Door)>,
@@ -255,15 +263,27 @@ pub(super) async fn admit(
     if request.uri().path().starts_with("/health/") {
         return next.run(request).await;
     }
-    let Some(share) = app.life.requests.take(&identity.asker) else {
-        let said = "the daemon serves as many requests of yours as it can; try again in a moment";
-        return Refusal::from(Problem::new(ProblemKind::Overloaded, said)).into_response();
+    let full = "the daemon serves as many requests of yours as it can; try again in a moment";
+    placed(&app.life, &identity.asker, full, request, next).await
+}
+
+/// Answers a request where its asker has a place left; `full` says that there is none.
+pub(super) async fn placed(
+    life: &Life,
+    asker: &Asker,
+    full: &str,
+    request: Request,
+    next: Next,
+) -> Response {
+    let share = match life.requests.place(asker, full) {
+        Ok(share) => share,
+        Err(problem) => return Refusal::from(problem).into_response(),
     };
-    app.life.touch();
+    life.touch();
     let response = next.run(request).await;
-    app.life.touch();
+    life.touch();
     drop(share);
-    app.life.served.fetch_add(1, Ordering::Relaxed);
+    life.served.fetch_add(1, Ordering::Relaxed);
     response
 }
 

@@ -83,13 +83,9 @@ async fn whole(
             ));
         }
         if length > SMALL && place.is_none() {
-            place = Some(app.life.large.take(asker).ok_or_else(|| {
-                Problem::new(
-                    ProblemKind::Overloaded,
-                    "the daemon reads as many large bodies of yours as it can; try again in a \
-                     moment",
-                )
-            })?);
+            let full =
+                "the daemon reads as many large bodies of yours as it can; try again in a moment";
+            place = Some(app.life.large.place(asker, full)?);
         }
         bytes.extend_from_slice(&data);
     }

@@ -309,16 +309,12 @@ async fn authorize(
 ) -> Result<Response, Refusal> {
     let (oauth, base) = (issuer(&app)?, base(&app, &headers));
     let Ok(Query(asking)) = query else {
-        return Ok(page(
-            StatusCode::BAD_REQUEST,
-            "Not understood",
-            UNREADABLE.said,
-        ));
+        return Ok(not_understood(UNREADABLE));
     };
     Ok(match oauth.authorize(asking, &base) {
         Ok(known_by) => redirect(&format!("/oauth/wait?request={known_by}")),
         Err(Stopped::Back(to)) => redirect(&to),
-        Err(Stopped::Here(error)) => page(StatusCode::BAD_REQUEST, "Not understood", error.said),
+        Err(Stopped::Here(error)) => not_understood(error),
     })
 }
 
@@ -415,11 +411,7 @@ async fn approve(
 ) -> Result<Response, Refusal> {
     let oauth = issuer(&app)?;
     let Ok(Form(answer)) = form else {
-        return Ok(page(
-            StatusCode::BAD_REQUEST,
-            "Not understood",
-            UNREADABLE.said,
-        ));
+        return Ok(not_understood(UNREADABLE));
     };
     let entry = app.tokens.recognise(answer.token.trim());
     // A token that a program signed in for lets no other program in.
@@ -468,13 +460,11 @@ struct Approving {
 /// The same by whoever the file system lets through.
 async fn approve_here(
     State(app): State<App>,
-    Extension(OverSocket(over_socket)): Extension<OverSocket>,
+    Extension(over_socket): Extension<OverSocket>,
     request: Request,
 ) -> Result<Json<Value>, Refusal> {
-    if !over_socket {
-        let said = "a sign-in is confirmed on the daemon's own machine, or at /oauth/approve";
-        return Err(Problem::new(ProblemKind::Forbidden, said).into());
-    }
+    let said = "a sign-in is confirmed on the daemon's own machine, or at /oauth/approve";
+    over_socket.needed(said)?;
     let room = Bounds::of::<Approving>().room();
     let Approving { code, user, refuse } = object(request, &app, room).await?;
     let decided = issuer(&app)?.decide(&code, (!refuse).then_some(user));
@@ -484,7 +474,7 @@ async fn approve_here(
 
 fn redirect(to: &str) -> Response {
     let Ok(to) = HeaderValue::from_str(to) else {
-        return page(StatusCode::BAD_REQUEST, "Not understood", UNREADABLE.said);
+        return not_understood(UNREADABLE);
     };
     let mut response = StatusCode::SEE_OTHER.into_response();
     let headers = response.headers_mut();
@@ -492,6 +482,10 @@ fn redirect(to: &str) -> Response {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     response
+}
+
+fn not_understood(error: OauthError) -> Response {
+    page(StatusCode::BAD_REQUEST, "Not understood", error.said)
 }
 
 fn page(status: StatusCode, title: &str, said: &str) -> Response {

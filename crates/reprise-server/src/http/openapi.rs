@@ -2,7 +2,6 @@
 //! catalogue are read from it; the few others are described in `openapi/others.rs`.
 
 mod others;
-mod problems;
 
 use std::collections::BTreeMap;
 
@@ -17,7 +16,18 @@ use serde_json::{Map, Value, json};
 
 use super::app::App;
 use super::extract::ADDRESS_CHARS_MAX;
-use problems::{ANY, answers};
+
+/// What every request may be answered with.
+const ANY: [ProblemKind; 8] = [
+    ProblemKind::Invalid,
+    ProblemKind::Unauthorized,
+    ProblemKind::Forbidden,
+    ProblemKind::NotFound,
+    ProblemKind::Method,
+    ProblemKind::Overloaded,
+    ProblemKind::Internal,
+    ProblemKind::Unavailable,
+];
 
 pub(super) async fn serve(State(app): State<App>) -> impl IntoResponse {
     let made = || document(&app.catalogue).to_string().into();
@@ -196,6 +206,18 @@ fn parameter(arguments: &mut Value, name: &str, place: &str) -> Value {
         parameter["description"] = description;
     }
     parameter
+}
+
+/// References to the problems of these kinds.
+fn answers(kinds: &[ProblemKind]) -> Value {
+    let answers = kinds.iter().map(|kind| {
+        let status = kind.status().to_string();
+        let answer = json!({ "$ref": format!("#/components/responses/{status}") });
+        (status, answer)
+    });
+    let long = json!({ "description": "The address is longer than 64 KiB" });
+    let long = [("414".to_owned(), long)];
+    Value::Object(answers.chain(long).collect())
 }
 
 fn responses() -> Value {

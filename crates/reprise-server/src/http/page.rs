@@ -34,16 +34,11 @@ pub(super) struct Opened {
 /// A one-time link, for programs of this machine.
 pub(super) async fn open(
     State(app): State<App>,
-    Extension(OverSocket(over_socket)): Extension<OverSocket>,
+    Extension(over_socket): Extension<OverSocket>,
     request: Request,
 ) -> Result<Json<Opened>, Refusal> {
-    if !over_socket {
-        return Err(Problem::new(
-            ProblemKind::Forbidden,
-            "the page is opened on the daemon's own machine; run `reprise open` there",
-        )
-        .into());
-    }
+    let said = "the page is opened on the daemon's own machine; run `reprise open` there";
+    over_socket.needed(said)?;
     let room = Bounds::of::<Opening>().room();
     let Opening {
         user,

@@ -21,22 +21,14 @@ pub(super) async fn live() -> impl IntoResponse {
 
 /// Ready for requests: not while it ends, and not without the service behind it.
 pub(super) async fn ready(State(app): State<App>) -> Result<&'static str, Refusal> {
-    if app.life.is_ending() {
-        return Err(ending());
-    }
-    if !app.memories.is_ready().await {
-        return Err(Problem::new(
-            ProblemKind::Unavailable,
-            "the memory service does not answer; run `reprise serve --replace`",
-        )
-        .into());
-    }
-    Ok("ready\n")
-}
-
-fn ending() -> Refusal {
-    let said = "the daemon is ending; the next request starts another";
-    Problem::new(ProblemKind::Unavailable, said).into()
+    let said = if app.life.is_ending() {
+        "the daemon is ending; the next request starts another"
+    } else if !app.memories.is_ready().await {
+        "the memory service does not answer; run `reprise serve --replace`"
+    } else {
+        return Ok("ready\n");
+    };
+    Err(Problem::new(ProblemKind::Unavailable, said).into())
 }
 
 pub(super) async fn metrics(State(app): State<App>) -> Response {
@@ -63,15 +55,10 @@ pub(super) async fn status(State(app): State<App>) -> Json<Value> {
 /// Ends the daemon after this answer; from the machine itself only.
 pub(super) async fn shut_down(
     State(app): State<App>,
-    Extension(OverSocket(over_socket)): Extension<OverSocket>,
+    Extension(over_socket): Extension<OverSocket>,
 ) -> Result<Json<Value>, Refusal> {
-    if !over_socket {
-        return Err(Problem::new(
-            ProblemKind::Forbidden,
-            "a daemon is ended through its socket only; run `reprise stop` on its machine",
-        )
-        .into());
-    }
+    let said = "a daemon is ended through its socket only; run `reprise stop` on its machine";
+    over_socket.needed(said)?;
     app.life.end();
     Ok(Json(json!({ "ending": true })))
 }

@@ -11,7 +11,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use reprise_operations::{Parts, Problem, ProblemKind, hinted};
+use reprise_operations::{Parts, Problem, hinted};
 use reprise_types::{Clock, SystemClock};
 use serde::Deserialize;
 use tokio::sync::broadcast::error::RecvError;
@@ -50,21 +50,24 @@ struct Exporting {
 /// A thread to read the disk with, for as long as its reader takes: whoever takes nothing holds
 /// one, and must not hold those that others need.
 fn stream_share(app: &App, identity: &Identity) -> Result<Share, Problem> {
-    app.life.streams.take(&identity.asker).ok_or_else(|| {
-        Problem::new(
-            ProblemKind::Overloaded,
-            "as many exports and backups of yours as may be are under way; try again in a moment",
-        )
+    let full =
+        "as many exports and backups of yours as may be are under way; try again in a moment";
+    app.life.streams.place(&identity.asker, full)
+}
+
+/// What comes part by part, with its share until it is read or left.
+pub(crate) fn sharing<T: Send + 'static>(
+    parts: mpsc::Receiver<T>,
+    share: Share,
+) -> impl Stream<Item = T> + Send {
+    ReceiverStream::new(parts).map(move |part| {
+        let _held = &share;
+        part
     })
 }
 
-/// A body in parts, which holds its share until it is read or left.
 fn stream<T: Into<Bytes> + Send + 'static>(parts: Parts<T>, share: Share) -> HttpBody {
-    let parts = ReceiverStream::new(parts).map(move |part| {
-        let _held = &share;
-        part
-    });
-    HttpBody::from_stream(parts)
+    HttpBody::from_stream(sharing(parts, share))
 }
 
 async fn export(
@@ -97,12 +100,8 @@ async fn changes(
     Who(user): Who,
     Extension(identity): Extension<Identity>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
-    let share = app.life.listeners.take(&identity.asker).ok_or_else(|| {
-        Problem::new(
-            ProblemKind::Overloaded,
-            "as many listeners of yours as may be hear of changes; end one, and try again",
-        )
-    })?;
+    let full = "as many listeners of yours as may be hear of changes; end one, and try again";
+    let share = app.life.listeners.place(&identity.asker, full)?;
     let (sender, told) = mpsc::channel(CHANGES_WAITING);
     let mut changes = app.memories.listen();
     let (life, tokens) = (Arc::clone(&app.life), Arc::clone(&app.tokens));
@@ -124,11 +123,7 @@ async fn changes(
             }
         }
     });
-    let heard = ReceiverStream::new(told).map(move |heard| {
-        let _held = &share;
-        heard
-    });
-    let events = heard.filter_map(move |heard| match heard {
+    let events = sharing(told, share).filter_map(move |heard| match heard {
         Ok(change) if change.user == user => {
             let data = serde_json::to_string(&change).unwrap_or_default();
             Some(Ok(Event::default().event(change.what).data(data)))

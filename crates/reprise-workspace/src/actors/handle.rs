@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ractor::{ActorRef, call_t};
+use ractor::{ActorRef, Message, call_t};
 use serde_json::Value;
 
-use super::{GovernorMsg, OrchestratorMsg};
+use super::{GovernorMsg, OrchestratorMsg, Reply};
 use crate::actor::Actor;
 use crate::checkpoint::Saved;
 use crate::error::{Result, WorkspaceError};
@@ -35,12 +35,6 @@ impl Drop for Place {
     }
 }
 
-fn gone(error: &dyn std::fmt::Display) -> WorkspaceError {
-    WorkspaceError::Busy {
-        what: format!("the workspace's actor did not answer ({error}); it"),
-    }
-}
-
 impl WorkspaceHandle {
     /// The way to these two.
     pub fn new(orchestrator: ActorRef<OrchestratorMsg>, governor: ActorRef<GovernorMsg>) -> Self {
@@ -56,71 +50,79 @@ impl WorkspaceHandle {
         &self.governor
     }
 
-    fn enter(&self) -> Result<Place> {
-        let place = Place(Arc::clone(&self.waiting));
-        if self.waiting.fetch_add(1, Ordering::SeqCst) < WAITING_MAX {
-            return Ok(place);
+    /// An actor's answer, once there is a place to wait in.
+    async fn ask<M: Message, T: Send + 'static>(
+        &self,
+        actor: &ActorRef<M>,
+        message: impl FnOnce(Reply<T>) -> M,
+    ) -> Result<T> {
+        let _place = Place(Arc::clone(&self.waiting));
+        if self.waiting.fetch_add(1, Ordering::SeqCst) >= WAITING_MAX {
+            return Err(WorkspaceError::Busy {
+                what: format!("the workspace, for {WAITING_MAX} others wait already; it"),
+            });
         }
-        Err(WorkspaceError::Busy {
-            what: format!("the workspace, for {WAITING_MAX} others wait already; it"),
-        })
+        let answered = call_t!(actor, message, ANSWER_MS);
+        answered.map_err(|error| WorkspaceError::Busy {
+            what: format!("the workspace's actor did not answer ({error}); it"),
+        })?
     }
 
     /// Writes artifacts, all or none.
     pub async fn write(&self, request: WriteRequest) -> Result<Receipt> {
-        let _place = self.enter()?;
-        let ask = |reply| OrchestratorMsg::Write { request, reply };
-        call_t!(self.orchestrator, ask, ANSWER_MS).map_err(|error| gone(&error))?
+        self.ask(&self.orchestrator, |reply| OrchestratorMsg::Write {
+            request,
+            reply,
+        })
+        .await
     }
 
     /// Saves an agent's state, a JSON object.
     pub async fn checkpoint(&self, actor: Actor, state: Value) -> Result<Receipt> {
-        let _place = self.enter()?;
-        let ask = |reply| OrchestratorMsg::Checkpoint {
+        self.ask(&self.orchestrator, |reply| OrchestratorMsg::Checkpoint {
             actor,
             state,
             reply,
-        };
-        call_t!(self.orchestrator, ask, ANSWER_MS).map_err(|error| gone(&error))?
+        })
+        .await
     }
 
     /// An agent's newest state; nothing where it saved none.
     pub async fn state(&self, agent: String) -> Result<Option<Saved>> {
-        let _place = self.enter()?;
-        let ask = |reply| OrchestratorMsg::State { agent, reply };
-        call_t!(self.orchestrator, ask, ANSWER_MS).map_err(|error| gone(&error))?
+        self.ask(&self.orchestrator, |reply| OrchestratorMsg::State {
+            agent,
+            reply,
+        })
+        .await
     }
 
     /// Merges a branch into the one that is checked out.
     pub async fn merge(&self, actor: Actor, branch: String) -> Result<Receipt> {
-        let _place = self.enter()?;
-        let ask = |reply| GovernorMsg::Merge {
+        self.ask(&self.governor, |reply| GovernorMsg::Merge {
             actor,
             branch,
             reply,
-        };
-        call_t!(self.governor, ask, ANSWER_MS).map_err(|error| gone(&error))?
+        })
+        .await
     }
 
     /// Records that a person approves a branch or commit as it stands.
     pub async fn approve(&self, human: Actor, reference: String) -> Result<Receipt> {
-        let _place = self.enter()?;
-        let ask = |reply| GovernorMsg::Approve {
+        self.ask(&self.governor, |reply| GovernorMsg::Approve {
             human,
             reference,
             reply,
-        };
-        call_t!(self.governor, ask, ANSWER_MS).map_err(|error| gone(&error))?
+        })
+        .await
     }
 
     /// Takes back what a commit did to `core/`.
     pub async fn rollback(&self, actor: Actor, commit: String) -> Result<Receipt> {
-        let _place = self.enter()?;
-        let ask = |reply| GovernorMsg::Rollback {
+        self.ask(&self.governor, |reply| GovernorMsg::Rollback {
             actor,
             commit,
             reply,
-        };
-        call_t!(self.governor, ask, ANSWER_MS).map_err(|error| gone(&error))?
+        })
+        .await
     }
 }

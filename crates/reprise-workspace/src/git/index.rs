@@ -10,7 +10,7 @@ use reprise_files::Stamp;
 
 use super::reference::{LockFile, make_token};
 use super::{Blob, FILE, Git, blob_id_of_file};
-use crate::error::{Result, WorkspaceError, folder_of};
+use crate::error::{Result, WorkspaceError, folder_of, invalid};
 use crate::files;
 use crate::path::RepoPath;
 
@@ -101,12 +101,8 @@ impl Git {
             let below = folder.join(name);
             let found = fs::metadata(self.root().join(&below));
             if found.is_ok_and(|found| !found.is_file() && !found.is_dir()) {
-                return Err(WorkspaceError::Invalid {
-                    rule: "no-links",
-                    path: below.display().to_string(),
-                    why: "it is a pipe or a device, and git would wait for it; move it away"
-                        .to_owned(),
-                });
+                let why = "it is a pipe or a device, and git would wait for it; move it away";
+                return Err(invalid("no-links", &below.display().to_string(), why));
             }
         }
         Ok(())
@@ -271,10 +267,9 @@ pub(crate) fn refuse_name(path: &RepoPath) -> Result<()> {
         mode: FILE,
     };
     let taken = Index::new().and_then(|mut index| index.add(&entry(path, blob, None)));
-    taken.map_err(|error| WorkspaceError::Invalid {
-        rule: "path",
-        path: path.to_string(),
-        why: format!("git refuses the name: {}", error.message()),
+    taken.map_err(|error| {
+        let why = format!("git refuses the name: {}", error.message());
+        invalid("path", path.as_str(), why)
     })
 }
 

@@ -12,7 +12,7 @@ use git2::Oid;
 
 use super::{Git, Head};
 use crate::durable::Unsynced;
-use crate::error::{Result, WorkspaceError};
+use crate::error::{Result, WorkspaceError, found};
 use crate::{files, lock};
 
 /// How often a lock file of git is waited for: about half a minute.
@@ -142,11 +142,7 @@ impl Git {
         let file = self.repo.commondir().join(&head.reference);
         let path = self.reference_lock(&head.reference);
         let lock = LockFile::take(&path, stage.join(TOKEN), stages)?;
-        let now = match self.repo.refname_to_id(&head.reference) {
-            Ok(id) => Some(id),
-            Err(error) if error.code() == git2::ErrorCode::NotFound => None,
-            Err(error) => return Err(WorkspaceError::git("read the branch")(error)),
-        };
+        let now = found(self.repo.refname_to_id(&head.reference), "read the branch")?;
         if now != head.commit {
             return Ok(false);
         }

@@ -8,7 +8,7 @@ use super::draft::{Changes, Draft};
 use super::run::Run;
 use crate::actor::Actor;
 use crate::audit::{self, Action, AuditLine};
-use crate::error::{Result, WorkspaceError};
+use crate::error::{Result, refused};
 use crate::event::{self, WorkspaceEvent};
 use crate::files;
 use crate::foreign;
@@ -125,15 +125,9 @@ impl Run<'_> {
         files::remove(&file)?;
         files::write_unsynced(&file, message.as_bytes())?;
         for (name, argument) in [("pre-commit", None), ("commit-msg", Some(file.as_path()))] {
-            let refused = self.git.run_hook(name, argument, Some(&index), folder)?;
-            if let Some(why) = refused {
-                return Err(WorkspaceError::Refused {
-                    rule: HOOK_RULE.to_owned(),
-                    actor: draft.actor.to_string(),
-                    act: "commit past",
-                    path: name.to_owned(),
-                    why,
-                });
+            let said = self.git.run_hook(name, argument, Some(&index), folder)?;
+            if let Some(why) = said {
+                return Err(refused(HOOK_RULE, &draft.actor, "commit past", name, why));
             }
         }
         let edited = files::read(&file)?.unwrap_or_default();

@@ -62,7 +62,7 @@ impl Step {
 /// Called at each step of each transaction.
 pub type Watcher = Arc<dyn Fn(Step) + Send + Sync>;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
     /// The transaction's ULID.
     pub tx: String,

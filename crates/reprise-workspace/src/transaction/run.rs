@@ -10,12 +10,12 @@ use super::beside::HOOK_RULE;
 use super::draft::{ACTOR, Changes, Draft, Receipt, Step, TRAILER, View};
 use crate::actor::Actor;
 use crate::audit::{self, Action, AuditLine};
-use crate::error::{Refusal, Result, WorkspaceError};
+use crate::error::{Result, WorkspaceError};
 use crate::event::{self, WorkspaceEvent};
 use crate::files;
-use crate::folders;
 use crate::git::index::{IndexLock, NewIndex};
 use crate::git::{Blob, FILE, Git, Head, Written, signature};
+use crate::layout;
 use crate::path::{Class, RepoPath};
 use crate::rules::Rules;
 use crate::stage::{STAGES, Stage};
@@ -65,10 +65,7 @@ impl Run<'_> {
                 tx: self.tx.to_owned(),
                 commit: self.head.commit.map(|id| id.to_string()),
                 rules: passed.rules,
-                left_alone: Vec::new(),
-                event: None,
-                snapshot: None,
-                snapshot_failed: None,
+                ..Receipt::default()
             }));
         }
         let line = AuditLine {
@@ -87,15 +84,8 @@ impl Run<'_> {
             .topic
             .unwrap_or_else(|| event::topic_of(passed.changes.keys()));
         let event = WorkspaceEvent {
-            event_id: self.tx.to_owned(),
-            ts: self.at,
-            topic: topic.to_owned(),
-            actor: draft.actor.to_string(),
-            paths: line.paths.clone(),
-            branch: line.branch.clone(),
-            commit: None,
-            message: draft.message.clone(),
             downstream: passed.downstream.clone(),
+            ..WorkspaceEvent::of(&line, topic)
         };
         let mut told = self.of_kinds(&passed.changes, &event);
         told.push(event);
@@ -126,7 +116,7 @@ impl Run<'_> {
         };
         // Where the branch has moved the whole is asked again, so that each refusal is on record.
         // Where no record can be made the refusal alone is told.
-        match self.record_violation(stage, actor, message, &refusal) {
+        match self.record_violation(stage, actor, message, refusal) {
             Ok(None) => Ok(None),
             _ => Err(error),
         }
@@ -137,14 +127,8 @@ impl Run<'_> {
         stage: &mut Stage,
         actor: &Actor,
         message: &str,
-        refusal: &Refusal<'_>,
+        (rule, act, path, why): (&str, &str, &str, &str),
     ) -> Result<Option<Receipt>> {
-        let Refusal {
-            rule,
-            act,
-            path,
-            why,
-        } = *refusal;
         let line = AuditLine {
             event_id: self.tx.to_owned(),
             ts: self.at,
@@ -158,15 +142,8 @@ impl Run<'_> {
             details: serde_json::json!({ "act": act, "why": why }),
         };
         let event = WorkspaceEvent {
-            event_id: self.tx.to_owned(),
-            ts: self.at,
-            topic: "Policy_Violated".to_owned(),
-            actor: actor.to_string(),
-            paths: vec![path.to_owned()],
-            branch: line.branch.clone(),
-            commit: None,
             message: why.to_owned(),
-            downstream: Vec::new(),
+            ..WorkspaceEvent::of(&line, "Policy_Violated")
         };
         let own = Draft {
             title: format!("Refuse {actor} {act} of {path}"),
@@ -261,8 +238,7 @@ impl Run<'_> {
             rules: line.map(|line| line.rules.clone()).unwrap_or_default(),
             left_alone,
             event: Some(event),
-            snapshot: None,
-            snapshot_failed: None,
+            ..Receipt::default()
         }))
     }
 
@@ -412,9 +388,7 @@ impl Run<'_> {
             commit: commit.map(|id| id.to_string()),
             branch: commit.map(|_| self.head.reference.clone()),
             event: serde_json::to_value(event).ok(),
-            events: Vec::new(),
-            conflicts: Vec::new(),
-            tag: None,
+            ..Entry::default()
         }
     }
 
@@ -466,7 +440,7 @@ impl Run<'_> {
             }
         }
         for folder in emptied {
-            folders::drop_empty(root, folder, &mut stage.unsynced);
+            layout::drop_empty(root, folder, &mut stage.unsynced);
         }
         self.workspace.reach(Step::Placed);
         if let Some((lock, index)) = index {

@@ -36,9 +36,8 @@ pub(crate) struct KeyArguments {
 pub(crate) struct BackupArguments {
     /// The file to write (`-` for stdout); with --all a folder, one file for each user in it
     pub(crate) to: PathBuf,
-    /// Whose memory
-    #[arg(long, env = crate::env::USER, default_value = "default")]
-    pub(crate) user: UserId,
+    #[command(flatten)]
+    pub(crate) whose: WhoseArguments,
     /// Every user's memory, branches too, whatever --user says
     #[arg(long)]
     pub(crate) all: bool,
@@ -91,9 +90,8 @@ pub(crate) enum ExportFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArguments {
-    /// Whose memory
-    #[arg(long, env = crate::env::USER, default_value = "default")]
-    pub(crate) user: UserId,
+    #[command(flatten)]
+    pub(crate) whose: WhoseArguments,
     /// The form; `import` takes each of them back but `skills`
     #[arg(long, value_enum, default_value = "jsonl")]
     pub(crate) format: ExportFormat,
@@ -127,11 +125,7 @@ pub(crate) enum BranchCommand {
         as_of: Option<DateTime<Utc>>,
     },
     /// List a user's branches
-    List {
-        /// Whose memory
-        #[arg(long, env = crate::env::USER, default_value = "default")]
-        user: UserId,
-    },
+    List(WhoseArguments),
     /// Show what only one of the two has
     Diff(BranchTarget),
     /// Bring what only the branch has into the user's memory; twice is once
@@ -154,9 +148,8 @@ pub(crate) struct RebuildArguments {
     /// Which of them [default: those that are configured or there; all where none is]
     #[arg(value_name = "KIND", value_parser = kinds())]
     pub(crate) kind: Vec<ProjectionKind>,
-    /// Whose memory
-    #[arg(long, env = crate::env::USER, default_value = "default")]
-    pub(crate) user: UserId,
+    #[command(flatten)]
+    pub(crate) whose: WhoseArguments,
     /// Where one of them goes [default: as configured, or beside the memory]
     #[arg(long, value_name = "PATH")]
     pub(crate) to: Option<PathBuf>,

@@ -24,119 +24,63 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Share and serve", &["share", "workspace", "serve"]),
 ];
 
-/// Of each command what is typed most.
-const EXAMPLES: [(&str, &[&str]); 20] = [
-    ("open", &["reprise open --user ada", "reprise open --print"]),
-    (
-        "ingest",
-        &[
-            "reprise ingest records.jsonl",
-            "reprise ingest --user ada --jsonl - --ack",
-            "reprise ingest lessons.yaml --user ada",
-        ],
-    ),
-    (
-        "recall",
-        &[
-            "reprise recall \"users are logged out at random\"",
-            "reprise recall \"the build is slow\" --user ada --since 2026-01-01T00:00:00Z",
-            "reprise recall --queries questions.jsonl --limit 10 --json",
-        ],
-    ),
-    (
-        "learn",
-        &[
-            "reprise learn \"the staging database is reset every night\"",
-            "reprise learn --title \"Migrations\" --content \"Test them on a copy\" --tags db,ops",
-            "reprise learning status --user ada",
-        ],
-    ),
-    (
-        "outcome",
-        &["reprise outcome --user ada --jsonl outcomes.jsonl"],
-    ),
-    (
-        "edit",
-        &["reprise edit 01JQ8Z3V5N8M6T2R4W7X9YABCD \"the text as it should be\""],
-    ),
-    (
-        "link",
-        &["reprise link ticket-17 ticket-9 --relation caused_by"],
-    ),
-    (
-        "tags",
-        &[
-            "reprise tags --review",
-            "reprise tags --merge postgresql postgres",
-        ],
-    ),
-    (
-        "sources",
-        &[
-            "reprise sources --review",
-            "reprise sources --merge trial-and-error tested",
-        ],
-    ),
-    (
-        "graph",
-        &[
-            "reprise graph path ticket-17 ticket-9",
-            "reprise graph bridges jira rest",
-        ],
-    ),
-    (
-        "forget",
-        &[
-            "reprise forget --user ada --session s-17 --verify",
-            "reprise forget --user ada --before 2025-01-01T00:00:00Z",
-        ],
-    ),
-    (
-        "publish",
-        &[
-            "reprise publish 01JQ8Z3V5N8M6T2R4W7X9YABCD --user ada --dry-run",
-            "reprise publish 01JQ8Z3V5N8M6T2R4W7X9YABCD --user ada --title \"Slow builds\"",
-        ],
-    ),
-    ("export", &["reprise export --user ada --format yaml"]),
-    (
-        "backup",
-        &[
-            "reprise backup ada.rvf --user ada",
-            "reprise backup backups --all",
-        ],
-    ),
-    ("restore", &["reprise restore ada.rvf --user ada --replace"]),
-    (
-        "branch",
-        &[
-            "reprise branch fork idea --user ada",
-            "reprise branch merge idea --user ada",
-        ],
-    ),
-    (
-        "sync",
-        &[
-            "reprise sync ada.rvf /media/laptop/ada.rvf",
-            "reprise sync --folder ~/Sync/memory --user ada",
-        ],
-    ),
-    (
-        "serve",
-        &[
-            "reprise serve",
-            "reprise serve --replace --http 127.0.0.1:7341",
-        ],
-    ),
-    (
-        "connect",
-        &[
-            "reprise connect claude-code --show",
-            "reprise connect codex --user ada",
-        ],
-    ),
-    ("token", &["reprise token add laptop --user ada"]),
-];
+/// Of each command what is typed most: a block of lines, of which the first names it.
+const EXAMPLES: &str = r#"reprise open --user ada
+reprise open --print
+
+reprise ingest records.jsonl
+reprise ingest --user ada --jsonl - --ack
+reprise ingest lessons.yaml --user ada
+
+reprise recall "users are logged out at random"
+reprise recall "the build is slow" --user ada --since 2026-01-01T00:00:00Z
+reprise recall --queries questions.jsonl --limit 10 --json
+
+reprise learn "the staging database is reset every night"
+reprise learn --title "Migrations" --content "Test them on a copy" --tags db,ops
+reprise learning status --user ada
+
+reprise outcome --user ada --jsonl outcomes.jsonl
+
+reprise edit 01JQ8Z3V5N8M6T2R4W7X9YABCD "the text as it should be"
+
+reprise link ticket-17 ticket-9 --relation caused_by
+
+reprise tags --review
+reprise tags --merge postgresql postgres
+
+reprise sources --review
+reprise sources --merge trial-and-error tested
+
+reprise graph path ticket-17 ticket-9
+reprise graph bridges jira rest
+
+reprise forget --user ada --session s-17 --verify
+reprise forget --user ada --before 2025-01-01T00:00:00Z
+
+reprise publish 01JQ8Z3V5N8M6T2R4W7X9YABCD --user ada --dry-run
+reprise publish 01JQ8Z3V5N8M6T2R4W7X9YABCD --user ada --title "Slow builds"
+
+reprise export --user ada --format yaml
+
+reprise backup ada.rvf --user ada
+reprise backup backups --all
+
+reprise restore ada.rvf --user ada --replace
+
+reprise branch fork idea --user ada
+reprise branch merge idea --user ada
+
+reprise sync ada.rvf /media/laptop/ada.rvf
+reprise sync --folder ~/Sync/memory --user ada
+
+reprise serve
+reprise serve --replace --http 127.0.0.1:7341
+
+reprise connect claude-code --show
+reprise connect codex --user ada
+
+reprise token add laptop --user ada"#;
 
 /// Words that are no command, and what does it.
 const MEANT: [(&[&str], &str); 6] = [
@@ -186,8 +130,9 @@ pub(crate) fn command() -> Command {
     // They are `learning` now, and keep working here.
     let command =
         command.mut_subcommand("learn", |learn| learn.mut_subcommands(|sub| sub.hide(true)));
-    EXAMPLES.iter().fold(command, |command, (name, lines)| {
-        let text = ["Examples:\n  ", &lines.join("\n  ")].concat();
+    EXAMPLES.split("\n\n").fold(command, |command, lines| {
+        let name = lines.split_whitespace().nth(1).unwrap_or_default();
+        let text = ["Examples:\n  ", &lines.replace('\n', "\n  ")].concat();
         command.mut_subcommand(name, |sub| sub.after_help(text))
     })
 }
@@ -330,7 +275,7 @@ mod tests {
 
     #[test]
     fn every_example_can_be_typed() {
-        for line in EXAMPLES.iter().flat_map(|(_, lines)| *lines) {
+        for line in EXAMPLES.lines().filter(|line| !line.is_empty()) {
             let words = line.split('"').enumerate().flat_map(|(place, part)| {
                 let quoted = place % 2 == 1;
                 let parts: Vec<&str> = if quoted {

@@ -12,7 +12,7 @@ use reprise_operations::operations::{audit, graph, list, records};
 use reprise_operations::{Filter, Lesson, NoArguments};
 use reprise_types::UserId;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct WhoseArguments {
     /// Whose memory
     #[arg(long, env = crate::env::USER, default_value = "default")]
@@ -43,9 +43,8 @@ pub(crate) struct TakenIn {
 
 #[derive(Debug, Args)]
 pub(crate) struct IngestArguments {
-    /// Whose memory
-    #[arg(long, env = crate::env::USER, default_value = "default")]
-    pub(crate) user: UserId,
+    #[command(flatten)]
+    pub(crate) whose: WhoseArguments,
     #[command(flatten)]
     pub(crate) input: IngestInput,
     /// Print each external_id once its record is durable
@@ -112,9 +111,8 @@ fn group_sizes() -> RangedI64ValueParser<u8> {
 pub(crate) struct ImportArguments {
     /// A file or folder: a project with `.sunwell`, frames, an ai-lessons database, ...
     pub(crate) path: PathBuf,
-    /// Whose memory
-    #[arg(long, env = crate::env::USER, default_value = "default")]
-    pub(crate) user: UserId,
+    #[command(flatten)]
+    pub(crate) whose: WhoseArguments,
     /// What it is, where that cannot be seen from it
     #[arg(long, value_name = "KIND", value_parser = import_kinds())]
     pub(crate) from: Option<ImportKind>,

@@ -1,25 +1,17 @@
 //! `reprise backup` and `restore`: a memory is one file, so a backup is a copy of it, taken while
 //! it is in use and proven before anybody relies on it.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::Read;
 
-use anyhow::{anyhow, bail, ensure};
-use reprise_engine::{Engine, EngineError};
-use reprise_operations::counted;
-use reprise_store::{RealDisk, StoreError, Verify, place_file, replace_file};
-use reprise_types::UserId;
-use serde_json::json;
+use anyhow::anyhow;
+use reprise_engine::EngineError;
+use reprise_store::{StoreError, place_file, replace_file};
 
-use super::copies::{self, Form};
-use super::store::{self, Access};
-use super::whole::{self, private, sync_folder};
-use super::{Context, output};
+use super::copies::Form;
+use super::whole::{private, with_ending};
 use crate::args::{BackupArguments, RestoreArguments, SealArguments};
-use crate::exit::Exit;
-use crate::terminal;
+use crate::cli::prelude::*;
 
 /// Ending of a copy until it is whole and proven.
 const UNPROVEN: &str = "unproven";
@@ -29,12 +21,12 @@ const SALVAGED: &str = "salvaged.rvf";
 const REPLACED: &str = ".before-restore";
 
 pub(super) fn run(context: &Context, arguments: &BackupArguments) -> anyhow::Result<Exit> {
-    let BackupArguments { to, user, all, .. } = arguments;
-    if *all {
+    let (to, user) = (&arguments.to, &arguments.whose.user);
+    if arguments.all {
         fs_err::create_dir_all(to)?;
         let ending = if arguments.seal.seals() { ".age" } else { "" };
         let named = |user: &UserId| to.join(format!("{user}.rvf{ending}"));
-        let users = users(context)?.into_iter();
+        let users = store::users(context)?.into_iter();
         return Ok(each(users.map(|user| (named(&user), user)), |user, to| {
             one_or_rest(context, user, to, arguments)
         }));
@@ -57,7 +49,7 @@ fn each(
     let mut exit = Exit::Success;
     for (file, user) in users {
         let done = one(&user, &file).unwrap_or_else(|error| {
-            super::note(&format!("{user}: {error:#}"));
+            tell!("{user}: {error:#}");
             Exit::Refused
         });
         if done != Exit::Success {
@@ -102,18 +94,13 @@ fn one_or_rest(
     if let Err(taken) = copies::may_write(context, user, &rest, &Form::Backup, is_forced) {
         return Err(error.context(taken));
     }
-    let beside = with_ending(&rest, UNPROVEN);
-    let salvaged = salvage(context, user, &beside, &rest);
-    if salvaged.is_err() && beside.exists() {
-        fs_err::remove_file(&beside)?;
-    }
-    let Ok(report) = salvaged else {
+    let Ok(report) = salvage(context, user, &rest) else {
         return Err(error);
     };
-    super::note(&format!(
+    tell!(
         "{user}: {error:#}; what can be read of it is in {}",
         rest.display()
-    ));
+    );
     say(context, user, &report, &rest)?;
     Ok(Exit::Refused)
 }
@@ -147,15 +134,15 @@ fn keep_the_fuller(user: &UserId, memory: &Engine, to: &Path) -> anyhow::Result<
     Ok(())
 }
 
-fn salvage(context: &Context, user: &UserId, beside: &Path, to: &Path) -> anyhow::Result<Proven> {
+fn salvage(context: &Context, user: &UserId, to: &Path) -> anyhow::Result<Proven> {
     let log = store::open_log(&context.places.file_of(user))?;
-    log.salvage_to(beside)?;
-    let bytes = fs_err::metadata(beside)?.len();
-    let records = proven(beside)?;
-    copies::note_file(context, user, to, Form::Backup, beside);
-    fs_err::rename(beside, to)?;
-    sync_folder(to)?;
-    Ok(Proven { records, bytes })
+    whole::place(to, |beside| {
+        log.salvage_to(beside)?;
+        let bytes = fs_err::metadata(beside)?.len();
+        let records = proven(beside)?;
+        copies::note(context, user, to, Form::Backup, Some(beside));
+        Ok(Proven { records, bytes })
+    })
 }
 
 /// What stands in a file that was read wholly.
@@ -164,40 +151,28 @@ struct Proven {
     bytes: u64,
 }
 
-/// Every user of the data directory, branches too, by name.
-fn users(context: &Context) -> anyhow::Result<Vec<UserId>> {
-    let mut users = Vec::new();
-    for entry in fs_err::read_dir(&context.places.data)? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        let user: Option<UserId> = name.parse().ok();
-        let user = user.filter(|user| !user.is_of_repository());
-        users.extend(user.filter(|user| context.places.file_of(user).exists()));
-    }
-    users.sort();
-    Ok(users)
-}
-
 /// The memory as a backup reads it; tells which bytes of its file no copy has.
 fn opened(context: &Context, user: &UserId) -> anyhow::Result<Engine> {
     let (engine, report) = store::open(context, user, Access::Read, Verify::Tail)?;
     let torn = report.recovery.torn_bytes;
     if torn > 0 {
-        super::note(&format!(
+        tell!(
             "{user}: the last {torn} bytes of the memory were no whole commit and are not in the \
              copy; if records are missing, an earlier backup has them"
-        ));
+        );
     }
     Ok(engine)
 }
 
 fn one(context: &Context, user: &UserId, memory: &Engine, to: &Path) -> anyhow::Result<Proven> {
-    let beside = with_ending(to, UNPROVEN);
-    let named = || copies::note_file(context, user, to, Form::Backup, &beside);
-    let copied = copy(memory, &beside, to, named);
-    if copied.is_err() && beside.exists() {
-        fs_err::remove_file(&beside)?;
-    }
-    copied
+    whole::place(to, |beside| {
+        let mut file = new_file(to, beside)?;
+        let bytes = memory.snapshot().log().copy_to(&mut file)?;
+        file.sync_all()?;
+        let records = proven(beside)?;
+        copies::note(context, user, to, Form::Backup, Some(beside));
+        Ok(Proven { records, bytes })
+    })
 }
 
 /// The same, encrypted. What is not encrypted stands beside the memory while it is proven, and
@@ -217,9 +192,9 @@ fn sealed(
         let records = proven(&plain)?;
         whole::place(to, |beside| {
             let mut out = seal.over(new_file(to, beside)?)?;
-            std::io::copy(&mut fs_err::File::open(&plain)?, &mut out)?;
+            io::copy(&mut fs_err::File::open(&plain)?, &mut out)?;
             out.finish()?.sync_all()?;
-            copies::note_file(context, user, to, Form::Backup, beside);
+            copies::note(context, user, to, Form::Backup, Some(beside));
             Ok(())
         })?;
         Ok(Proven { records, bytes })
@@ -243,17 +218,6 @@ fn new_file(to: &Path, beside: &Path) -> anyhow::Result<fs_err::File> {
         let why = error.root_cause();
         anyhow!("`{shown}` cannot be written: {why}; name another place")
     })
-}
-
-fn copy(engine: &Engine, beside: &Path, to: &Path, named: impl FnOnce()) -> anyhow::Result<Proven> {
-    let mut file = new_file(to, beside)?;
-    let bytes = engine.snapshot().log().copy_to(&mut file)?;
-    file.sync_all()?;
-    let records = proven(beside)?;
-    named();
-    fs_err::rename(beside, to)?;
-    sync_folder(to)?;
-    Ok(Proven { records, bytes })
 }
 
 fn say(context: &Context, user: &UserId, made: &Proven, to: &Path) -> anyhow::Result<()> {
@@ -325,7 +289,7 @@ fn restore_one(
     store::make_folder(&target)?;
     let beside = with_ending(&target, UNPROVEN);
     let mut file = private(&beside)?;
-    std::io::copy(&mut bytes as &mut dyn Read, &mut file)?;
+    io::copy(&mut bytes as &mut dyn Read, &mut file)?;
     file.sync_all()?;
     let taken = proven(&beside).and_then(|records| {
         let aside = take(context, user, &beside, &target)?;
@@ -355,7 +319,7 @@ fn restore_one(
     let line = format!("{user}: {records}, every hash verified");
     output::line(context, &row, line)?;
     if let Some(aside) = aside {
-        super::note(&format!("what was there before is {}", aside.display()));
+        tell!("what was there before is {}", aside.display());
     }
     Ok(Exit::Success)
 }
@@ -381,7 +345,7 @@ fn take(
 
 /// Reads a file wholly; answers its records, or what is wrong with it.
 pub(super) fn proven(path: &Path) -> anyhow::Result<u64> {
-    let (mut engine, opened) = store::open_file(path, Access::Read, Verify::Everything)?;
+    let (mut engine, opened) = store::open_file(None, path, Access::Read, Verify::Everything)?;
     let report = engine.check()?;
     let missing = opened.recovery.missing_records.iter();
     let lost: u32 = missing.map(|(first, last)| last - first + 1).sum();
@@ -405,11 +369,4 @@ impl fmt::Display for Damaged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the copy is damaged ({})", self.0)
     }
-}
-
-fn with_ending(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".");
-    name.push(ending);
-    name.into()
 }

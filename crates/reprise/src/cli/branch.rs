@@ -1,21 +1,11 @@
 //! `reprise branch`: a memory of its own that begins with what a user's knew. It is a user like any
 //! other, named `USER+NAME`, so that every other command works on it.
 
-use std::io::Write;
-
-use anyhow::{Context as _, bail};
-use reprise_engine::{BranchDiff, Engine, EngineStats, Snapshot};
-use reprise_operations::counted;
+use reprise_engine::{BranchDiff, EngineStats};
 use reprise_operations::operations::care::{self, Merge};
-use reprise_store::Verify;
-use reprise_types::{RecordId, UserId};
-use serde_json::json;
 
-use super::store::{self, Access};
-use super::{Context, output};
 use crate::args::{BranchCommand, BranchTarget};
-use crate::exit::Exit;
-use crate::terminal;
+use crate::cli::prelude::*;
 
 /// Records of one kind of difference that a person is shown.
 const SHOWN: usize = 20;
@@ -23,7 +13,7 @@ const SHOWN: usize = 20;
 pub(super) fn run(context: &Context, command: &BranchCommand) -> anyhow::Result<Exit> {
     match command {
         BranchCommand::Fork { target, as_of } => fork(context, target, *as_of),
-        BranchCommand::List { user } => list(context, user),
+        BranchCommand::List(whose) => list(context, &whose.user),
         BranchCommand::Diff(target) => diff(context, target),
         BranchCommand::Merge(target) => merge(context, target),
         BranchCommand::Drop(target) => remove(context, target),
@@ -38,7 +28,7 @@ fn branch_of(target: &BranchTarget) -> anyhow::Result<UserId> {
 }
 
 /// Opens a branch, and refuses what is none.
-fn open_branch(context: &Context, target: &BranchTarget, access: Access) -> anyhow::Result<Engine> {
+fn open_branch(context: &Context, target: &BranchTarget) -> anyhow::Result<Engine> {
     let branch = branch_of(target)?;
     let (user, name) = (&target.user, &target.name);
     if !store::exists(context, &branch)? {
@@ -46,7 +36,7 @@ fn open_branch(context: &Context, target: &BranchTarget, access: Access) -> anyh
             "`{user}` has no branch `{name}`; `reprise branch list --user {user}` names those there are"
         );
     }
-    let (engine, _) = store::open(context, &branch, access, Verify::Tail)?;
+    let engine = store::read(context, &branch)?;
     if engine.cursor(&care::fork_stream(&target.user)).is_none() {
         bail!("`{user}+{name}` is a memory, but no branch of `{user}`");
     }
@@ -56,16 +46,16 @@ fn open_branch(context: &Context, target: &BranchTarget, access: Access) -> anyh
 fn fork(
     context: &Context,
     target: &BranchTarget,
-    as_of: Option<chrono::DateTime<chrono::Utc>>,
+    as_of: Option<DateTime<Utc>>,
 ) -> anyhow::Result<Exit> {
-    let (parent, _) = store::open(context, &target.user, Access::Read, Verify::Tail)?;
+    let parent = store::read(context, &target.user)?;
     let branch = branch_of(target)?;
     let stream = care::fork_stream(&target.user);
     let is_free = !store::exists(context, &branch)?;
     let file = context.places.file_of(&branch);
     // As it was at an instant it is another file; as it is now both can share their bytes.
     let cloned = is_free && as_of.is_none() && parent.clone_to(&file)?;
-    let (mut engine, _) = store::open(context, &branch, Access::Create, Verify::Tail)?;
+    let mut engine = store::open_in_turn(context, &branch, store::TURN)?;
     if cloned {
         engine.be_branch(&stream)?;
     } else {
@@ -75,7 +65,7 @@ fn fork(
     let records = engine.stats().live;
     engine.close()?;
     if records == 0 && as_of.is_some() {
-        super::note("nothing was known at that instant: the branch is empty");
+        note("nothing was known at that instant: the branch is empty");
     }
     let how = if cloned { "copy-on-write" } else { "copied" };
     let line = format!(
@@ -90,7 +80,7 @@ fn fork(
 fn names(context: &Context, user: &UserId) -> anyhow::Result<Vec<String>> {
     context.must_be_here()?;
     let file = context.places.file_of(user);
-    let data = file.parent().and_then(std::path::Path::parent);
+    let data = file.parent().and_then(Path::parent);
     let data = data.context("the data directory has no parent")?;
     let prefix = format!("{user}+");
     let mut names = Vec::new();
@@ -111,7 +101,7 @@ pub(super) fn all_of(context: &Context, user: &UserId) -> anyhow::Result<Vec<Use
             None => (user.clone(), name),
         };
         let target = BranchTarget { name, user: parent };
-        if open_branch(context, &target, Access::Read).is_ok() {
+        if open_branch(context, &target).is_ok() {
             branches.push(branch_of(&target)?);
         }
     }
@@ -123,7 +113,7 @@ fn list(context: &Context, user: &UserId) -> anyhow::Result<Exit> {
     for name in names(context, user)? {
         let user = user.clone();
         let target = BranchTarget { name, user };
-        if let Ok(engine) = open_branch(context, &target, Access::Read) {
+        if let Ok(engine) = open_branch(context, &target) {
             branches.push((target.name, engine.stats()));
         }
     }
@@ -135,8 +125,8 @@ fn list(context: &Context, user: &UserId) -> anyhow::Result<Exit> {
 }
 
 fn diff(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
-    let (parent, _) = store::open(context, &target.user, Access::Read, Verify::Tail)?;
-    let branch = open_branch(context, target, Access::Read)?;
+    let parent = store::read(context, &target.user)?;
+    let branch = open_branch(context, target)?;
     let (parent, branch) = (parent.snapshot(), branch.snapshot());
     let BranchDiff {
         added,
@@ -172,7 +162,7 @@ fn print(
 }
 
 fn merge(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
-    open_branch(context, target, Access::Read)?;
+    open_branch(context, target)?;
     let branch = branch_of(target)?;
     let merged = output::call::<Merge>(context, &target.user, care::MergeArguments { branch })?;
     let (added, known) = (counted(merged.added, "record"), merged.known);
@@ -180,16 +170,13 @@ fn merge(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
     let line = format!("{added} added, {known} known already, {retagged} with more tags");
     output::line(context, &merged, line)?;
     for refused in &merged.rejected {
-        super::note(&format!(
-            "record {} was refused: {}",
-            refused.id, refused.why
-        ));
+        tell!("record {} was refused: {}", refused.id, refused.why);
     }
     Ok(output::exit(merged.rejected.is_empty()))
 }
 
 fn remove(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
-    drop(open_branch(context, target, Access::Read)?);
+    drop(open_branch(context, target)?);
     store::remove(context, &branch_of(target)?)?;
     let name = &target.name;
     let line = format!("{name} is gone");

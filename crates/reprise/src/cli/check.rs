@@ -1,31 +1,26 @@
 //! `reprise check`, `compact`, `reembed` and `inspect`: the file of a memory looked at and
 //! rewritten.
 
-use std::io::Write;
-
-use indicatif::{ProgressBar, ProgressStyle};
-use reprise_engine::{CheckReport, Engine, Finding};
+use indicatif::ProgressStyle;
+use reprise_engine::{CheckReport, Finding};
 use reprise_knowledge::compare_stock;
 use reprise_operations::operations::care::{Compact, Reembed, Reembedded, Stats};
-use reprise_operations::{NoArguments, Operation, counted};
-use reprise_store::{RealDisk, RecoveryReport, SegmentInfo, Verify};
-use serde_json::json;
+use reprise_operations::{NoArguments, Operation};
+use reprise_store::{RecoveryReport, SegmentInfo};
 
-use super::session::Session;
-use super::store::{self, Access};
-use super::{Context, output, rebuild};
-use crate::args::{CheckArguments, InspectArguments, WhoseArguments};
-use crate::exit::Exit;
-use crate::terminal;
+use super::rebuild;
+use crate::args::{CheckArguments, InspectArguments};
+use crate::cli::prelude::*;
 
 pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Result<Exit> {
+    let user = &arguments.whose.user;
     // Only a repair needs the lock.
     let access = if arguments.repair {
         Access::Write
     } else {
         Access::Read
     };
-    let (mut engine, opened) = store::open(context, &arguments.user, access, Verify::Everything)?;
+    let (mut engine, opened) = store::open(context, user, access, Verify::Everything)?;
     let report = engine.check()?;
     let mut findings: Vec<String> = report.findings.iter().map(told).collect();
     // What a rebuilt index does not heal stands in the file.
@@ -36,7 +31,7 @@ pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Resu
         let again = engine.check()?;
         left = left_of(&again, opened.recovery.missing_records.is_empty());
     }
-    let projected = rebuild::findings(context, &arguments.user, &engine.snapshot())?;
+    let projected = rebuild::findings(context, user, &engine.snapshot())?;
     let stock = arguments
         .stock
         .then(|| stock(context, arguments, engine))
@@ -52,9 +47,8 @@ pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Resu
     });
     if has_nothing(recovery) {
         findings.push(format!(
-            "no whole commit is left of the file; `reprise restore FILE --user {} --replace` puts a \
-             backup in its place",
-            arguments.user
+            "no whole commit is left of the file; `reprise restore FILE --user {user} --replace` puts \
+             a backup in its place"
         ));
         left = Left::File;
     }
@@ -119,7 +113,7 @@ fn left_of(report: &CheckReport, is_all_there: bool) -> Left {
 
 /// What it comes to, and what to do.
 fn verdict(arguments: &CheckArguments, sound: bool, left: Left) -> String {
-    let user = &arguments.user;
+    let user = &arguments.whose.user;
     match left {
         Left::Nothing if sound => "sound: the index equals the log".to_owned(),
         Left::Nothing if arguments.repair => {
@@ -145,7 +139,7 @@ fn stock(
     reader: Engine,
 ) -> anyhow::Result<(usize, Vec<String>)> {
     drop(reader);
-    let mut engine = store::take_over(context, &arguments.user)?;
+    let mut engine = store::take_over(context, &arguments.whose.user)?;
     engine.checkpoint()?;
     let memory = engine.snapshot();
     let ids = memory
@@ -154,7 +148,7 @@ fn stock(
     let own: Vec<Vec<f32>> = ids.filter_map(|id| memory.vector(id)).collect();
     engine.close()?;
     Ok(compare_stock(
-        &context.places.file_of(&arguments.user),
+        &context.places.file_of(&arguments.whose.user),
         &own,
     ))
 }
@@ -196,7 +190,7 @@ pub(super) fn reembed(context: &Context, whose: &WhoseArguments) -> anyhow::Resu
     })?;
     let is_done = done.waiting == 0 && done.other_spaces.is_empty();
     if !is_done {
-        super::note("some have no vector yet; `reprise doctor` says whether the model is there");
+        note("some have no vector yet; `reprise doctor` says whether the model is there");
     }
     Ok(output::exit(is_done))
 }

@@ -11,16 +11,8 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
-use std::io::Write;
-use std::path::Path;
-
-use anyhow::Context as _;
-use reprise_store::Verify;
-
-use super::Context;
-use super::store::{self, Access};
 use crate::args::{ConnectArguments, ConnectScope, HostProgram};
-use crate::exit::Exit;
+use crate::cli::prelude::*;
 use apply::{Backup, Change};
 use entry::Entry;
 use plan::Target;
@@ -47,7 +39,7 @@ pub(super) fn run(context: &Context, arguments: &ConnectArguments) -> anyhow::Re
 
 pub(super) fn undo(_: &Context, arguments: &ConnectArguments) -> anyhow::Result<Exit> {
     if arguments.program == HostProgram::Generic {
-        super::note("take out what `reprise connect generic` printed by hand");
+        note("take out what `reprise connect generic` printed by hand");
         return Ok(Exit::Success);
     }
     let home = crate::env::home()?;
@@ -146,10 +138,10 @@ fn propose(context: &Context, arguments: &ConnectArguments) {
     if arguments.show || context.remote.is_some() || !context.config.proposes_models() {
         return;
     }
-    let opened = store::open(context, &arguments.whose.user, Access::Read, Verify::Tail);
-    let proposal = opened.ok().and_then(|(engine, _)| engine.stats().proposal);
+    let opened = store::read(context, &arguments.whose.user);
+    let proposal = opened.ok().and_then(|engine| engine.stats().proposal);
     if let Some(proposal) = proposal {
-        super::note(&proposal);
+        note(&proposal);
     }
 }
 
@@ -159,13 +151,13 @@ fn suggest(arguments: &ConnectArguments) {
         return;
     }
     if let Some(left) = plan::left_to_do(arguments.program) {
-        super::note(left);
+        note(left);
     }
     if !plan::tells(arguments.program) {
-        super::note(&format!(
+        tell!(
             "for your CLAUDE.md or AGENTS.md, if you like:\n{}",
             plan::SNIPPET
-        ));
+        );
     }
 }
 
@@ -177,11 +169,11 @@ fn settle(context: &Context, arguments: &ConnectArguments) -> anyhow::Result<()>
     };
     if let Some(file) = remote.settle(&context.places)? {
         let file = file.display();
-        super::note(&format!(
+        tell!(
             "`{file}` names the daemon at {} from now on; `REPRISE_URL=` before a command means \
              this machine",
             remote.url
-        ));
+        );
     }
     Ok(())
 }

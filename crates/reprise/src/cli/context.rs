@@ -1,14 +1,12 @@
 //! What every command is given, and how it talks to the person at the terminal.
 
-use std::io::{BufRead, IsTerminal, Write};
-use std::time::Duration;
+use std::io::{BufRead, IsTerminal};
 
 use reprise_embed::{Model, ModelStore};
-use reprise_types::{EmbeddingSpace, UserId};
 
 use super::endpoint;
 use super::remote::Elsewhere;
-use super::store::DIMENSIONS;
+use crate::cli::prelude::*;
 use crate::config::{Config, ModelName};
 use crate::env::Places;
 
@@ -38,7 +36,7 @@ impl Context {
     /// The model of this machine in use; `None` where none is wanted, the one that is named was
     /// never added, or it stands behind an endpoint.
     pub(super) fn model(&self) -> Option<Model> {
-        let found = match self.config.model() {
+        let found = match &self.config.memory.model {
             ModelName::BuiltIn(variant) => Some(Model::BuiltIn(*variant)),
             ModelName::Endpoint(_) => None,
             ModelName::Added(name) => {
@@ -77,13 +75,19 @@ impl Context {
 
 /// Whether a person at a terminal says yes; `refusal` is the error where nobody can be asked.
 pub(super) fn agreed(question: &str, refusal: &'static str) -> anyhow::Result<bool> {
-    let stdin = std::io::stdin();
+    let stdin = io::stdin();
     anyhow::ensure!(stdin.is_terminal(), refusal);
     note(&[question, " Type yes:"].concat());
     let mut line = String::new();
     stdin.lock().read_line(&mut line)?;
     Ok(line.trim().eq_ignore_ascii_case("yes"))
 }
+
+/// A line for the person at the terminal, written as `format!` takes it.
+macro_rules! tell {
+    ($($text:tt)+) => { $crate::cli::context::note(&format!($($text)+)) };
+}
+pub(super) use tell;
 
 /// A line for the person at the terminal, never part of the data.
 pub(super) fn note(text: &str) {

@@ -1,16 +1,12 @@
 //! What this program wrote of memories outside of their folders: a list in the data directory, so
 //! that `forget --verify` knows where to look.
 
-use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
 
-use reprise_files::Folder;
 use reprise_operations::Projection;
-use reprise_types::UserId;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use super::{Context, whole};
+use crate::cli::prelude::*;
 
 /// The list, from the time when it had backups alone. No user id begins with a dot.
 const FOLDER: &str = ".reprise";
@@ -81,25 +77,15 @@ fn own(context: &Context) -> PathBuf {
     context.places.data.join(FOLDER)
 }
 
-/// Notes where something of a user's memory is written to.
-pub(super) fn note(context: &Context, user: &UserId, to: &Path, form: Form) {
-    note_stamped(context, user, to, form, None);
-}
-
-/// The same of a file that stands `beside` its place and is about to be put there: the next one may
-/// take its place then, come what may.
-pub(super) fn note_file(context: &Context, user: &UserId, to: &Path, form: Form, beside: &Path) {
-    note_stamped(context, user, to, form, Stamp::of(beside));
-}
-
-fn note_stamped(context: &Context, user: &UserId, to: &Path, form: Form, stamp: Option<Stamp>) {
+/// Notes where something of a user's memory is written to. Where it is a file that stands `beside`
+/// its place and is about to be put there, the next one may take its place then, come what may.
+pub(super) fn note(context: &Context, user: &UserId, to: &Path, form: Form, beside: Option<&Path>) {
     let noted = std::path::absolute(to).and_then(|file| {
-        let user = user.clone();
         let made = Made {
-            user,
+            user: user.clone(),
             file,
             form,
-            stamp,
+            stamp: beside.and_then(Stamp::of),
         };
         if all(context).any(|known| known == made) {
             return Ok(());
@@ -109,10 +95,10 @@ fn note_stamped(context: &Context, user: &UserId, to: &Path, form: Form, stamp: 
         Ok(Folder::make_own(&own(context))?.append_line(LIST, &line)?)
     });
     if let Err(error) = noted {
-        super::note(&format!(
+        tell!(
             "warning: {error}; `forget --verify` will not know of `{}`",
             to.display()
-        ));
+        );
     }
 }
 
@@ -145,7 +131,7 @@ pub(super) fn note_projections(context: &Context, projections: &[Projection]) {
             kind: own.kind.name().to_owned(),
             project: own.project.clone(),
         };
-        note(context, &own.user, &own.path, form);
+        note(context, &own.user, &own.path, form, None);
     }
 }
 
@@ -166,9 +152,7 @@ fn all(context: &Context) -> impl Iterator<Item = Made> + use<> {
         None => Ok(None),
     });
     let list = found.unwrap_or_else(|error| {
-        super::note(&format!(
-            "warning: {error}; what was written elsewhere is not known"
-        ));
+        tell!("warning: {error}; what was written elsewhere is not known");
         None
     });
     let list = list.unwrap_or_default();

@@ -1,16 +1,13 @@
 //! The way of a command to the daemon, where one runs and the command may use it.
 
 use std::ffi::OsString;
-use std::path::Path;
-use std::time::Duration;
 
 use reprise_operations::Problem;
-use reprise_server::{Call, Client, Starter};
+use reprise_server::Starter;
 use serde::de::DeserializeOwned;
 
 use super::runtime::Runtime;
-use super::unsent::Unsent;
-use super::{Context, runtime};
+use crate::cli::prelude::*;
 
 /// A daemon that answers, and the runtime that asks it.
 pub(super) struct Daemon {
@@ -115,9 +112,9 @@ fn tell_of_changes(file: &Path, lock: &Path) {
     let time = |file: &Path| file.metadata().and_then(|found| found.modified()).ok();
     let times = time(file).zip(time(lock));
     if times.is_some_and(|(changed, started)| changed > started) {
-        super::note(&format!(
+        tell!(
             "`{}` has changed since the daemon read it; `reprise serve --replace` takes it into use",
             file.display()
-        ));
+        );
     }
 }

@@ -5,27 +5,18 @@
 mod week;
 mod workspace;
 
-use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::io::BufRead;
 
-use anyhow::{Context as _, bail, ensure};
 use reprise_agent::{RelayProgress, ServiceStats};
 use reprise_engine::EngineStats;
-use reprise_operations::{Answer, counted};
+use reprise_operations::Answer;
 use reprise_sandbox::ReplayCounts;
-use reprise_store::Verify;
-use reprise_types::{Recall, RecallRequest, UserId, parse_timestamp};
+use reprise_types::Recall;
 use tempfile::TempDir;
 
-use super::host::Host;
-use super::runtime;
-use super::store::{self, Access};
-use super::{Context, model, recall};
+use super::recall;
 use crate::args::{DemoArguments, DemoCommand};
-use crate::exit::Exit;
-use crate::terminal;
+use crate::cli::prelude::*;
 
 /// The recorded week: a host's `/logs/events.jsonl`, with repeated and broken lines as in life.
 const WEEK: &str = include_str!("../../../../data/week.jsonl");
@@ -79,7 +70,7 @@ pub(super) fn run(context: &Context, arguments: &DemoArguments) -> anyhow::Resul
     let request = terminal::title("request:");
     writeln!(out, "\n{request} {}", arguments.request)?;
     let answer = Answer::new(None, day.recall.clone(), 0.0);
-    let page = terminal::Page::stdout();
+    let page = Page::stdout();
     let now = parse_timestamp(NOW)?;
     recall::print(&mut out, &answer, now, page, recall::Detail::Reason)?;
     figures(&mut out, &day, started.elapsed())?;
@@ -247,7 +238,7 @@ fn figures(out: &mut impl Write, day: &Friday, took: Duration) -> anyhow::Result
 fn write_days(folder: &Path, name: &str, wanted: impl Fn(&str) -> bool) -> anyhow::Result<PathBuf> {
     fs_err::create_dir_all(folder)?;
     let path = folder.join(name);
-    let mut file = std::io::BufWriter::new(fs_err::File::create(&path)?);
+    let mut file = io::BufWriter::new(fs_err::File::create(&path)?);
     let mut day = "";
     for line in WEEK.lines() {
         let stamp = line

@@ -1,26 +1,16 @@
 //! `reprise doctor`: the machine, the model, every store, and for each fault what to do.
 
-use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use chrono::TimeDelta;
 use reprise_embed::{EmbedderFactory, EngineKind, FileState};
-use reprise_engine::Engine;
 use reprise_knowledge::hindrance;
-use reprise_operations::counted;
-use reprise_store::Verify;
-use reprise_types::{Clock, SystemClock, UserId};
-use serde_json::{Value, json};
 
-use super::daemon::Daemon;
-use super::store::{self, Access};
-use super::unsent::{Tally, Unsent};
-use super::{Context, check, endpoint, model, output, rebuild};
+use super::unsent::Tally;
+use super::{check, endpoint, rebuild};
 use crate::args::{CheckArguments, DoctorArguments, calendar};
-use crate::exit::Exit;
-use crate::{roots, terminal};
+use crate::cli::prelude::*;
+use crate::roots;
 
 /// How far two clocks may differ.
 const CLOCK_SLACK: TimeDelta = TimeDelta::hours(1);
@@ -29,6 +19,7 @@ const CLOCK_SLACK: TimeDelta = TimeDelta::hours(1);
 const FINDINGS_MAX: usize = 3;
 
 /// One thing that was looked at.
+#[derive(Serialize)]
 struct Finding {
     good: bool,
     what: &'static str,
@@ -48,13 +39,13 @@ pub(super) fn run(context: &Context, arguments: &DoctorArguments) -> anyhow::Res
         context.must_be_here()?;
     }
     if arguments.repair {
-        let user = arguments.whose.user.clone();
+        let whose = arguments.whose.clone();
         let (stock, repair) = (false, true);
         worst = check::run(
             context,
             &CheckArguments {
                 stock,
-                user,
+                whose,
                 repair,
             },
         )?;
@@ -85,9 +76,7 @@ fn look(context: &Context) -> anyhow::Result<Exit> {
         findings
     };
     let healthy = findings.iter().all(|finding| finding.good);
-    let row = |one: &Finding| json!({ "good": one.good, "what": one.what, "says": one.says });
-    let list: Vec<Value> = findings.iter().map(row).collect();
-    let row = json!({ "healthy": healthy, "findings": list });
+    let row = json!({ "healthy": healthy, "findings": findings });
     output::print(context, &row, |out| {
         for Finding { good, what, says } in &findings {
             let mark = terminal::title(if *good { "ok " } else { "!! " });
@@ -108,18 +97,11 @@ fn service(context: &Context) -> Option<Finding> {
         |deadline| format!("a hook {} ms", deadline.as_millis()),
     );
     let waits = format!("a recall waits {deadline} ms for it, {hooks}");
-    Some(match took {
-        Ok(took) => Finding {
-            good: took.as_millis() < deadline,
-            what: "service",
-            says: format!("{url} answers in {} ms; {waits}", took.as_millis()),
-        },
-        Err(error) => Finding {
-            good: false,
-            what: "service",
-            says: format!("{url}: {error}; {waits}"),
-        },
-    })
+    let (good, says) = match took.map(|took| took.as_millis()) {
+        Ok(ms) => (ms < deadline, format!("{url} answers in {ms} ms; {waits}")),
+        Err(error) => (false, format!("{url}: {error}; {waits}")),
+    };
+    Some(Finding::new(good, "service", says))
 }
 
 /// The daemon of another machine, asked with our token.
@@ -134,25 +116,20 @@ fn away(context: &Context, url: &str) -> Finding {
         ))
     };
     let asked = asked();
-    Finding {
-        good: asked.is_ok(),
-        what: "daemon",
-        says: asked.unwrap_or_else(|error| format!("{error:#}")),
-    }
+    let good = asked.is_ok();
+    let says = asked.unwrap_or_else(|error| format!("{error:#}"));
+    Finding::new(good, "daemon", says)
 }
 
 fn unsent(context: &Context) -> Finding {
     let unsent = Unsent::of(context);
     let waiting = unsent.as_ref().map_or(0, Unsent::waiting);
     let Tally { dropped, refused } = unsent.as_ref().map(Unsent::tally).unwrap_or_default();
-    Finding {
-        good: dropped == 0 && refused == 0,
-        what: "unsent",
-        says: format!(
-            "{waiting} moments of hooks wait for it, {dropped} were dropped because too many \
-             waited, {refused} it did not take; `reprise sync --unsent` sends them now"
-        ),
-    }
+    let says = format!(
+        "{waiting} moments of hooks wait for it, {dropped} were dropped because too many waited, \
+         {refused} it did not take; `reprise sync --unsent` sends them now"
+    );
+    Finding::new(dropped == 0 && refused == 0, "unsent", says)
 }
 
 /// Where knowledge stands besides the data directory.
@@ -252,7 +229,7 @@ fn engine(context: &Context) -> Finding {
 fn reranker(context: &Context) -> Option<Finding> {
     let judged = model::judge(context)?.check();
     let good = judged.is_ok();
-    let folder = context.config.reranker().unwrap_or(Path::new(""));
+    let folder = context.config.recall.reranker.clone().unwrap_or_default();
     let says = judged
         .err()
         .unwrap_or_else(|| format!("{} judges the first results of a recall", folder.display()));
@@ -261,16 +238,9 @@ fn reranker(context: &Context) -> Option<Finding> {
 
 fn stores(context: &Context) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let Ok(folders) = fs_err::read_dir(&context.places.data) else {
+    let Ok(users) = store::users(context) else {
         return findings;
     };
-    let mut users: Vec<UserId> = folders
-        .filter_map(Result::ok)
-        .filter_map(|folder| folder.file_name().to_str()?.parse().ok())
-        .filter(|user: &UserId| !user.is_of_repository())
-        .filter(|user| context.places.file_of(user).exists())
-        .collect();
-    users.sort();
     if users.is_empty() {
         let says = "no user has a memory yet: records 0, last ingest never".to_owned();
         findings.push(Finding::new(true, "stores", says));

@@ -4,21 +4,17 @@
 //! Its answers are looked at as what a stranger says. What it does not answer is found by words and
 //! gets its vector later.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::Mutex;
 
 use reprise_embed::unrelated;
 use reprise_redact::{Outbound, is_plain_to_another};
 use reprise_types::limits::DIMENSIONS_MAX;
-use reprise_types::{EmbedError, Embedder, EmbeddingSpace, Unrelated, lock, normalize};
-use serde::{Deserialize, Serialize};
-use serde_json::json;
+use reprise_types::{Embedder, Unrelated, lock, normalize};
+use serde::Deserialize;
 use ureq::http::Request;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Context;
+use crate::cli::prelude::*;
 use crate::outbound::send;
 
 /// Texts of one request.
@@ -79,13 +75,8 @@ impl Named {
         })
     }
 
-    fn version(&self) -> String {
-        let digits = xxh3_64([&*self.url, "#", &self.model].concat().as_bytes());
-        format!("endpoint-{digits:016x}")
-    }
-
     fn card_path(&self, context: &Context) -> PathBuf {
-        let name = format!("{}.json", self.version());
+        let name = format!("{}.json", version(&self.url, &self.model));
         context.places.models.join("endpoints").join(name)
     }
 
@@ -104,18 +95,18 @@ impl Named {
 
 impl Card {
     pub(crate) fn space(&self) -> EmbeddingSpace {
-        let named = Named {
-            url: self.url.clone(),
-            model: self.model.clone(),
-            key: None,
-            allow_plain_http: false,
-        };
         EmbeddingSpace {
             model: self.model.clone(),
-            version: named.version(),
+            version: version(&self.url, &self.model),
             dimensions: self.dimensions,
         }
     }
+}
+
+/// What an endpoint's model is called besides its name.
+fn version(url: &str, model: &str) -> String {
+    let digits = xxh3_64([url, "#", model].concat().as_bytes());
+    format!("endpoint-{digits:016x}")
 }
 
 /// What is known of an endpoint: its card, or what it answers now. Where it does not answer that is
@@ -163,7 +154,7 @@ pub(crate) fn probe(context: &Context, named: &Named) -> Result<Card, String> {
         if let Some(parent) = path.parent() {
             fs_err::create_dir_all(parent)?;
         }
-        let (folder, file) = reprise_files::Folder::of_file(&path)?;
+        let (folder, file) = Folder::of_file(&path)?;
         Ok(folder.replace(file, &serde_json::to_vec_pretty(&card)?)?)
     };
     write().map_err(|error| error.to_string())?;

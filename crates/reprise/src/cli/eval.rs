@@ -1,23 +1,17 @@
 //! `reprise eval`: a data set or a clone through a throw-away store, beside what any memory could
 //! do.
 
-use std::io::Write;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use anyhow::{Context as _, bail, ensure};
-use indicatif::{ProgressBar, ProgressStyle};
-use reprise_engine::{Engine, EngineOptions};
+use indicatif::ProgressStyle;
+use reprise_engine::{EngineError, EngineOptions};
 use reprise_eval::{AnswerOptions, Dataset, EvalError, Format, Options, Stage, Tools};
 use reprise_operations::read_line;
 use reprise_sandbox::ModelEndpoint;
-use reprise_store::{RealDisk, Verify};
-use reprise_types::{EmbedError, NewRecord, Zone};
+use reprise_types::Zone;
 
-use super::store::{self, Access};
-use super::{Context, model, output};
 use crate::args::{EvalArguments, EvalTarget};
-use crate::exit::Exit;
+use crate::cli::prelude::*;
 
 pub(super) fn run(context: &Context, arguments: &EvalArguments) -> anyhow::Result<Exit> {
     let form = match arguments.set {
@@ -77,7 +71,7 @@ fn answer(context: &Context, arguments: &EvalArguments) -> anyhow::Result<Exit> 
     let answering = named("answer", &context.config.eval.answer)?;
     let judging = named("judge", &context.config.eval.judge)?;
     let dataset = dataset(arguments, Format::LongMemEval)?;
-    let runtime = super::runtime::threaded()?;
+    let runtime = runtime::threaded()?;
     let ask = |model: &ModelEndpoint, prompt: &str| {
         let said = runtime.block_on(model.complete(prompt));
         said.map_err(|error| error.to_string())
@@ -128,7 +122,7 @@ fn off_topic(context: &Context, arguments: &EvalArguments) -> anyhow::Result<Exi
 fn mine(context: &Context, arguments: &EvalArguments) -> anyhow::Result<Exit> {
     let user = arguments.user.as_ref().or(context.config.user.as_ref());
     let user = user.context("pass --user USER: whose memory is asked")?;
-    let (engine, _) = store::open(context, user, Access::Read, Verify::Tail)?;
+    let engine = store::read(context, user)?;
     let records: Vec<_> = engine.snapshot().records().filter_map(Result::ok).collect();
     drop(engine);
     let mut makers = Vec::new();
@@ -149,14 +143,7 @@ fn mine(context: &Context, arguments: &EvalArguments) -> anyhow::Result<Exit> {
     let folder = tempfile::tempdir()?;
     let opened: Vec<_> = makers
         .iter()
-        .map(|(space, maker)| {
-            let dimensions = space.dimensions;
-            let open_engine = move |path: &std::path::Path, now| {
-                let options = EngineOptions::new(dimensions, 1, now);
-                Engine::open(Arc::new(RealDisk), path, &options).map(|(engine, _)| engine)
-            };
-            (open_engine, move || maker.open())
-        })
+        .map(|(space, maker)| (opener(space.dimensions), move || maker.open()))
         .collect();
     let tools = makers
         .iter()
@@ -171,14 +158,7 @@ fn mine(context: &Context, arguments: &EvalArguments) -> anyhow::Result<Exit> {
             (format!("{}/{}", space.model, space.version), tools)
         });
     let tools: Vec<_> = tools.collect();
-    let bar = ProgressBar::new(0);
-    bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?);
-    let report = reprise_eval::mine(&records, &tools, &mut |stage| {
-        bar.set_length(stage.of as u64);
-        bar.set_position(stage.number as u64 - 1);
-        bar.set_message(stage.store.to_owned());
-    })?;
-    bar.finish_and_clear();
+    let report = staged(|progress| reprise_eval::mine(&records, &tools, progress))?;
     let report = report.map_err(anyhow::Error::msg)?;
     show(context, &report, |out| {
         reprise_eval::print_mine(&report, out)
@@ -199,7 +179,6 @@ fn with_tools<T>(
         None => super::host::open_embedder(None)(),
     };
     let folder = tempfile::tempdir()?;
-    let dimensions = context.dimensions();
     let reranker = model::judge(context);
     let has_judge = reranker.is_some();
     let judge = |question: &str, texts: &[String]| {
@@ -210,18 +189,30 @@ fn with_tools<T>(
         judged.map_err(|message| EmbedError::Engine { message })
     };
     let tools = Tools {
-        open_engine: &move |path, now| {
-            // Fixed bits: identifiers decide between equal scores, and a run must repeat.
-            let options = EngineOptions::new(dimensions, 1, now);
-            Engine::open(Arc::new(RealDisk), path, &options).map(|(engine, _)| engine)
-        },
+        open_engine: &opener(context.dimensions()),
         open_embedder: factory.is_some().then_some(&open_embedder),
         judge: has_judge.then_some(&judge),
         folder: folder.path(),
     };
+    staged(|progress| work(&tools, progress))
+}
+
+/// Makes stores as of an instant. Fixed bits: identifiers decide between equal scores, and a run
+/// must repeat.
+fn opener(dimensions: u16) -> impl Fn(&Path, DateTime<Utc>) -> Result<Engine, EngineError> {
+    move |path, now| {
+        let options = EngineOptions::new(dimensions, 1, now);
+        Engine::open(Arc::new(RealDisk), path, &options).map(|(engine, _)| engine)
+    }
+}
+
+/// Works with a bar that goes on from stage to stage.
+fn staged<T>(
+    work: impl FnOnce(&mut dyn FnMut(Stage<'_>)) -> Result<T, EvalError>,
+) -> anyhow::Result<T> {
     let bar = ProgressBar::new(0);
     bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?);
-    let done = work(&tools, &mut |stage| {
+    let done = work(&mut |stage| {
         bar.set_length(stage.of as u64);
         bar.set_position(stage.number as u64 - 1);
         bar.set_message(stage.store.to_owned());
@@ -249,8 +240,8 @@ fn learning(context: &Context) -> anyhow::Result<Exit> {
 
 fn show(
     context: &Context,
-    report: &impl serde::Serialize,
-    print: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+    report: &impl Serialize,
+    print: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> anyhow::Result<Exit> {
     output::print(context, report, |out| Ok(print(out)?))
 }

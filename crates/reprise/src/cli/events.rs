@@ -1,18 +1,11 @@
 //! `reprise events replay`: a host's exported log, through store, bus and relay into memory.
 
-use std::io::Write;
-
 use reprise_agent::RelayProgress;
-use reprise_operations::counted;
 use reprise_sandbox::ReplayCounts;
-use serde_json::json;
 
-use super::host::Host;
-use super::output::{self, Out};
-use super::{Context, model, runtime};
+use super::output::Out;
 use crate::args::EventsCommand;
-use crate::exit::Exit;
-use crate::terminal;
+use crate::cli::prelude::*;
 
 pub(super) fn run(context: &Context, command: &EventsCommand) -> anyhow::Result<Exit> {
     let EventsCommand::Replay { file, user } = command;
@@ -25,7 +18,7 @@ pub(super) fn run(context: &Context, command: &EventsCommand) -> anyhow::Result<
         done
     })?;
     for bad in &counts.bad_lines {
-        super::note(&format!("line {} was passed over: {}", bad.number, bad.why));
+        tell!("line {} was passed over: {}", bad.number, bad.why);
     }
     let report = json!({
         "lines": counts.lines,

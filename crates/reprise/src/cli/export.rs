@@ -2,34 +2,26 @@
 //! form. What is tagged `sensitive` stays here unless it is asked for.
 
 use std::collections::HashMap;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::BufWriter;
 
-use anyhow::bail;
-use reprise_engine::Engine;
 use reprise_knowledge::{
     Beside, ExportKind, Outgoing, ProjectionKind, SUCCESSES, Telling, first_of, may_be_committed,
     rebuild, skills, tell, write_out, write_skills,
 };
-use reprise_operations::{ExportLine, counted, is_sensitive};
-use reprise_store::Verify;
-use reprise_types::{MemoryRecord, RecordId};
-use serde::Serialize;
-use serde_json::Value;
+use reprise_operations::{ExportLine, is_sensitive};
+use reprise_types::MemoryRecord;
 
 use super::context::agreed;
-use super::copies::{self, Form};
-use super::store::{self, Access};
-use super::{Context, whole};
+use super::copies::Form;
 use crate::args::{ExportArguments, ExportFormat};
-use crate::exit::Exit;
+use crate::cli::prelude::*;
 use crate::printer::{self, Printer};
 
 /// A run of this quality went well.
 const WELL: f32 = 0.7;
 
 pub(super) fn run(context: &Context, arguments: &ExportArguments) -> anyhow::Result<Exit> {
-    let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
+    let engine = store::read(context, &arguments.whose.user)?;
     if arguments.format == ExportFormat::Skills {
         return propose(context, arguments, &engine);
     }
@@ -43,20 +35,21 @@ pub(super) fn run(context: &Context, arguments: &ExportArguments) -> anyhow::Res
         bail!("only jsonl, json and yaml are encrypted; or encrypt a whole memory by `backup`");
     }
     if let Some(path) = &arguments.out {
-        let user = &arguments.user;
+        let user = &arguments.whose.user;
         copies::may_write(context, user, path, &noted, arguments.force)?;
         // Also of what is stopped something may be left.
-        copies::note(context, user, path, noted.clone());
+        copies::note(context, user, path, noted.clone(), None);
         if may_be_committed(path) {
-            super::note(&format!(
+            tell!(
                 "`{}` stands in a git repository that does not ignore it; put it into .gitignore \
                  if others read that",
                 path.display()
-            ));
+            );
         }
     }
     let is_whole = |path: &Path, beside: &Path| {
-        copies::note_file(context, &arguments.user, path, noted.clone(), beside);
+        let user = &arguments.whose.user;
+        copies::note(context, user, path, noted.clone(), Some(beside));
     };
     let stayed = match (&arguments.out, form_of(arguments.format)) {
         (None, Ok(form)) if arguments.seal.seals() => {
@@ -89,7 +82,7 @@ pub(super) fn run(context: &Context, arguments: &ExportArguments) -> anyhow::Res
                 Ok(())
             })?;
             if has_past && kind != ExportKind::Rvf {
-                super::note(
+                note(
                     "this form has no place for earlier versions and for what runs taught; \
                      --format jsonl takes them along",
                 );
@@ -101,10 +94,10 @@ pub(super) fn run(context: &Context, arguments: &ExportArguments) -> anyhow::Res
         }
     };
     if stayed > 0 {
-        super::note(&format!(
+        tell!(
             "without {} tagged `sensitive`; --sensitive takes such along",
             counted(stayed, "record")
-        ));
+        );
     }
     Ok(Exit::Success)
 }
@@ -138,9 +131,9 @@ fn propose(
     }
     let count = counted(proposed.len(), "skill");
     let Some(place) = arguments.out.as_ref().filter(|_| !proposed.is_empty()) else {
-        super::note(&format!(
+        tell!(
             "{count} proposed, of what helped {SUCCESSES} times or more; --out FOLDER writes them"
-        ));
+        );
         return Ok(Exit::Success);
     };
     let question = format!("write {count} below `{}`?", place.display());
@@ -148,15 +141,15 @@ fn propose(
     if !arguments.yes && !agreed(&question, refusal)? {
         bail!("nothing was written");
     }
-    let file = context.places.file_of(&arguments.user);
+    let file = context.places.file_of(&arguments.whose.user);
     let home = file.parent().unwrap_or(&context.places.data);
     let place: PathBuf = std::path::absolute(place)?.components().collect();
     let done = write_skills(&place, home, &proposed)?;
     for path in &done.kept {
-        super::note(&format!(
+        tell!(
             "`{}` stays as it is: a person wrote or changed it",
             path.display()
-        ));
+        );
     }
     if context.json {
         let row = serde_json::json!({
@@ -177,13 +170,13 @@ fn propose(
 /// Remembers which notes memory wrote, so that `import --sync` brings them up to date and tells
 /// which are gone.
 fn remember(context: &Context, arguments: &ExportArguments, path: &Path, all: Outgoing<'_>) {
-    let file = context.places.file_of(&arguments.user);
+    let file = context.places.file_of(&arguments.whose.user);
     let place: PathBuf = path.components().collect();
     let written = file
         .parent()
         .map(|home| rebuild(ProjectionKind::Markdown, &place, home, all, false));
     if let Some(Err(error)) = written {
-        super::note(&format!("warning: {error}"));
+        tell!("warning: {error}");
     }
 }
 
@@ -269,7 +262,6 @@ fn visible(record: &MemoryRecord) -> Value {
     value.unwrap_or_default()
 }
 
-/// A line of an export.
 #[derive(Serialize)]
 struct Line<'a> {
     #[serde(flatten)]

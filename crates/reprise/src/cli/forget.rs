@@ -1,26 +1,18 @@
 //! `reprise forget`: a tombstone now; with `--verify` a compaction, and proof that the text is
-//! gone.
+//! gone; with `--everything` a user's memory and its branches leave the disk.
 
 mod erasure;
-mod everything;
-
-use std::collections::BTreeSet;
-use std::io::Write;
-use std::path::Path;
 
 use reprise_operations::operations::care::{self, Compact, Rebuild};
 use reprise_operations::operations::forgetting::{self, Forget, Forgotten};
-use reprise_operations::operations::shared::{ReceiptRow, ReceiptsOf};
-use reprise_operations::{Deed, Effect, NoArguments, Operation, counted};
-use reprise_types::{RecordId, UserId};
-use serde_json::{Value, json};
+use reprise_operations::operations::shared::{PublishedList, ReceiptRow, ReceiptsOf};
+use reprise_operations::{Deed, NoArguments, Operation, PageAsked};
 
-use super::output::{self, Out};
-use super::session::Session;
-use super::{Context, copies, global, project, rebuild, store};
+use super::context::agreed;
+use super::output::Out;
+use super::{branch, global, rebuild};
 use crate::args::ForgetArguments;
-use crate::exit::Exit;
-use crate::terminal;
+use crate::cli::prelude::*;
 use erasure::{Gone, KnownCopy, Traces};
 
 struct Proof {
@@ -37,7 +29,7 @@ struct Drafts(BTreeSet<(String, RecordId)>);
 
 pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exit> {
     if arguments.everything {
-        return everything::run(context, arguments);
+        return everything(context, arguments);
     }
     if arguments.asked.dry_run {
         return preview(context, arguments);
@@ -52,7 +44,7 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
         // They may be among what is forgotten.
         match session.call::<ReceiptsOf>(NoArguments {}) {
             Ok(kept) => receipts = Some(kept.receipts),
-            Err(error) => super::note(&format!("warning: {error}")),
+            Err(error) => tell!("warning: {error}"),
         }
     }
     let body = body(context, arguments, &session)?;
@@ -69,7 +61,7 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
                 ..care::RebuildArguments::default()
             });
             if let Err(error) = refused {
-                super::note(&format!("warning: {error}"));
+                tell!("warning: {error}");
             }
         }
         drop(session);
@@ -182,12 +174,9 @@ fn row(done: &Forgotten, proof: Option<&Proof>) -> Value {
     let published: Vec<RecordId> = done.published.iter().map(|one| one.id).collect();
     let mut row = json!({ "forgotten": done.forgotten, "published": published });
     if let Some(proof) = proof {
-        let copies = proof.copies.iter().map(
-            |copy| json!({ "file": copy.file, "kind": copy.kind.name(), "records": copy.records }),
-        );
         row["traces_in_file"] = json!(proof.traces.found);
         row["said_by"] = json!(proof.traces.said_by);
-        row["copies"] = copies.collect();
+        row["copies"] = json!(proof.copies);
         row["drafts"] = json!(proof.drafts.as_ref().map(|Drafts(drafts)| {
             let rows = drafts
                 .iter()
@@ -199,7 +188,7 @@ fn row(done: &Forgotten, proof: Option<&Proof>) -> Value {
 }
 
 /// A copy of which nobody can say whether it is on another disk or gone.
-fn say_away(context: &Context, copy: &Path, out: &mut impl Write) -> std::io::Result<()> {
+fn say_away(context: &Context, copy: &Path, out: &mut impl Write) -> io::Result<()> {
     let (copy, list) = (copy.display(), copies::list(context));
     writeln!(
         out,
@@ -243,11 +232,11 @@ impl Drafts {
             Ok(open) => self
                 .0
                 .retain(|(branch, _)| open.iter().any(|open| open.name == *branch)),
-            Err(error) => super::note(&format!("warning: {error:#}")),
+            Err(error) => tell!("warning: {error:#}"),
         }
     }
 
-    fn say(&self, user: &UserId, out: &mut impl Write) -> std::io::Result<()> {
+    fn say(&self, user: &UserId, out: &mut impl Write) -> io::Result<()> {
         for (branch, id) in &self.0 {
             writeln!(
                 out,
@@ -274,4 +263,62 @@ fn body(
     let reason = "asked for on the command line";
     asked.reason.get_or_insert_with(|| reason.to_owned());
     Ok(asked)
+}
+
+fn everything(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exit> {
+    let user = &arguments.whose.user;
+    let engine = store::read(context, user)?;
+    let live = engine.stats().live;
+    drop(engine);
+    let branches = branch::all_of(context, user)?;
+    refuse_published(context, user)?;
+    let records = counted(usize::try_from(live)?, "record");
+    let mut what = format!("{records} of `{user}`");
+    if !branches.is_empty() {
+        let names: Vec<&str> = branches.iter().map(UserId::as_str).collect();
+        what = format!("{what}, and its branches {}", names.join(", "));
+    }
+    if arguments.asked.dry_run {
+        let row = json!({ "dry_run": true, "removed": user, "branches": branches });
+        return output::line(context, &row, format!("would remove {what}"));
+    }
+    let question = format!("{what} leave the disk for good; a backup alone brings them back.");
+    let refusal = "nobody is there to be asked; add --yes to remove everything of this user";
+    if !arguments.yes && !agreed(&question, refusal)? {
+        bail!("nothing was removed");
+    }
+    let copies = erasure::known_copies(context, user);
+    for user in branches.iter().chain([user]) {
+        store::remove(context, user)?;
+    }
+    let files: Vec<_> = copies.iter().map(|(file, _)| file).collect();
+    let row = json!({ "removed": user, "branches": branches, "copies": files });
+    output::print(context, &row, |out| {
+        writeln!(out, "removed {what}")?;
+        for (copy, kind) in &copies {
+            if erasure::is_away(copy) {
+                say_away(context, copy, out)?;
+            } else if copy.exists() {
+                writeln!(out, "{} still holds it: {}", copy.display(), kind.remedy())?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// What others can find would stay behind with nobody to take it back.
+fn refuse_published(context: &Context, user: &UserId) -> anyhow::Result<()> {
+    let first = PageAsked {
+        limit: Some(1),
+        ..PageAsked::default()
+    };
+    let published = output::call::<PublishedList>(context, user, first)?;
+    if let Some(first) = published.published.first() {
+        bail!(
+            "`{user}` has published `{}`, which others find; `reprise share list --user {user}` \
+             names all, `reprise unpublish ID --user {user}` takes one back",
+            first.title
+        );
+    }
+    Ok(())
 }

@@ -1,9 +1,7 @@
 //! `reprise publish`, `unpublish`, `published`: what of a memory others may find, shown byte by
 //! byte before it leaves; `rate`: what a reader says of others'.
 
-mod audit;
 mod branch;
-mod import;
 mod operate;
 mod remote;
 mod serve;
@@ -36,9 +34,9 @@ pub(super) fn run(context: &Context, command: &GlobalCommand) -> anyhow::Result<
         GlobalCommand::Token(arguments) => token::run(context, arguments),
         GlobalCommand::Join { link } => token::join(context, link),
         GlobalCommand::Operate(command) => operate::run(context, command),
-        GlobalCommand::Import(arguments) => import::run(context, arguments),
+        GlobalCommand::Import(arguments) => operate::import(context, arguments),
         GlobalCommand::Branch(command) => branch::run(context, command),
-        GlobalCommand::Audit { limit, user, which } => audit::run(context, which, user, *limit),
+        GlobalCommand::Audit { limit, user, which } => operate::audit(context, which, user, *limit),
         GlobalCommand::Snapshot { name, user } => {
             let (global, caller) = store::open(context, user)?;
             let at = store::wait(global.snapshot(&caller, name))??;

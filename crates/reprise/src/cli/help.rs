@@ -1,10 +1,7 @@
 //! `reprise help`, `man` and `completions`: the commands explained, to people and to shells.
 
-use std::io::Write;
-use std::path::Path;
-
 use crate::args;
-use crate::exit::Exit;
+use crate::cli::prelude::*;
 use crate::printer;
 
 /// A command explained, or every one listed.

@@ -1,20 +1,16 @@
 //! `reprise hook`: memory at the moments of an agent's session. It waits for nothing longer than
 //! its deadline, and a failure of memory is no failure of the agent: it is silent and exits with 0.
 
-use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::io::Read;
 use std::pin::pin;
-use std::time::{Duration, Instant};
 
 use reprise_knowledge::with_gone;
 use reprise_operations::{HookAnswer, HookEvent, HookReport, ProblemKind};
-use reprise_server::{Call, Client};
 
-use super::project::{self, HOOK_COMMITS_MAX};
-use super::unsent::Unsent;
-use super::{Context, daemon};
+use super::daemon;
+use super::project::HOOK_COMMITS_MAX;
 use crate::args::HookArguments;
-use crate::exit::Exit;
+use crate::cli::prelude::*;
 
 /// More input than this is not looked at.
 const INPUT_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -24,8 +20,8 @@ const KEEPING: Duration = Duration::from_millis(30);
 const STILL: Duration = Duration::from_millis(100);
 
 pub(super) fn run(context: &Context, arguments: &HookArguments) -> Exit {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    let Ok(runtime) = builder.enable_all().build() else {
+    // Its end waits for no read of stdin.
+    let Ok(runtime) = runtime::asking() else {
         return Exit::Success;
     };
     let answer = runtime.block_on(async {
@@ -36,8 +32,6 @@ pub(super) fn run(context: &Context, arguments: &HookArguments) -> Exit {
         let left = deadline.saturating_sub(began.elapsed()).min(STILL);
         Some(still(answer, folder, left).await)
     });
-    // A read of stdin may still be waiting for its end.
-    runtime.shutdown_background();
     let text = answer.and_then(|answer| {
         if arguments.text {
             return (!answer.context.is_empty()).then_some(answer.context);
@@ -61,7 +55,7 @@ async fn ask(
     let own = context.clone();
     let read = tokio::task::spawn_blocking(move || {
         let mut input = String::new();
-        let mut stdin = std::io::stdin().lock().take(INPUT_BYTES_MAX);
+        let mut stdin = io::stdin().lock().take(INPUT_BYTES_MAX);
         stdin.read_to_string(&mut input).ok()?;
         let mut report = program.report(event, &input)?;
         // Worktrees, clones and other machines mean the same project.

@@ -1,22 +1,13 @@
 //! A whole host for one command: event log, bus, relay, supervisors, and memory under them.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-
-use anyhow::Context as _;
-use reprise_agent::{
-    Mapper, MemoryConfig, MemoryService, OpenEmbedder, RelayProgress, SourceBinding,
-};
-use reprise_engine::Engine;
+use reprise_agent::{Mapper, MemoryService, OpenEmbedder, RelayProgress, SourceBinding};
 use reprise_sandbox::{
     AppConfig, AppState, MemoryBridge, ReplayCounts, RunReport, WorkersConfig, replay_jsonl,
 };
-use reprise_store::RealDisk;
-use reprise_types::{Clock, EmbedError, MemoryProvider, SystemClock, UserId};
+use reprise_types::MemoryProvider;
 
-use super::Context;
 use super::model::Maker;
-use super::store;
+use crate::cli::prelude::*;
 
 /// Name of the one event stream: a log is one user's, whatever its events say (C32).
 const STREAM: &str = "host";
@@ -37,6 +28,13 @@ pub(super) fn open_embedder(factory: Option<Maker>) -> OpenEmbedder {
             message: "the model was not loaded".to_owned(),
         }),
     })
+}
+
+fn binding(user: &UserId) -> SourceBinding {
+    SourceBinding {
+        stream: STREAM.to_owned(),
+        user: user.clone(),
+    }
 }
 
 impl Host {
@@ -61,22 +59,11 @@ impl Host {
     ) -> anyhow::Result<Self> {
         store::make_folder(&events)?;
         let context = &context.of_user(user);
-        let mut config = MemoryConfig::new(
-            context.places.data.clone(),
-            context.dimensions(),
-            Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
-            open_embedder(factory),
-        );
-        config.space = context.space();
-        config.others = super::serve::others(context);
+        let mut config = super::serve::opening(context, open_embedder(factory));
         config.clock = Arc::clone(&clock);
-        let binding = SourceBinding {
-            stream: STREAM.to_owned(),
-            user: user.clone(),
-        };
         let before = super::global::before(context, &clock);
         let mapper = Arc::new(Mapper::builtin()?);
-        let bridge = MemoryBridge::with_memory_behind(config, binding, mapper, before);
+        let bridge = MemoryBridge::with_memory_behind(config, binding(user), mapper, before);
         let app = AppState::start(AppConfig {
             workers,
             clock,
@@ -101,12 +88,8 @@ impl Host {
         events: PathBuf,
     ) -> anyhow::Result<AppState> {
         store::make_folder(&events)?;
-        let binding = SourceBinding {
-            stream: STREAM.to_owned(),
-            user: user.clone(),
-        };
         let mapper = Arc::new(Mapper::builtin()?);
-        let bridge = MemoryBridge::beside(service.clone(), binding, mapper);
+        let bridge = MemoryBridge::beside(service.clone(), binding(user), mapper);
         let app = AppState::start(AppConfig::new(events, bridge)).await?;
         app.ensure_supervisor().await?;
         Ok(app)
@@ -115,7 +98,7 @@ impl Host {
     /// Feeds a log into the event store and waits until memory has all of it on disk.
     pub(super) async fn replay(
         &self,
-        file: &std::path::Path,
+        file: &Path,
     ) -> anyhow::Result<(ReplayCounts, RelayProgress)> {
         let counts = replay_jsonl(file, self.app.event_store()).await?;
         let progress = self

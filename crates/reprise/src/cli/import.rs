@@ -6,35 +6,37 @@ mod moving;
 mod notes;
 mod report;
 
-use std::collections::{BTreeSet, HashSet};
-use std::io::{BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::collections::HashSet;
 
-use indicatif::{ProgressBar, ProgressState, ProgressStyle};
-use reprise_engine::Engine;
+use indicatif::{ProgressState, ProgressStyle};
 use reprise_knowledge::{
     Found, ImportError, ImportKind, Item, Joint, Reading, Renewal, back_up, is_plain_text,
     plain_texts, read, recognise, recognise_all,
 };
 use reprise_operations::operations::links::NamedLink;
-use reprise_operations::{Fate, counted, read_line};
-use reprise_redact::{Redaction, Redactor};
-use reprise_store::Verify;
+use reprise_operations::read_line;
+use reprise_redact::Redaction;
+use reprise_types::Zone;
 use reprise_types::limits::TEXT_BYTES_MAX;
-use reprise_types::{ExternalId, NewRecord, Zone};
 
 use super::keep::{GROUP, Keeper, Kept, Manner, PATIENCE};
-use super::store::{self, Access};
-use super::{Context, copies, note, output};
 use crate::args::ImportArguments;
-use crate::exit::Exit;
-use crate::lines::jsonl;
+use crate::cli::prelude::*;
 use history::History;
 use report::{Report, TakenOut};
 
 /// Lines that are said one by one at a terminal.
 const SAID_MAX: usize = 10;
 const LINKS_MAX: usize = 1_000;
+
+/// What is imported, and how.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    context: &'a Context,
+    arguments: &'a ImportArguments,
+    kind: ImportKind,
+    reading: Reading,
+}
 
 pub(super) fn run(context: &Context, arguments: &ImportArguments) -> anyhow::Result<Exit> {
     let kind = match arguments.from {
@@ -60,42 +62,17 @@ pub(super) fn run(context: &Context, arguments: &ImportArguments) -> anyhow::Res
     if kind == ImportKind::Markdown {
         name_texts(&arguments.path)?;
     }
-    let once = || take(context, arguments, kind, reading);
+    let source = Source {
+        context,
+        arguments,
+        kind,
+        reading,
+    };
+    let once = || source.taken();
     if arguments.watch {
         return notes::watch(context, arguments, once);
     }
     once()
-}
-
-fn take(
-    context: &Context,
-    arguments: &ImportArguments,
-    kind: ImportKind,
-    reading: Reading,
-) -> anyhow::Result<Exit> {
-    let report = Report {
-        kind: kind.name(),
-        inserted: 0,
-        replaced: 0,
-        duplicate: 0,
-        rejected: 0,
-        truncated: 0,
-        links: 0,
-        dry_run: arguments.dry_run,
-        backup: None,
-        history: None,
-        redacted: Vec::new(),
-        lines: Vec::new(),
-        gone: Vec::new(),
-    };
-    let report = if arguments.dry_run {
-        look(context, arguments, kind, reading, report)?
-    } else if kind == ImportKind::Reprise {
-        moving::take_in(context, arguments, report)?
-    } else {
-        take_in(context, arguments, kind, reading, report)?
-    };
-    say(context, arguments, &report)
 }
 
 /// Where the state of a Sunwell project stands: it may be out of the tree. The environment speaks
@@ -112,10 +89,7 @@ fn state_of(path: &Path) -> PathBuf {
     let Some(moved) = moved else {
         return path.to_owned();
     };
-    note(&format!(
-        "taken from {}, as SUNWELL_STATE_DIR says",
-        moved.display()
-    ));
+    tell!("taken from {}, as SUNWELL_STATE_DIR says", moved.display());
     moved
 }
 
@@ -149,10 +123,10 @@ fn likeliest(arguments: &ImportArguments) -> anyhow::Result<ImportKind> {
     let others = recognise_all(&arguments.path)?.into_iter().skip(1);
     let others: Vec<&str> = others.map(ImportKind::name).collect();
     if !others.is_empty() {
-        note(&format!(
+        tell!(
             "taken as {kind}; --from takes what it holds besides: {}",
             others.join(", ")
-        ));
+        );
     }
     Ok(kind)
 }
@@ -162,10 +136,10 @@ fn name_texts(path: &Path) -> anyhow::Result<()> {
     let texts = plain_texts(path)?;
     if let Some(first) = texts.first() {
         let (files, first) = (counted(texts.len(), "file"), first.display());
-        note(&format!(
+        tell!(
             "{files} with the ending .txt left out; `--from {} {first}` takes one that is named",
             ImportKind::Markdown
-        ));
+        );
     }
     Ok(())
 }
@@ -181,41 +155,46 @@ fn has_records(path: &Path) -> bool {
     read_line(&line, Zone::Machine).is_ok()
 }
 
-/// What an import would do: nothing is written, no model is opened.
-fn look(
-    context: &Context,
-    arguments: &ImportArguments,
-    kind: ImportKind,
-    reading: Reading,
-    mut report: Report,
-) -> anyhow::Result<Report> {
-    let user = &arguments.user;
-    let engine = store::exists(context, user)?
-        .then(|| store::open(context, user, Access::Read, Verify::Tail))
-        .transpose()?
-        .map(|(engine, _)| engine);
-    let own = |engine: &Engine, name: &ExternalId| {
-        let own = (name.namespace == ExternalId::REPRISE).then(|| name.id.parse().ok());
-        let is_here = |id| engine.snapshot().version(id).is_some();
-        own.flatten().is_some_and(is_here)
-    };
-    let mut seen: HashSet<ExternalId> = HashSet::new();
-    let mut history = kind.is_of_sessions().then(History::default);
-    let mut renewal = notes::renewal(context, arguments, kind, reading)?;
-    if let Some(renewal) = &mut renewal {
-        report.replaced = renewal.replaced.len() as u64;
-        let gone = std::mem::take(&mut renewal.gone).into_iter();
-        report.gone = gone.map(|one| notes::row(one, false)).collect();
+impl Source<'_> {
+    fn taken(self) -> anyhow::Result<Exit> {
+        let report = Report {
+            kind: self.kind.name(),
+            dry_run: self.arguments.dry_run,
+            ..Report::default()
+        };
+        let report = if self.arguments.dry_run {
+            self.look(report)?
+        } else if self.kind == ImportKind::Reprise {
+            moving::take_in(self.context, self.arguments, report)?
+        } else {
+            self.take_in(report)?
+        };
+        say(self.context, self.arguments, &report)
     }
-    each(
-        renewal,
-        arguments,
-        kind,
-        reading,
-        &mut |Item { place, found }| {
+
+    /// What an import would do: nothing is written, no model is opened.
+    fn look(self, mut report: Report) -> anyhow::Result<Report> {
+        let user = &self.arguments.whose.user;
+        let engine = store::exists(self.context, user)?
+            .then(|| store::read(self.context, user))
+            .transpose()?;
+        let own = |engine: &Engine, name: &ExternalId| {
+            let own = (name.namespace == ExternalId::REPRISE).then(|| name.id.parse().ok());
+            let is_here = |id| engine.snapshot().version(id).is_some();
+            own.flatten().is_some_and(is_here)
+        };
+        let mut seen: HashSet<ExternalId> = HashSet::new();
+        let mut history = self.kind.is_of_sessions().then(History::default);
+        let mut renewal = notes::renewal(self)?;
+        if let Some(renewal) = &mut renewal {
+            report.replaced = renewal.replaced.len() as u64;
+            let gone = std::mem::take(&mut renewal.gone).into_iter();
+            report.gone = gone.map(|one| notes::row(one, false)).collect();
+        }
+        self.each(renewal, &mut |Item { place, found }| {
             match found {
                 Found::Record(mut record) => {
-                    record.updates = arguments.how.update || history.is_some();
+                    record.updates = self.arguments.how.update || history.is_some();
                     if let Some(history) = &mut history {
                         history.see(&record);
                     }
@@ -240,154 +219,138 @@ fn look(
                 Found::Scope(_) | Found::Note(_) => {}
             }
             true
-        },
-    )?;
-    report.history = history.map(|history| history.counted());
-    Ok(report)
-}
-
-fn take_in(
-    context: &Context,
-    arguments: &ImportArguments,
-    kind: ImportKind,
-    reading: Reading,
-    report: Report,
-) -> anyhow::Result<Report> {
-    let manner = Manner {
-        // A reply that was cut when it came in may be whole by now.
-        update: arguments.how.update || kind.is_of_sessions(),
-        ..Manner::of(arguments.how, PATIENCE)
-    };
-    let bar = progress(arguments, kind, reading)?;
-    let mut report = report;
-    let mut renewal = notes::renewal(context, arguments, kind, reading)?;
-    let mut gone = Vec::new();
-    if let Some(renewal) = &mut renewal {
-        notes::replace(context, arguments, renewal, &mut report)?;
-        gone = std::mem::take(&mut renewal.gone);
-    }
-    let mut arrivals = Arrivals {
-        keeper: Keeper::new(context, &arguments.user, manner)?,
-        group: Vec::with_capacity(GROUP),
-        links: Vec::new(),
-        report: Report {
-            backup: keep_copies(context, arguments, kind)?,
-            ..report
-        },
-        history: kind.is_of_sessions().then(History::default),
-        new: BTreeSet::new(),
-        failed: None,
-    };
-    let done = each(renewal, arguments, kind, reading, &mut |item| {
-        bar.inc(1);
-        arrivals
-            .take(item)
-            .map_err(|error| arrivals.failed = Some(error))
-            .is_ok()
-    });
-    if let Some(error) = arrivals.failed.take() {
-        return Err(error);
-    }
-    match done {
-        Err(error @ ImportError::Stopped) => return Err(error.into()),
-        // What came before the damage is kept all the same.
-        Err(error) => arrivals
-            .report
-            .refuse(arguments.path.display().to_string(), error.to_string()),
-        Ok(()) => {}
-    }
-    arrivals.flush()?;
-    let Arrivals {
-        mut keeper,
-        links,
-        mut report,
-        history,
-        new,
-        ..
-    } = arrivals;
-    for links in links.chunks(LINKS_MAX) {
-        let named = links.iter().map(|Joint { from, to, relation }| NamedLink {
-            from: from.clone(),
-            to: to.clone(),
-            relation: relation.clone(),
-        });
-        report.links += keeper.link(named.collect())? as u64;
-    }
-    keeper.close()?;
-    bar.finish_and_clear();
-    if let Some(history) = history {
-        let mut counted = history.counted();
-        history::teach(context, &arguments.user, new, &mut counted)?;
-        report.history = Some(counted);
-    }
-    notes::settle(context, arguments, gone, &mut report)?;
-    Ok(report)
-}
-
-/// Every item of a source: of notes what is left to keep.
-fn each(
-    renewal: Option<Renewal>,
-    arguments: &ImportArguments,
-    kind: ImportKind,
-    reading: Reading,
-    take: &mut dyn FnMut(Item) -> bool,
-) -> Result<(), ImportError> {
-    let Some(renewal) = renewal else {
-        return read(&arguments.path, kind, &reading, take);
-    };
-    if renewal.items.into_iter().all(take) {
-        Ok(())
-    } else {
-        Err(ImportError::Stopped)
-    }
-}
-
-/// Copies of what moves in, where its kind asks for it.
-fn keep_copies(
-    context: &Context,
-    arguments: &ImportArguments,
-    kind: ImportKind,
-) -> anyhow::Result<Option<PathBuf>> {
-    let file = context.places.file_of(&arguments.user);
-    let Some(home) = file.parent() else {
-        return Ok(None);
-    };
-    let clean = |text: String| {
-        if arguments.how.verbatim {
-            text
-        } else {
-            Redactor::new().redact_text(&text).text
-        }
-    };
-    let backup = back_up(&arguments.path, kind, home, &clean)?;
-    if let Some(backup) = &backup {
-        copies::note(context, &arguments.user, backup, copies::Form::Export);
-    }
-    Ok(backup)
-}
-
-/// A bar with total and rate on a terminal, for which the source is counted first; elsewhere none.
-fn progress(
-    arguments: &ImportArguments,
-    kind: ImportKind,
-    reading: Reading,
-) -> anyhow::Result<ProgressBar> {
-    let bar = ProgressBar::new(0);
-    if !bar.is_hidden() {
-        let mut total = 0;
-        read(&arguments.path, kind, &reading, &mut |_| {
-            total += 1;
-            true
         })?;
-        bar.set_length(total);
-        let form = "{bar:30} {human_pos} of {human_len}, {rate}, {eta} left";
-        let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-            let rate = format!("{:.0}/s", state.per_sec());
-            out.write_str(&rate).unwrap_or_default();
-        };
-        bar.set_style(ProgressStyle::with_template(form)?.with_key("rate", rate));
+        report.history = history.map(|history| history.counted());
+        Ok(report)
     }
-    Ok(bar)
+
+    fn take_in(self, mut report: Report) -> anyhow::Result<Report> {
+        let manner = Manner {
+            // A reply that was cut when it came in may be whole by now.
+            update: self.arguments.how.update || self.kind.is_of_sessions(),
+            ..Manner::of(self.arguments.how, PATIENCE)
+        };
+        let bar = self.progress()?;
+        let mut renewal = notes::renewal(self)?;
+        let mut gone = Vec::new();
+        if let Some(renewal) = &mut renewal {
+            notes::replace(self.context, self.arguments, renewal, &mut report)?;
+            gone = std::mem::take(&mut renewal.gone);
+        }
+        let mut arrivals = Arrivals {
+            keeper: Keeper::new(self.context, &self.arguments.whose.user, manner)?,
+            group: Vec::with_capacity(GROUP),
+            links: Vec::new(),
+            report: Report {
+                backup: self.keep_copies()?,
+                ..report
+            },
+            history: self.kind.is_of_sessions().then(History::default),
+            new: BTreeSet::new(),
+            failed: None,
+        };
+        let done = self.each(renewal, &mut |item| {
+            bar.inc(1);
+            arrivals
+                .take(item)
+                .map_err(|error| arrivals.failed = Some(error))
+                .is_ok()
+        });
+        if let Some(error) = arrivals.failed.take() {
+            return Err(error);
+        }
+        match done {
+            Err(error @ ImportError::Stopped) => return Err(error.into()),
+            // What came before the damage is kept all the same.
+            Err(error) => arrivals
+                .report
+                .refuse(self.arguments.path.display().to_string(), error.to_string()),
+            Ok(()) => {}
+        }
+        arrivals.flush()?;
+        let Arrivals {
+            mut keeper,
+            links,
+            mut report,
+            history,
+            new,
+            ..
+        } = arrivals;
+        for links in links.chunks(LINKS_MAX) {
+            let named = links.iter().map(|Joint { from, to, relation }| NamedLink {
+                from: from.clone(),
+                to: to.clone(),
+                relation: relation.clone(),
+            });
+            report.links += keeper.link(named.collect())? as u64;
+        }
+        keeper.close()?;
+        bar.finish_and_clear();
+        if let Some(history) = history {
+            let mut counted = history.counted();
+            history::teach(self.context, &self.arguments.whose.user, new, &mut counted)?;
+            report.history = Some(counted);
+        }
+        notes::settle(self.context, self.arguments, gone, &mut report)?;
+        Ok(report)
+    }
+
+    /// Every item of a source: of notes what is left to keep.
+    fn each(
+        self,
+        renewal: Option<Renewal>,
+        take: &mut dyn FnMut(Item) -> bool,
+    ) -> Result<(), ImportError> {
+        let Some(renewal) = renewal else {
+            return read(&self.arguments.path, self.kind, &self.reading, take);
+        };
+        if renewal.items.into_iter().all(take) {
+            Ok(())
+        } else {
+            Err(ImportError::Stopped)
+        }
+    }
+
+    /// Copies of what moves in, where its kind asks for it.
+    fn keep_copies(self) -> anyhow::Result<Option<PathBuf>> {
+        let file = self.context.places.file_of(&self.arguments.whose.user);
+        let Some(home) = file.parent() else {
+            return Ok(None);
+        };
+        let clean = |text: String| {
+            if self.arguments.how.verbatim {
+                text
+            } else {
+                Redactor::new().redact_text(&text).text
+            }
+        };
+        let backup = back_up(&self.arguments.path, self.kind, home, &clean)?;
+        if let Some(backup) = &backup {
+            let user = &self.arguments.whose.user;
+            copies::note(self.context, user, backup, copies::Form::Export, None);
+        }
+        Ok(backup)
+    }
+
+    /// A bar with total and rate on a terminal, for which the source is counted first.
+    fn progress(self) -> anyhow::Result<ProgressBar> {
+        let bar = ProgressBar::new(0);
+        if !bar.is_hidden() {
+            let mut total = 0;
+            read(&self.arguments.path, self.kind, &self.reading, &mut |_| {
+                total += 1;
+                true
+            })?;
+            bar.set_length(total);
+            let form = "{bar:30} {human_pos} of {human_len}, {rate}, {eta} left";
+            let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+                let rate = format!("{:.0}/s", state.per_sec());
+                out.write_str(&rate).unwrap_or_default();
+            };
+            bar.set_style(ProgressStyle::with_template(form)?.with_key("rate", rate));
+        }
+        Ok(bar)
+    }
 }
 
 struct Arrivals<'a> {
@@ -485,20 +448,18 @@ fn say(context: &Context, arguments: &ImportArguments, report: &Report) -> anyho
         }
         if let Some(backup) = &report.backup {
             let backup = backup.display();
-            note(&format!("copies of what moved in are in {backup}"));
+            tell!("copies of what moved in are in {backup}");
         }
         for TakenOut { place, redaction } in report.redacted.iter().take(SAID_MAX) {
             let Redaction { field, rule, line } = redaction;
-            note(&format!(
-                "{place}: a secret was taken out of `{field}`, line {line} ({rule})"
-            ));
+            tell!("{place}: a secret was taken out of `{field}`, line {line} ({rule})");
         }
         for line in report.lines.iter().take(SAID_MAX) {
-            note(&format!("{}: {}", line.r#where, line.why));
+            tell!("{}: {}", line.r#where, line.why);
         }
         let more = report.lines.len().saturating_sub(SAID_MAX);
         if more > 0 {
-            note(&format!("and {more} more; --json lists them"));
+            tell!("and {more} more; --json lists them");
         }
         Ok(())
     })?;

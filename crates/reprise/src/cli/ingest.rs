@@ -4,18 +4,10 @@
 mod counts;
 mod guess;
 
-use std::io::{BufReader, Write};
-use std::time::Duration;
-
-use indicatif::ProgressBar;
-use reprise_operations::Fate;
-use reprise_types::NewRecord;
-
 use super::keep::{GROUP, Keeper, Kept, Manner};
-use super::{Context, input};
 use crate::args::{IngestArguments, IngestForm, IngestInput};
-use crate::exit::Exit;
-use crate::lines::{Documents, jsonl};
+use crate::cli::prelude::*;
+use crate::lines::Documents;
 use counts::Counts;
 
 /// A line's number and what it holds.
@@ -25,7 +17,7 @@ pub(super) fn run(context: &Context, arguments: &IngestArguments) -> anyhow::Res
     let lines = lines(&arguments.input)?;
     let mut counts = Counts::of(&arguments.input);
     let manner = Manner::of(arguments.how, Duration::from_secs(arguments.wait));
-    let mut keeper = Keeper::new(context, &arguments.user, manner)?;
+    let mut keeper = Keeper::new(context, &arguments.whose.user, manner)?;
     let bar = ProgressBar::new_spinner();
     let mut group: Vec<Numbered> = Vec::with_capacity(GROUP);
     for line in lines {
@@ -52,7 +44,7 @@ pub(super) fn run(context: &Context, arguments: &IngestArguments) -> anyhow::Res
     counts.report(context)
 }
 
-type AllLines = Box<dyn Iterator<Item = std::io::Result<(u64, Result<String, String>)>>>;
+type AllLines = Box<dyn Iterator<Item = io::Result<(u64, Result<String, String>)>>>;
 
 /// The input as lines of JSON, whatever its form.
 fn lines(input: &IngestInput) -> anyhow::Result<AllLines> {

@@ -1,14 +1,15 @@
 //! Where a command reads from: a file, or standard input.
 
 use std::io::Read;
-use std::path::Path;
 
 use reprise_files::Access;
+
+use crate::cli::prelude::*;
 
 /// A file, or standard input for `-`.
 pub(super) fn open(file: &Path) -> anyhow::Result<Box<dyn Read>> {
     if file == Path::new("-") {
-        return Ok(Box::new(std::io::stdin()));
+        return Ok(Box::new(io::stdin()));
     }
     Ok(Box::new(fs_err::File::open(file)?))
 }

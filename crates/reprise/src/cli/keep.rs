@@ -7,24 +7,18 @@ mod tests;
 
 use std::rc::Rc;
 use std::thread;
-use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use reprise_agent::Intake;
-use reprise_engine::Engine;
 use reprise_operations::operations::links::{
     LinkManyArguments as Links, LinkedMany, NamedLink, named_ends,
 };
-use reprise_operations::{Fate, WriteReport, bring_up_to_date, line_of};
+use reprise_operations::{WriteReport, bring_up_to_date, line_of};
 use reprise_redact::Redaction;
-use reprise_server::Call;
 use reprise_types::limits::TEXT_BYTES_MAX;
-use reprise_types::{Clock, EmbedError, Embedding, EmbeddingSpace, NewRecord, SystemClock, UserId};
 
-use super::daemon::Daemon;
-use super::{Context, model, note, store};
 use crate::args::TakenIn;
+use crate::cli::prelude::*;
 
 /// Most records of one commit: `--ack` answers soon, and yet a sync is shared.
 pub(super) const GROUP: usize = 64;
@@ -78,18 +72,13 @@ pub(super) struct Manner {
 impl Manner {
     /// As somebody asked for it on the command line.
     pub(super) fn of(how: TakenIn, patience: Duration) -> Self {
-        let TakenIn {
-            update,
-            verbatim,
-            later,
-        } = how;
         Self {
             intake: Intake {
-                verbatim,
+                verbatim: how.verbatim,
                 receipts: false,
             },
-            update,
-            later,
+            update: how.update,
+            later: how.later,
             patience,
         }
     }
@@ -267,7 +256,7 @@ impl<'a> Keeper<'a> {
         let projections = self.context.config.projections(self.user);
         let rules = self.context.config.tag_rules();
         for why in bring_up_to_date(&engine.snapshot(), &projections, &rules) {
-            note(&format!("warning: {why}"));
+            tell!("warning: {why}");
         }
         Ok(engine.close()?)
     }
@@ -350,9 +339,7 @@ impl Embedders {
             }
         }
         if let Some(message) = missing {
-            note(&format!(
-                "degraded: {message}; found by words until it is there"
-            ));
+            tell!("degraded: {message}; found by words until it is there");
         }
         Ok(vectors)
     }

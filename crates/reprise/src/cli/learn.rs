@@ -1,23 +1,20 @@
-//! `reprise learn`: what was learned from outcomes, why a record moves, and the switches.
+//! `reprise learn`: what was learned from outcomes, why a record moves, and the switches; and
+//! `reprise outcome`: how runs went, a JSONL line each.
 
 mod plot;
 
-use std::io::Write;
+use anyhow::anyhow;
+use reprise_engine::question_vector;
+use reprise_operations::operations::learning::{
+    self, Learning, LearningAction, Outcome, WithdrawOutcome,
+};
+use reprise_operations::{Operation, OutcomeLine, OutcomeReport, Problem, ProblemKind, from_json};
+use reprise_types::RunPattern;
 
-use anyhow::{anyhow, bail};
-use reprise_engine::{Engine, question_vector};
-use reprise_operations::operations::learning::{self, Learning, LearningAction, WithdrawOutcome};
-use reprise_operations::{Operation, counted};
-use reprise_store::Verify;
-use reprise_types::{RecallId, RunPattern};
-use serde_json::json;
-
-use super::session::Session;
-use super::store::{self, Access};
-use super::{Context, model, output, whole};
-use crate::args::{ExplainArguments, LearnCommand, PlotArguments, ResetArguments, WhoseArguments};
-use crate::exit::Exit;
-use crate::terminal;
+use crate::args::{
+    ExplainArguments, LearnCommand, OutcomeArguments, PlotArguments, ResetArguments,
+};
+use crate::cli::prelude::*;
 
 /// Characters of a step's result that are shown.
 const STEP_CHARS: usize = 100;
@@ -38,7 +35,7 @@ pub(super) fn run(context: &Context, command: &LearnCommand) -> anyhow::Result<E
 }
 
 fn status(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit> {
-    let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
+    let engine = store::read(context, &arguments.user)?;
     let learning = engine.learning();
     let status = learning.status();
     let patterns = learning.learner().patterns();
@@ -84,7 +81,7 @@ fn status(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit>
 }
 
 /// The reasoning chain of a pattern, with what came of each step.
-fn steps(out: &mut impl Write, engine: &Engine, pattern: &RunPattern) -> std::io::Result<()> {
+fn steps(out: &mut impl Write, engine: &Engine, pattern: &RunPattern) -> io::Result<()> {
     let memory = engine.snapshot();
     for (number, step) in (1..).zip(&pattern.chain) {
         let result = step.result.and_then(|id| memory.get(id)?.ok());
@@ -100,7 +97,7 @@ fn steps(out: &mut impl Write, engine: &Engine, pattern: &RunPattern) -> std::io
 }
 
 fn explain(context: &Context, arguments: &ExplainArguments) -> anyhow::Result<Exit> {
-    let (engine, _) = store::open(context, &arguments.whose.user, Access::Read, Verify::Tail)?;
+    let engine = store::read(context, &arguments.whose.user)?;
     let record = store::record_named(&engine, &arguments.record).map_err(|why| anyhow!(why))?;
     let for_user = context.of_user(&arguments.whose.user);
     let query = question(&for_user, &engine, &arguments.question)?;
@@ -187,7 +184,7 @@ fn reset(context: &Context, arguments: &ResetArguments) -> anyhow::Result<Exit> 
     let asked = format!("Throw away everything that `{user}` learned from outcomes?");
     let refusal = "nothing was reset; pass --yes to throw away everything learned";
     if !arguments.yes && !super::agreed(&asked, refusal)? {
-        super::note("nothing was reset");
+        note("nothing was reset");
         return Ok(Exit::Refused);
     }
     govern(context, &arguments.whose, LearningAction::Reset)
@@ -211,7 +208,7 @@ fn govern(
 }
 
 fn draw(context: &Context, arguments: &PlotArguments) -> anyhow::Result<Exit> {
-    let (engine, _) = store::open(context, &arguments.whose.user, Access::Read, Verify::Tail)?;
+    let engine = store::read(context, &arguments.whose.user)?;
     let learner = engine.learning().learner();
     let curve: Vec<(f32, f32)> = learner.curve().collect();
     let svg = plot::svg(&curve);
@@ -229,4 +226,51 @@ fn draw(context: &Context, arguments: &PlotArguments) -> anyhow::Result<Exit> {
         None => crate::printer::stdout_of_bytes().write_all(svg.as_bytes())?,
     }
     Ok(Exit::Success)
+}
+
+/// Each accepted line is on disk when it is counted; a refused one changes nothing.
+pub(super) fn outcome(context: &Context, arguments: &OutcomeArguments) -> anyhow::Result<Exit> {
+    let input = BufReader::new(input::open(&arguments.jsonl)?);
+    let user = &arguments.whose.user;
+    anyhow::ensure!(
+        store::exists(context, user)?,
+        "user `{user}` has no memory yet; `reprise ingest` makes one"
+    );
+    let session = Session::open(context, user, Outcome::SPEC.effect)?;
+    let mut total = OutcomeReport::default();
+    for line in jsonl(input) {
+        let (number, line) = line?;
+        let line = line.and_then(|line| from_json::<OutcomeLine>(line.as_bytes()));
+        let said = match line.map(|line| session.call::<Outcome>(line)) {
+            Ok(Err(problem)) if !is_of_line(&problem) => return Err(problem.into()),
+            Ok(said) => said.map_err(|problem| problem.to_string()),
+            Err(why) => Err(why),
+        };
+        match said {
+            Ok(said) => {
+                total = OutcomeReport {
+                    learned: total.learned + said.learned,
+                    known: total.known + said.known,
+                    refused: total.refused,
+                    ..said
+                };
+            }
+            Err(why) => {
+                total.refused += 1;
+                tell!("line {number} was refused: {why}");
+            }
+        }
+    }
+    session.settle()?;
+    drop(session);
+    let (known, refused) = (total.known, total.refused);
+    let learned = counted(total.learned, "run");
+    let line = format!("{learned} learned from, {known} known already, {refused} refused");
+    output::for_pipes(context, &total, line)?;
+    Ok(output::exit(refused == 0))
+}
+
+/// Whether the line is at fault, and not memory.
+fn is_of_line(problem: &Problem) -> bool {
+    matches!(problem.kind, ProblemKind::Invalid | ProblemKind::NotFound)
 }

@@ -4,9 +4,7 @@
 mod evidence;
 
 use std::io::{IsTerminal as _, Read, Write as _};
-use std::path::Path;
 
-use anyhow::{bail, ensure};
 use reprise_operations::operations::tending::{self, Consolidate, Review, Undo};
 use reprise_operations::operations::{audit, forgetting, graph, lessons, records, tags};
 use reprise_operations::{Lesson, Operation as _};
@@ -14,13 +12,11 @@ use reprise_types::unframed;
 
 use super::context::agreed;
 use super::output::{ask, call, print, run};
-use super::{Context, input};
 use crate::args::{
     self, Ask, LearnArguments, ReviewArguments, ShowArguments, SourcesArguments, TagsArguments,
     TendArguments, TendCommand,
 };
-use crate::exit::Exit;
-use crate::terminal::Page;
+use crate::cli::prelude::*;
 
 /// Most bytes of a lesson that are read; a record keeps fewer, and says so.
 const READ_MAX: u64 = 16 * 1024 * 1024;
@@ -85,7 +81,7 @@ pub(super) fn delete(
 ) -> anyhow::Result<Exit> {
     let reason = &mut asked.asked.reason;
     reason.get_or_insert_with(|| "asked for on the command line".to_owned());
-    if std::io::stdin().is_terminal() && !context.json {
+    if io::stdin().is_terminal() && !context.json {
         let id = asked.asked.id.clone();
         let question = format!("`{id}` and its earlier versions are forgotten; nothing undoes it.");
         if !agreed(&question, "nobody is there to be asked")? {

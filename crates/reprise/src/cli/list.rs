@@ -1,21 +1,16 @@
 //! `reprise list`: memory page by page, the newest first. With `--json` every line of stdout is a
 //! record with its `cursor`; where to go on is said on stderr.
 
-use std::io::{BufWriter, Write};
+use std::io::BufWriter;
 
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::NaiveDate;
 use reprise_operations::operations::list::List;
-use reprise_operations::{Effect, counted};
 use reprise_types::limits::{PAGE_DEFAULT, PAGE_MAX};
-use reprise_types::{About, Calendar, parse_timestamp};
+use reprise_types::{About, Calendar};
 use serde::Deserialize;
-use serde_json::Value;
 
-use super::session::Session;
-use super::{Context, project};
 use crate::args::{ListArguments, calendar};
-use crate::exit::Exit;
-use crate::terminal::{self, Page};
+use crate::cli::prelude::*;
 
 /// Characters of a text on its line, where that has no end.
 const COLUMNS: usize = 76;
@@ -45,10 +40,10 @@ pub(super) fn run(context: &Context, arguments: &ListArguments) -> anyhow::Resul
         }
         match arguments.day() {
             Some(day) if page.considered == 0 => {
-                super::note(&format!("nothing that happened on `{day}` is kept here"));
+                tell!("nothing that happened on `{day}` is kept here");
             }
             _ if page.considered == 0 && page.notes.is_empty() => {
-                super::note("nothing is kept here yet; `reprise learn` keeps something");
+                note("nothing is kept here yet; `reprise learn` keeps something");
             }
             _ => page.notes.iter().for_each(|note| super::note(note)),
         }
@@ -58,10 +53,10 @@ pub(super) fn run(context: &Context, arguments: &ListArguments) -> anyhow::Resul
             Some(next) if left > 0 => body.cursor = Some(next.to_string()),
             Some(next) => {
                 out.flush()?;
-                super::note(&format!(
+                tell!(
                     "{} in all; more with --cursor {next}",
                     counted(page.considered, "record")
-                ));
+                );
                 break;
             }
             None => break,
@@ -70,9 +65,7 @@ pub(super) fn run(context: &Context, arguments: &ListArguments) -> anyhow::Resul
     out.flush()?;
     drop(session);
     if damaged > 0 {
-        super::note(&format!(
-            "{damaged} damaged records were left out; run `reprise check` for the report"
-        ));
+        tell!("{damaged} damaged records were left out; run `reprise check` for the report");
         return Ok(Exit::Refused);
     }
     Ok(Exit::Success)

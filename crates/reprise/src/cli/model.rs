@@ -1,18 +1,15 @@
 //! The embedding model for a command: provisioned by itself on first use, with progress on a
 //! terminal; without it the command goes on with words and says so.
 
-use std::time::Duration;
-
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressStyle;
 use reprise_embed::{
     EmbedderFactory, Installed, Model, ModelStore, Patience, Progress, ProvisionError, PullRequest,
-    Variant,
 };
-use reprise_types::{EmbedError, Embedder, EmbeddingSpace};
+use reprise_types::Embedder;
 
-use super::Context;
 use super::endpoint::{self, Endpoint, Named};
 use super::reranker::Judge;
+use crate::cli::prelude::*;
 
 /// The models directory of this run.
 pub(super) fn models(context: &Context) -> ModelStore {
@@ -37,7 +34,7 @@ pub(super) fn shown<T>(
         // Without a terminal there is no bar: each kind of step is said once.
         let head = text.split(',').next().unwrap_or_default().to_owned();
         if bar.is_hidden() && head != last {
-            super::note(&head);
+            note(&head);
         }
         last = head;
         bar.set_message(text);
@@ -48,7 +45,7 @@ pub(super) fn shown<T>(
 
 /// Why the model that the configuration names is not in use.
 pub(super) fn unknown(context: &Context) -> String {
-    let name = context.config.model_name();
+    let name = context.config.memory.model.name();
     format!(
         "the model `{name}` of the configuration is not here; run `reprise models add {name}`, or \
          `reprise models list` and `reprise models use` for another"
@@ -100,12 +97,11 @@ pub(super) fn factory(context: &Context) -> Option<Maker> {
         }
         (None, None) => Err(unknown(context)),
     };
-    let said = |error: &String| {
-        super::note(&format!(
-            "degraded: {error}; going on with words and time only"
-        ));
-    };
-    opened.inspect_err(said).ok()
+    opened.inspect_err(degraded).ok()
+}
+
+fn degraded(why: &impl std::fmt::Display) {
+    tell!("degraded: {why}; going on with words and time only");
 }
 
 /// What makes the vectors of a space, where it is installed, or an endpoint that the configuration
@@ -126,8 +122,9 @@ pub(super) fn of_space(context: &Context, space: &EmbeddingSpace) -> Option<Make
 
 /// The cross-encoder that the configuration names.
 pub(super) fn judge(context: &Context) -> Option<Judge> {
-    let folder = context.config.reranker().filter(|_| !context.no_model)?;
-    Some(Judge::new(models(context), folder.to_owned()))
+    let folder = context.config.recall.reranker.as_ref();
+    let folder = folder.filter(|_| !context.no_model)?;
+    Some(Judge::new(models(context), folder.clone()))
 }
 
 /// Every model that is installed.
@@ -167,15 +164,8 @@ pub(super) fn factory_of(context: &Context, variant: Variant) -> Option<Embedder
             None,
         )?)
     });
-    match opened {
-        Ok(factory) => Some(factory),
-        Err(error) => {
-            super::note(&format!(
-                "degraded: {error:#}; going on with words and time only"
-            ));
-            None
-        }
-    }
+    let opened = opened.map_err(|error| format!("{error:#}"));
+    opened.inspect_err(degraded).ok()
 }
 
 /// The same where it is installed: nothing is fetched for it, and nothing is said.

@@ -1,19 +1,11 @@
 //! `reprise models`: install, add, choose, list, verify, remove.
 
-use std::io::Write;
-use std::path::Path;
+use reprise_embed::{AddSource, AddedModel, FileState, PullRequest, PullSource};
 
-use anyhow::Context as _;
-use reprise_embed::{AddSource, AddedModel, FileState, PullRequest, PullSource, Variant};
-use reprise_files::Folder;
-use reprise_types::UserId;
-use serde_json::json;
-
-use super::{Context, endpoint, model, output};
+use super::endpoint;
 use crate::args::ModelsCommand;
+use crate::cli::prelude::*;
 use crate::config::ModelName;
-use crate::exit::Exit;
-use crate::terminal;
 
 /// The model that is known by its name alone.
 const MULTILINGUAL: &str = "multilingual-e5-small";
@@ -27,7 +19,7 @@ pub(super) fn run(context: &Context, command: &ModelsCommand) -> anyhow::Result<
             let request = PullRequest {
                 source,
                 retry_library: true,
-                variants: vec![match context.config.model() {
+                variants: vec![match &context.config.memory.model {
                     ModelName::BuiltIn(variant) => *variant,
                     ModelName::Added(_) | ModelName::Endpoint(_) => Variant::default(),
                 }],
@@ -53,7 +45,7 @@ pub(super) fn run(context: &Context, command: &ModelsCommand) -> anyhow::Result<
                 model::shown(|progress| model::models(context).add(&source, form, progress))?;
             output::print(context, &added, |_| list(context).map(drop))?;
             let name = added.name;
-            super::note(&format!("`reprise models use {name}` puts it to use"));
+            tell!("`reprise models use {name}` puts it to use");
             Ok(Exit::Success)
         }
         ModelsCommand::Use { name, user } => choose(context, name, user.as_ref()),
@@ -134,9 +126,9 @@ fn add_endpoint(context: &Context, setting: &str) -> anyhow::Result<Exit> {
     let (model, width) = (&card.model, card.dimensions);
     let line = format!("`{model}` answers at {}, {width} wide", card.url);
     output::line(context, &card, line)?;
-    super::note(&format!(
+    tell!(
         "`reprise models use {setting}` puts it to use; what is kept and asked is then sent there"
-    ));
+    );
     Ok(Exit::Success)
 }
 
@@ -170,11 +162,11 @@ fn choose(context: &Context, name: &str, user: Option<&UserId>) -> anyhow::Resul
         let named = context.config.named(name).map_err(anyhow::Error::msg)?;
         endpoint::probe(context, &named).map_err(anyhow::Error::msg)?;
         if named.leaves() {
-            super::note(&format!(
+            tell!(
                 "from now on what is kept and asked is sent to {}, without secrets and without \
                  `<private>` parts",
                 named.url
-            ));
+            );
         }
     }
     if let ModelName::Added(_) = ModelName::from(name.to_owned()) {
@@ -209,6 +201,6 @@ fn choose(context: &Context, name: &str, user: Option<&UserId>) -> anyhow::Resul
     let path = path.display();
     let line = format!("`{name}` makes the vectors{whose} from now on, says {path}");
     output::line(context, &chosen, line)?;
-    super::note("a running daemon keeps its model until `reprise stop`");
+    note("a running daemon keeps its model until `reprise stop`");
     Ok(Exit::Success)
 }

@@ -1,25 +1,20 @@
-//! One operation run for a command, and what a command prints: JSON to programs, lines to people.
-//! Which of them is decided here alone.
+//! One operation run for a command, `reprise call` any of them, and what a command prints: JSON to
+//! programs, lines to people. Which of them is decided here alone.
 
 use std::fmt::Display;
-use std::io::Write;
+use std::io::Read;
 
 use anstream::AutoStream;
 use clap::Args;
-use reprise_operations::{Operation, taken_out};
-use reprise_types::{UserId, unframed};
-use serde::Serialize;
-use serde_json::Value;
+use reprise_operations::{Catalogue, Operation, from_json, taken_out};
+use reprise_types::unframed;
 
-use super::Context;
-use super::session::Session;
-use crate::args::{Ask, WhoseArguments};
-use crate::exit::Exit;
+use crate::args::{Ask, CallArguments};
+use crate::cli::prelude::*;
 use crate::printer::{self, Printer};
-use crate::terminal::Page;
 
 /// Standard output.
-pub(super) type Out = Printer<AutoStream<std::io::StdoutLock<'static>>>;
+pub(super) type Out = Printer<AutoStream<io::StdoutLock<'static>>>;
 
 /// Runs an operation as it was typed, and prints its answer.
 pub(super) fn ask<O>(context: &Context, ask: Ask<O::Arguments>) -> anyhow::Result<Exit>
@@ -50,7 +45,7 @@ pub(super) fn run<O: Operation>(
     let text = Page::stdout().fit(&unframed(&O::text(&ran.answer)));
     writeln!(printer::stdout(), "{text}")?;
     if !ran.redacted.is_empty() {
-        super::note(&taken_out(&ran.redacted));
+        note(&taken_out(&ran.redacted));
     }
     Ok(Exit::Success)
 }
@@ -63,6 +58,33 @@ pub(super) fn call<O: Operation>(
 ) -> anyhow::Result<O::Answer> {
     let effect = O::effect(&arguments);
     Ok(Session::open(context, user, effect)?.call::<O>(arguments)?)
+}
+
+/// Any operation of the catalogue, with its arguments and its answer as JSON.
+pub(super) fn call_any(context: &Context, arguments: &CallArguments) -> anyhow::Result<Exit> {
+    let catalogue = Catalogue::default();
+    let mut out = printer::stdout();
+    let Some(name) = &arguments.operation else {
+        for entry in catalogue.entries() {
+            writeln!(out, "{:<12} {}", entry.spec.name, entry.spec.summary)?;
+        }
+        return Ok(Exit::Success);
+    };
+    let entry = catalogue.operation(name);
+    let entry = entry
+        .with_context(|| format!("there is no operation `{name}`; `reprise call` lists them"))?;
+    let mut text = arguments.arguments.clone();
+    if text == "-" {
+        text.clear();
+        io::stdin().read_to_string(&mut text)?;
+    }
+    let given: Map<String, Value> = from_json(text.as_bytes())
+        .map_err(anyhow::Error::msg)
+        .with_context(|| format!("the arguments of `{name}` are a JSON object"))?;
+    let user = &arguments.whose.user;
+    let answer = Session::open(context, user, entry.spec.effect)?.run(entry, given)?;
+    writeln!(out, "{answer}")?;
+    Ok(Exit::Success)
 }
 
 /// Prints a row to programs, and what `lines` writes to people.
@@ -110,7 +132,7 @@ pub(super) fn rows<T, L: Display>(
     row: impl Fn(&T) -> Value,
     line: impl Fn(&T) -> L,
 ) -> anyhow::Result<Exit> {
-    let mut out = std::io::BufWriter::new(printer::stdout());
+    let mut out = io::BufWriter::new(printer::stdout());
     for one in all {
         if context.json {
             writeln!(out, "{}", row(&one))?;

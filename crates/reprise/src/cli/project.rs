@@ -1,18 +1,12 @@
 //! Which project a command means: by its whole name, by what that begins or ends with, or by a
 //! folder of it.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-
-use anyhow::{Context as _, bail};
-use reprise_files::Folder;
 use reprise_knowledge::{Project, TooFar, Walks};
 use reprise_operations::Filter;
 use reprise_operations::operations::list::{self, List};
 use reprise_operations::operations::tags::{self, Tags};
 
-use super::Context;
-use super::session::Session;
+use crate::cli::prelude::*;
 
 /// Where it is remembered how far back repositories were walked, in the data directory.
 const OWN_FOLDER: &str = ".reprise";
@@ -79,7 +73,7 @@ pub(super) fn named(
         of_word(session, typed)?
     };
     if name != typed {
-        super::note(&format!("project `{name}` is meant"));
+        tell!("project `{name}` is meant");
     }
     Ok(Some(name))
 }

@@ -1,26 +1,19 @@
 //! `reprise rebuild`: the files that other programs read, written anew from memory; and how `check`
 //! finds those that are not as memory is.
 
-use std::io::Write;
-use std::path::PathBuf;
-
-use anyhow::bail;
-use reprise_engine::Snapshot;
 use reprise_knowledge::ProjectionKind;
 use reprise_operations::operations::care::{self, Wanted};
 use reprise_operations::{Projection, differences};
-use reprise_types::UserId;
 
-use super::copies::{self, Form};
-use super::{Context, output};
+use super::copies::Form;
 use crate::args::RebuildArguments;
-use crate::exit::Exit;
+use crate::cli::prelude::*;
 
 /// The folder of a user's projections that nobody gave a place.
 const FOLDER: &str = "projections";
 
 pub(super) fn run(context: &Context, arguments: &RebuildArguments) -> anyhow::Result<Exit> {
-    let user = &arguments.user;
+    let user = &arguments.whose.user;
     let chosen = match (&arguments.kind[..], &arguments.to) {
         ([kind], Some(path)) => vec![Projection {
             user: user.clone(),
@@ -58,7 +51,7 @@ pub(super) fn run(context: &Context, arguments: &RebuildArguments) -> anyhow::Re
             )?;
             if let Some(backup) = &one.backup {
                 let backup = backup.display();
-                super::note(&format!("what stood there before is in {backup}"));
+                tell!("what stood there before is in {backup}");
             }
         }
         Ok(())

@@ -2,20 +2,14 @@
 
 mod show;
 
-use std::io::{BufReader, BufWriter, Write};
-use std::path::Path;
+use std::io::BufWriter;
 
 use reprise_operations::operations::recall::{self, Recalled};
-use reprise_operations::{Bounds, Effect, QueryLine};
-use reprise_types::{Clock, Embedding, RecallRequest, RecallScope, SystemClock};
-use serde_json::json;
+use reprise_operations::{Bounds, QueryLine};
+use reprise_types::RecallScope;
 
-use super::session::Session;
-use super::{Context, input, output, project, store};
 use crate::args::RecallArguments;
-use crate::exit::Exit;
-use crate::lines::jsonl;
-use crate::terminal::{self, Page};
+use crate::cli::prelude::*;
 
 pub(super) use show::{Detail, print};
 
@@ -34,9 +28,7 @@ pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Res
     drop(asker);
     super::trust::hint(context, user);
     if is_new && arguments.asked.scope != Some(RecallScope::Global) {
-        super::note(&format!(
-            "user `{user}` has no memory yet; `reprise learn` makes one"
-        ));
+        tell!("user `{user}` has no memory yet; `reprise learn` makes one");
         // A slip in the name is nothing done, but others' knowledge may have answered.
         if !found.anything {
             return Ok(Exit::Failed);
@@ -137,7 +129,7 @@ fn batch(asker: &Asker, file: &Path) -> anyhow::Result<Found> {
             }
             Err(why) => {
                 found.refused += 1;
-                super::note(&format!("line {number} was passed over: {why}"));
+                tell!("line {number} was passed over: {why}");
             }
         }
     }

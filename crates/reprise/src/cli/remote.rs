@@ -1,15 +1,11 @@
 //! The daemon of another machine, where the environment or the configuration names one: every
 //! command that asks a daemon asks that one, and none opens a file of memory here.
 
-use std::path::PathBuf;
-
-use anyhow::{Context as _, bail};
-use reprise_files::Folder;
-use reprise_server::{Client, Remote};
+use reprise_server::Remote;
 use serde::Deserialize;
 use toml_edit::{DocumentMut, value};
 
-use super::Context;
+use crate::cli::prelude::*;
 use crate::config;
 use crate::env::{self, Places};
 

@@ -1,13 +1,14 @@
 //! The cross-encoder that the configuration names: it judges the first results of a recall a second
 //! time, on a thread beside, for as long as there is time.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, TryLockError};
+use std::sync::{Mutex, TryLockError};
 
 use async_trait::async_trait;
 use reprise_embed::{CrossEncoder, ModelStore};
 use reprise_types::{HelperError, Reranker, lock};
+
+use crate::cli::prelude::*;
 
 /// A judge that is opened when it is first needed. Cheap to clone.
 #[derive(Debug, Clone)]

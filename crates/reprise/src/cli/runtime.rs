@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use anyhow::Context as _;
+use crate::cli::prelude::*;
 
 /// A runtime whose end waits for nothing: what a command has accepted is on disk when its operation
 /// has answered, and a service that does not answer must not hold up its end.

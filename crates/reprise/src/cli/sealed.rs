@@ -1,16 +1,15 @@
 //! Backups and exports that only their owner can read (A35): in the form of `age`, so that the
 //! tools of that name open them without this program.
 
-use std::io::{self, BufReader, Read, Write};
-use std::path::Path;
+use std::io::Read;
 
 use age::secrecy::SecretString;
 use age::stream::StreamWriter;
 use age::{Decryptor, Encryptor, Identity, IdentityFile, Recipient, scrypt, x25519};
-use anyhow::{Context as _, anyhow, bail, ensure};
+use anyhow::anyhow;
 
-use super::input;
 use crate::args::{KeyArguments, SealArguments};
+use crate::cli::prelude::*;
 
 /// How every file of the form begins.
 const MAGIC: &[u8] = b"age-encryption.org/v1\n";

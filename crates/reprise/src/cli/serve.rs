@@ -1,26 +1,33 @@
-//! `reprise serve`: the daemon of a data directory, in the foreground.
+//! `reprise serve`: the daemon of a data directory, in the foreground, with OAuth as it is
+//! configured; and `reprise mcp`: a server of MCP on stdin and stdout.
 
-mod oauth;
 mod settings;
 
 use std::os::unix::process::CommandExt;
-use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
+use std::sync::{Mutex, Weak};
 
-use anyhow::Context as _;
-use reprise_agent::{MemoryConfig, OpenEmbedder, OtherModels};
-use reprise_engine::Engine;
+use reprise_agent::{MemoryConfig, MemoryService, OpenEmbedder, OtherModels};
 use reprise_operations::Catalogue;
+use reprise_redact::{Outbound, is_plain_to_another};
 use reprise_sandbox::follow_jsonl;
-use reprise_server::{Daemon, DaemonOptions, Ended};
-use reprise_store::RealDisk;
-use reprise_types::{EmbedError, Embedder, EmbeddingSpace, Reranker, lock};
+use reprise_server::{
+    Daemon, DaemonOptions, Ended, Fetch, Issuer, IssuerSettings, McpFace, OauthOptions,
+};
+use reprise_types::{Embedder, Reranker, lock};
+use ureq::http::Request;
 
-use super::host::Host;
+use super::global::sharing;
 use super::model::Maker;
-use super::{Context, copies, model, runtime};
-use crate::args::ServeArguments;
-use crate::exit::Exit;
+use super::project::COMMITS_MAX;
+use super::{daemon, session};
+use crate::args::{ConnectScope, McpArguments, ServeArguments};
+use crate::cli::prelude::*;
+use crate::config::OauthTable;
+use crate::outbound;
+
+/// How long a document of an issuer may take, and how long it may be.
+const DOCUMENT_WITHIN: Duration = Duration::from_secs(5);
+const DOCUMENT_BYTES_MAX: u64 = 1024 * 1024;
 
 pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Result<Exit> {
     tell_allocator();
@@ -35,10 +42,10 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
         replace: arguments.replace,
         patience: context.patience,
         requests_per_second: arguments.requests_per_second.or(file.requests_per_second),
-        oauth: file.oauth.as_ref().map(oauth::options).transpose()?,
+        oauth: file.oauth.as_ref().map(oauth).transpose()?,
         tags: context.config.tag_rules(),
         workspaces: context.config.workspaces.clone(),
-        sharing: super::global::sharing(context, false),
+        sharing: sharing(context, false),
         projections,
         catalogue: Catalogue::default(),
         user: context.config.user.clone(),
@@ -47,9 +54,9 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
     let ended = runtime::threaded()?.block_on(async {
         let daemon = Daemon::start(config(context)?, options).await?;
         let data = context.places.data.display();
-        super::note(&format!("serving {data}"));
+        tell!("serving {data}");
         if let Some(address) = daemon.http_address() {
-            super::note(&format!("http://{address} takes requests with a token"));
+            tell!("http://{address} takes requests with a token");
         }
         let Some(log) = &arguments.events else {
             return anyhow::Ok(daemon.run().await?);
@@ -61,7 +68,7 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
         let user = user.context("--events needs --events-user USER, or a `user` configured")?;
         let events = context.places.data.join(user.as_str()).join("events.db");
         let host = Host::beside(daemon.memories().service(), user, events).await?;
-        super::note(&format!("following {} for {user}", log.display()));
+        tell!("following {} for {user}", log.display());
         let ended = tokio::select! {
             ended = daemon.run() => ended,
             gone = follow_jsonl(log, host.event_store()) => return Err(gone.into()),
@@ -80,27 +87,78 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
             Exit::Failed,
         ),
     };
-    super::note(says);
+    note(says);
     Ok(exit)
 }
 
-/// How the service opens files and models.
-pub(super) fn config(context: &Context) -> anyhow::Result<MemoryConfig> {
+/// It holds nothing: the daemon, started on demand, has the memories. With `--no-daemon` it holds
+/// what a daemon would.
+pub(super) fn mcp(context: &Context, arguments: &McpArguments) -> anyhow::Result<Exit> {
+    let user = arguments.whose.user.clone();
+    let profile = arguments.profile;
+    let project = match arguments.scope {
+        ConnectScope::User => None,
+        ConnectScope::Project => Some(project_here(context)?),
+    };
+    let runtime = if context.no_daemon {
+        runtime::threaded()?
+    } else {
+        runtime::asking()?
+    };
+    runtime.block_on(async {
+        if !context.no_daemon {
+            let client = Arc::new(daemon::client(context)?);
+            let face = McpFace::proxy(client, Catalogue::default(), user, profile);
+            return Ok(face.in_project(project).serve_stdio().await?);
+        }
+        let service = MemoryService::start(config(context)?, None).await?;
+        let (projections, sharing) = (context.config.projections(&user), sharing(context, false));
+        let memories = session::memories(context, service, projections, sharing);
+        let kept = memories.clone();
+        let keeping = tokio::spawn(async move { kept.keep().await });
+        let face = McpFace::here(memories.clone(), Catalogue::default(), Some(user), profile);
+        let served = face.in_project(project).serve_stdio().await;
+        keeping.abort();
+        memories.refresh_projections().await;
+        memories.shut_down().await;
+        anyhow::Ok(served?)
+    })?;
+    Ok(Exit::Success)
+}
+
+/// The project of the folder in which the program has started us.
+fn project_here(context: &Context) -> anyhow::Result<String> {
+    let folder = std::env::current_dir()?;
+    let found = project::of(context, &folder, COMMITS_MAX).with_context(|| {
+        let folder = folder.display();
+        format!("`{folder}` belongs to no git repository; start in one, or use `--scope user`")
+    })?;
+    Ok(found?.name().to_owned())
+}
+
+/// How a service opens files, and models by `open`.
+pub(super) fn opening(context: &Context, open: OpenEmbedder) -> MemoryConfig {
     let mut config = MemoryConfig::new(
         context.places.data.clone(),
         context.dimensions(),
         Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
-        open_embedder(context),
+        open,
     );
     config.space = context.space();
     config.others = others(context);
+    config
+}
+
+/// The same of a daemon, or of a command in its place.
+pub(super) fn config(context: &Context) -> anyhow::Result<MemoryConfig> {
+    let mut config = opening(context, open_embedder(context));
     let for_user = context.clone();
     config.space_of = Some(Arc::new(move |user| {
         let own = for_user.config.has_own_model(user);
         let context = own.then(|| for_user.of_user(user))?;
         // Where it is not here, no other model takes over: words answer, and what it made before.
         Some(context.space().unwrap_or_else(|| EmbeddingSpace {
-            model: context.config.model_name().to_owned(),
+            model: context.config.memory.model.name().to_owned(),
             version: "missing".to_owned(),
             dimensions: context.dimensions(),
         }))
@@ -202,11 +260,64 @@ fn tell_allocator() {
     let Ok(program) = std::env::current_exe() else {
         return;
     };
-    let mut again = std::process::Command::new(program);
+    let mut again = Command::new(program);
     // It returns only where that failed; then the daemon needs some memory more.
     let failed = again
         .args(std::env::args_os().skip(1))
         .envs(ALLOCATOR)
         .exec();
     tracing::debug!(%failed, "the allocator is as it is");
+}
+
+fn oauth(table: &OauthTable) -> anyhow::Result<OauthOptions> {
+    let url = table.url.as_deref().map(|url| url.trim_end_matches('/'));
+    if let Some(url) = url {
+        let authority = url
+            .split_once("://")
+            .filter(|(scheme, _)| ["http", "https"].contains(scheme));
+        let is_bare = authority.is_some_and(|(_, rest)| !rest.is_empty() && !rest.contains('/'));
+        ensure!(
+            is_bare,
+            "`url` of [serve.oauth] is `{url}`; write it as `https://HOST`, without a path"
+        );
+    }
+    let issuer = table.issuer.as_ref().map(|issuer| {
+        ensure!(
+            issuer.starts_with("https://") || !is_plain_to_another(issuer),
+            "`issuer` of [serve.oauth] is `{issuer}`; who stands between would make its tokens: use https"
+        );
+        let mcp = url.map(|url| format!("{url}/mcp"));
+        let audience = table.audience.clone().or(mcp);
+        let settings = IssuerSettings {
+            issuer: issuer.clone(),
+            audience: audience.context("[serve.oauth] needs `audience`, or `url`, beside `issuer`")?,
+            user_claim: table.user_claim.clone().unwrap_or_else(|| "sub".to_owned()),
+            scopes: table.scopes.clone(),
+        };
+        Ok(Issuer::new(settings, fetch(), Arc::new(SystemClock)))
+    });
+    Ok(OauthOptions {
+        url: url.map(str::to_owned),
+        issuer: issuer.transpose()?,
+    })
+}
+
+/// Documents over HTTPS, or from this machine; no redirect is followed.
+fn fetch() -> Fetch {
+    let config = ureq::Agent::config_builder().max_redirects(0);
+    let agent: ureq::Agent = config.build().into();
+    Arc::new(move |url| {
+        if !url.starts_with("https://") && is_plain_to_another(url) {
+            return Err(format!("`{url}` is not https"));
+        }
+        let request = Request::get(url).body(Outbound::nothing());
+        let request = request.map_err(|error| error.to_string())?;
+        let answer = outbound::send(&agent, request, Some(DOCUMENT_WITHIN));
+        let answer = answer.map_err(|error| error.to_string())?;
+        let body = answer
+            .into_body()
+            .into_with_config()
+            .limit(DOCUMENT_BYTES_MAX);
+        body.read_to_vec().map_err(|error| error.to_string())
+    })
 }

@@ -2,22 +2,14 @@
 //! operations in this process. Those that read need no lock and work beside whoever writes; the
 //! others hold it.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use reprise_agent::MemoryService;
-use reprise_engine::Engine;
 use reprise_operations::{
-    Effect, Entry, Memories, Operation, Problem, Projection, Ran, Repositories, Sharing, taken_out,
+    Entry, Memories, Operation, Problem, Projection, Ran, Repositories, Sharing, taken_out,
 };
-use reprise_server::Call;
-use reprise_store::RealDisk;
-use reprise_types::{SystemClock, UserId};
-use serde_json::{Map, Value};
 
-use super::daemon::Daemon;
 use super::runtime::Runtime;
-use super::{Context, copies, runtime, serve, store};
+use super::serve;
+use crate::cli::prelude::*;
 
 /// In process nobody else waits: the model may take as long as it needs.
 const PATIENCE: Duration = Duration::from_hours(1);
@@ -77,7 +69,7 @@ impl Session {
     pub(super) fn call<O: Operation>(&self, arguments: O::Arguments) -> Result<O::Answer, Problem> {
         let Ran { answer, redacted } = self.ran::<O>(&arguments)?;
         if !redacted.is_empty() {
-            super::note(&taken_out(&redacted));
+            note(&taken_out(&redacted));
         }
         Ok(answer)
     }
@@ -134,7 +126,7 @@ impl Drop for Session {
                 failing
             });
             for why in failing {
-                super::note(&format!("warning: {why}"));
+                tell!("warning: {why}");
             }
         }
     }

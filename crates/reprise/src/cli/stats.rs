@@ -1,16 +1,12 @@
 //! `reprise stats`: a store in numbers.
 
-use std::io::Write;
-
 use reprise_engine::EngineStats;
+use reprise_operations::NoArguments;
 use reprise_operations::operations::care::Stats;
-use reprise_operations::{NoArguments, counted};
 
-use super::Context;
-use super::output::{self, Out};
-use crate::args::{WhoseArguments, calendar};
-use crate::exit::Exit;
-use crate::terminal;
+use super::output::Out;
+use crate::args::calendar;
+use crate::cli::prelude::*;
 
 pub(super) fn run(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit> {
     let stats = output::call::<Stats>(context, &arguments.user, NoArguments {})?;

@@ -1,20 +1,12 @@
 //! `reprise status`, `stop`, `token` and `open`: the daemon seen from outside, and who may come in.
 
-use std::io::Write;
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use reprise_server::{Scope, TokenEntry, TokenFile};
 
-use reprise_server::{Call, Scope, TokenEntry, TokenFile};
-use reprise_types::{Clock, SystemClock, UserId};
-use serde_json::{Map, Value, json};
-
-use super::daemon::{self, Daemon};
+use super::daemon;
 use super::endpoint::Named;
-use super::unsent::{Tally, Unsent};
-use super::{Context, note, output, runtime};
+use super::unsent::Tally;
 use crate::args::{OpenArguments, TokenCommand, calendar};
-use crate::exit::Exit;
-use crate::terminal;
+use crate::cli::prelude::*;
 
 /// How long the store of published knowledge may take to say what was taken down.
 const MOMENT: Duration = Duration::from_secs(1);
@@ -47,7 +39,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Exit> {
     output::print(context, &status, |out| Ok(table(out, &status, &endpoints)?))
 }
 
-fn table(out: &mut output::Out, status: &Value, endpoints: &[String]) -> std::io::Result<()> {
+fn table(out: &mut output::Out, status: &Value, endpoints: &[String]) -> io::Result<()> {
     let text = |name: &str| match &status[name] {
         Value::String(text) => text.clone(),
         Value::Null => "none".to_owned(),
@@ -75,16 +67,16 @@ fn table(out: &mut output::Out, status: &Value, endpoints: &[String]) -> std::io
     for one in status["taken_down"].as_array().into_iter().flatten() {
         let text = |name: &str| one[name].as_str().unwrap_or_default();
         let (id, reason) = (text("id"), terminal::one_line(text("reason"), 200));
-        note(&format!(
+        tell!(
             "warning: an operator took {id} of yours down ({reason}); `reprise published` says more"
-        ));
+        );
     }
     for why in status["projections_failing"]
         .as_array()
         .into_iter()
         .flatten()
     {
-        note(&format!("warning: {}", why.as_str().unwrap_or_default()));
+        tell!("warning: {}", why.as_str().unwrap_or_default());
     }
     if text("version") != env!("CARGO_PKG_VERSION") {
         note("it is of another version: run `reprise serve --replace`");
@@ -162,10 +154,7 @@ fn away(context: &Context, url: &str, daemon: &Daemon) -> anyhow::Result<Exit> {
 
 pub(super) fn stop(context: &Context) -> anyhow::Result<Exit> {
     let Some(daemon) = Daemon::seen(context)? else {
-        note(&format!(
-            "no daemon serves {}",
-            context.places.data.display()
-        ));
+        tell!("no daemon serves {}", context.places.data.display());
         return Ok(Exit::Success);
     };
     daemon.end()?;

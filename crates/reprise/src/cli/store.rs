@@ -2,19 +2,11 @@
 
 use std::io::Read;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
-use reprise_engine::{Engine, EngineError, EngineOptions, OpenReport};
-use reprise_server::Call;
-use reprise_store::{Log, OpenOptions, RealDisk, StoreError, Verify};
-use reprise_types::{Clock, EmbeddingSpace, ExternalId, RecordId, SystemClock, UserId};
-use serde_json::{Value, json};
+use reprise_engine::{EngineError, EngineOptions, OpenReport};
+use reprise_store::{Log, OpenOptions, StoreError};
 
-use super::Context;
-use super::daemon::Daemon;
+use crate::cli::prelude::*;
 
 /// Length of the vectors of the built-in model.
 pub(super) const DIMENSIONS: u16 = 384;
@@ -52,6 +44,11 @@ pub(super) fn open(
     in_turn(context, user, TURN, || {
         open_now(context, user, access, verify)
     })
+}
+
+/// Opens the user's store to look into it as it is now.
+pub(super) fn read(context: &Context, user: &UserId) -> anyhow::Result<Engine> {
+    Ok(open(context, user, Access::Read, Verify::Tail)?.0)
 }
 
 fn open_now(
@@ -120,9 +117,7 @@ pub(super) fn in_turn<T, E: Busy>(
         };
         if !said && since.elapsed() >= SOON {
             let seconds = patience.as_secs();
-            super::note(&format!(
-                "`{user}` is in use by {holder}; waiting for it to end, at most {seconds} s"
-            ));
+            tell!("`{user}` is in use by {holder}; waiting for it to end, at most {seconds} s");
             said = true;
         }
         std::thread::sleep(LOOK);
@@ -151,6 +146,19 @@ pub(super) fn take_over(context: &Context, user: &UserId) -> anyhow::Result<Engi
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Every user of the data directory, branches too, by name.
+pub(super) fn users(context: &Context) -> anyhow::Result<Vec<UserId>> {
+    let mut users = Vec::new();
+    for entry in fs_err::read_dir(&context.places.data)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let user: Option<UserId> = name.parse().ok();
+        let user = user.filter(|user| !user.is_of_repository());
+        users.extend(user.filter(|user| context.places.file_of(user).exists()));
+    }
+    users.sort();
+    Ok(users)
 }
 
 /// Removes the folder of a memory under its lock: nobody is writing there.
@@ -198,17 +206,8 @@ pub(super) fn make_folder(file: &Path) -> anyhow::Result<()> {
     made.with_context(|| format!("the folder `{}` cannot be made", folder.display()))
 }
 
-/// Opens a file by its path, with the vectors that it uses.
+/// Opens a file by its path, with the vectors that it uses; a new one has those of this space.
 pub(super) fn open_file(
-    path: &Path,
-    access: Access,
-    verify: Verify,
-) -> anyhow::Result<(Engine, OpenReport)> {
-    open_in(None, path, access, verify)
-}
-
-/// The same, in which a new one has vectors of this space.
-pub(super) fn open_in(
     space: Option<EmbeddingSpace>,
     path: &Path,
     access: Access,
@@ -223,7 +222,7 @@ pub(super) fn open_in(
 fn warn(path: &Path, report: &OpenReport, advice: &str) {
     let path = path.display();
     for damage in &report.recovery.damage {
-        super::note(&format!("warning: `{path}`: {damage}{advice}"));
+        tell!("warning: `{path}`: {damage}{advice}");
     }
 }
 

@@ -6,23 +6,12 @@
 
 mod exchange;
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-use anyhow::{Context as _, bail, ensure};
-use reprise_engine::{Conflict, ConflictKind, Engine, Joined, Said, join};
-use reprise_operations::counted;
-use reprise_store::Verify;
-use reprise_types::{EmbeddingSpace, RecordId, UserId, sha256_hex};
-use serde_json::{Value, json};
+use reprise_engine::{Conflict, ConflictKind, Joined, Said, join};
+use reprise_types::sha256_hex;
 
 use super::backup::proven;
-use super::store::{self, Access};
-use super::unsent::Unsent;
-use super::{Context, output, runtime, whole};
 use crate::args::SyncArguments;
-use crate::exit::Exit;
+use crate::cli::prelude::*;
 
 /// How long what waits is sent.
 const SENDING: Duration = Duration::from_mins(10);
@@ -84,11 +73,10 @@ impl Held {
         {
             return Self::of_user(context, &user);
         }
-        let (engine, _) = store::open_file(&file, Access::Write, Verify::Everything)?;
+        let (engine, _) = store::open_file(None, &file, Access::Write, Verify::Everything)?;
         Self::new(file, engine)
     }
 
-    /// The vectors of its records.
     fn vectors(&self) -> Vec<Vector> {
         let memory = self.engine.snapshot();
         let Some(space) = memory.space() else {
@@ -109,7 +97,7 @@ impl Held {
         }
         let space = self.engine.snapshot().space().cloned();
         whole::place(&self.file, |beside| {
-            let (mut made, _) = store::open_in(space, beside, Access::Create, Verify::Tail)?;
+            let (mut made, _) = store::open_file(space, beside, Access::Create, Verify::Tail)?;
             made.retell(told.to_vec())?;
             for part in vectors.chunks(VECTORS) {
                 made.embed_late(part.to_vec())?;

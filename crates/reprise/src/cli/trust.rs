@@ -1,23 +1,12 @@
 //! `reprise trust`: whose repositories' lessons may answer; `reprise share repository`: a record
 //! becomes such a lesson, for others to review in the diff.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
-
-use anyhow::{Context as _, ensure};
-use reprise_files::Folder;
 use reprise_knowledge::{Project, SHARED, Trusted, share, shared_state, trusted_file, trusted_in};
 use reprise_operations::operations::records::{Get, GetArguments};
-use reprise_operations::{Effect, counted, shared_by, without_secrets};
-use reprise_store::Verify;
-use reprise_types::{RecordId, UserId};
-use serde_json::json;
+use reprise_operations::{shared_by, without_secrets};
 
-use super::session::Session;
-use super::store::{self, Access};
-use super::{Context, note};
 use crate::args::{ShareRepositoryArguments, TrustArguments};
-use crate::exit::Exit;
+use crate::cli::prelude::*;
 
 /// Problems of files that are said one by one.
 const SAID_MAX: usize = 10;
@@ -46,7 +35,7 @@ pub(super) fn run(context: &Context, arguments: &TrustArguments) -> anyhow::Resu
         let made = made.filter(|memory| store::exists(context, memory).unwrap_or(false));
         if let Some(Err(error)) = made.map(|memory| store::remove(context, &memory)) {
             // A daemon that has it open: nobody is answered from it any more.
-            note(&format!("what was made of them is still there: {error}"));
+            tell!("what was made of them is still there: {error}");
         }
         writeln!(out, "lessons of {project} answer {user} no more")?;
         return Ok(Exit::Success);
@@ -74,7 +63,7 @@ pub(super) fn run(context: &Context, arguments: &TrustArguments) -> anyhow::Resu
     }
     let more = shared.problems.len().saturating_sub(SAID_MAX);
     if more > 0 {
-        note(&format!("and {more} more; --json lists them"));
+        tell!("and {more} more; --json lists them");
     }
     Ok(Exit::Success)
 }
@@ -105,10 +94,10 @@ pub(super) fn hint(context: &Context, user: &UserId) {
     if context.remote.is_none()
         && let Some(count) = untold()
     {
-        note(&format!(
+        tell!(
             "{} of this repository may answer, too: look at {SHARED}, then run `reprise trust`",
             counted(count, "lesson")
-        ));
+        );
     }
 }
 
@@ -124,7 +113,7 @@ pub(super) fn share_with(
         ..GetArguments::default()
     });
     drop(session);
-    let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
+    let engine = store::read(context, &arguments.user)?;
     let mut out = crate::printer::stdout();
     for line in got?.records {
         let id: RecordId = serde_json::from_value(line["id"].clone())?;

@@ -5,22 +5,15 @@
 
 use std::collections::HashSet;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
-use reprise_files::Folder;
 use reprise_operations::operations::sessions::{
     HookArguments, Moments, MomentsArguments, MomentsTaken,
 };
 use reprise_operations::{HookReport, ProblemKind};
-use reprise_redact::Redactor;
-use reprise_server::{Call, Client};
-use reprise_types::{Clock, SystemClock, UserId, sha256_hex};
-use serde::{Deserialize, Serialize};
+use reprise_types::sha256_hex;
+use serde::Deserialize;
 
-use super::Context;
+use crate::cli::prelude::*;
 
 /// The folder of these files, among the program's state.
 const FOLDER: &str = "unsent";
@@ -95,7 +88,6 @@ impl Unsent {
         Ok(lines.map(str::to_owned).collect())
     }
 
-    /// Bytes of what waits.
     fn bytes(&self, folder: &Folder) -> anyhow::Result<u64> {
         let file = folder.find_file(self.file("jsonl"))?;
         Ok(file.map_or(Ok(0), |file| file.metadata().map(|file| file.len()))?)
@@ -107,7 +99,6 @@ impl Unsent {
         Folder::find_own(&self.folder).is_ok_and(|folder| folder.is_none_or(is_none))
     }
 
-    /// How many wait.
     pub(super) fn waiting(&self) -> usize {
         self.lines().map_or(0, |lines| lines.len())
     }

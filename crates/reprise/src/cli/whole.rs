@@ -1,10 +1,10 @@
 //! Files that nobody else can read, and that are there when they are whole.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
 
-use anyhow::ensure;
 use fs_err::os::unix::fs::OpenOptionsExt;
+
+use crate::cli::prelude::*;
 
 /// Ending of what is not whole yet.
 const UNFINISHED: &str = "unfinished";
@@ -34,10 +34,15 @@ pub(super) fn place<T>(
 
 /// Where a file or folder stands until it is whole.
 pub(super) fn unfinished(path: &Path) -> PathBuf {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".");
-    beside.push(UNFINISHED);
-    beside.into()
+    with_ending(path, UNFINISHED)
+}
+
+/// A path with an ending more.
+pub(super) fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    name.into()
 }
 
 /// Refuses a place where something stands.
@@ -57,16 +62,21 @@ pub(super) fn is_free(path: &Path) -> anyhow::Result<()> {
 
 /// A new file that nobody else can read, in the place of what an earlier run left.
 pub(super) fn private(path: &Path) -> anyhow::Result<fs_err::File> {
-    match fs_err::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
-        _ => {}
-    }
+    remove(path)?;
     let mut options = fs_err::OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
     Ok(options.open(path)?)
 }
 
-pub(super) fn sync_folder(path: &Path) -> anyhow::Result<()> {
+/// Removes a file, if there is one.
+pub(super) fn remove(path: &Path) -> anyhow::Result<()> {
+    match fs_err::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+fn sync_folder(path: &Path) -> anyhow::Result<()> {
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());

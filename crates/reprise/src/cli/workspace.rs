@@ -2,26 +2,17 @@
 
 mod look;
 
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::io::Read;
 
-use anyhow::Context as _;
 use look::{list, snapshot_line};
-use reprise_operations::counted;
-use reprise_store::Verify;
-use reprise_types::{MemoryRecord, SystemClock, UserId};
+use reprise_types::MemoryRecord;
 use reprise_workspace::{
     ARTIFACT_BYTES_MAX, Actor, CarePolicy, Combined, Made, MergeRule, Pruned, Receipt, RepoPath,
     Sides, Spaces, Workspace, WorkspaceError, WriteRequest, combine,
 };
-use serde_json::json;
 
-use super::store::{self, Access};
-use super::{Context, output};
 use crate::args::{AgentCommand, DriverRule, WorkspaceArguments, WorkspaceCommand, WriteArguments};
-use crate::exit::Exit;
-use crate::terminal;
+use crate::cli::prelude::*;
 
 pub(super) fn run(context: &Context, arguments: &WorkspaceArguments) -> anyhow::Result<Exit> {
     match carry_out(context, arguments) {
@@ -40,7 +31,7 @@ fn refused(context: &Context, error: anyhow::Error) -> anyhow::Result<Exit> {
     };
     let row = json!({ "refused": error.to_string(), "rule": rule });
     output::print(context, &row, |_| Ok(()))?;
-    super::note(&terminal::failure(&error));
+    note(&terminal::failure(&error));
     Ok(Exit::Refused)
 }
 
@@ -222,10 +213,7 @@ fn read_file(dir: &Path, file: &Path) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let limit = ARTIFACT_BYTES_MAX + 1;
     if file.as_os_str() == "-" {
-        std::io::stdin()
-            .lock()
-            .take(limit)
-            .read_to_end(&mut bytes)?;
+        io::stdin().lock().take(limit).read_to_end(&mut bytes)?;
     } else {
         let file = fs_err::File::open(dir.join(file))?;
         file.take(limit).read_to_end(&mut bytes)?;
@@ -255,12 +243,10 @@ fn done(context: &Context, receipt: &Receipt) -> anyhow::Result<Exit> {
         Ok(writeln!(out, "{}", terminal::faint(line))?)
     })?;
     if let Some(why) = &receipt.snapshot_failed {
-        super::note(&format!("no snapshot was taken at this point: {why}"));
+        tell!("no snapshot was taken at this point: {why}");
     }
     for path in &receipt.left_alone {
-        super::note(&format!(
-            "`{path}` was edited in that moment: the edit stands, uncommitted"
-        ));
+        tell!("`{path}` was edited in that moment: the edit stands, uncommitted");
     }
     Ok(Exit::Success)
 }
@@ -271,11 +257,11 @@ fn each_record(
     user: &UserId,
     mut take: impl FnMut(MemoryRecord),
 ) -> anyhow::Result<()> {
-    let (engine, _) = store::open(context, user, Access::Read, Verify::Tail)?;
+    let engine = store::read(context, user)?;
     for record in engine.snapshot().records() {
         match record {
             Ok(record) => take(record),
-            Err(error) => super::note(&format!("warning: a record was left out: {error}")),
+            Err(error) => tell!("warning: a record was left out: {error}"),
         }
     }
     Ok(())
@@ -334,13 +320,13 @@ fn recover(context: &Context, workspace: &Workspace) -> anyhow::Result<Exit> {
     );
     output::line(context, &json!(recovered), line)?;
     for path in &recovered.left_alone {
-        super::note(&format!(
+        tell!(
             "`{path}` was left alone: somebody edited it since the crash, or something stands in its way; \
              `git checkout -- {path}` brings what is committed"
-        ));
+        );
     }
     for line in &recovered.damaged {
-        super::note(&format!("line {line} of the WAL is no entry"));
+        tell!("line {line} of the WAL is no entry");
     }
     Ok(Exit::Success)
 }
@@ -383,17 +369,15 @@ fn driver(
                     workspace.log_conflict(&json!({ "kind": "checkpoint", "path": path,
                         "by": "git", "loser": loser }))?;
                 }
-                super::note(&format!(
-                    "`{path}`: the older checkpoint went to the log of conflicts"
-                ));
+                tell!("`{path}`: the older checkpoint went to the log of conflicts");
             }
             for artifact in re_embed {
-                super::note(&format!("`{path}`: `{artifact}` is to be embedded again"));
+                tell!("`{path}`: `{artifact}` is to be embedded again");
             }
             Ok(Exit::Success)
         }
         Err(why) => {
-            super::note(&format!("`{path}` was not merged: {why}"));
+            tell!("`{path}` was not merged: {why}");
             Ok(Exit::Refused)
         }
     }

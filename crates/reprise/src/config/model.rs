@@ -73,7 +73,7 @@ impl From<String> for ModelName {
 }
 
 impl ModelName {
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         match self {
             Self::BuiltIn(form) => form.name(),
             Self::Added(name) | Self::Endpoint(name) => name,

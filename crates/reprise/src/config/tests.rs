@@ -151,7 +151,7 @@ fn what_the_guide_shows_can_be_read() {
     fs_err::write(&path, text.split("```").next().unwrap()).unwrap();
     let config = Config::read(&path, true).unwrap();
     assert_eq!(config.tag_rules().resolve(&["rs".to_owned()]), ["rust"]);
-    assert_eq!(config.model(), &ModelName::BuiltIn(Variant::F32));
+    assert_eq!(config.memory.model, ModelName::BuiltIn(Variant::F32));
     assert!(config.serve.http.is_some() && config.serve.otlp.is_some());
     let ada: UserId = "ada".parse().unwrap();
     let own = config.projections(&ada);

@@ -4,19 +4,13 @@
 //! The trait, and the routing context into which memory is injected.
 
 mod endpoint;
-mod error;
 mod planner;
 mod repertoire;
 
-use async_trait::async_trait;
-use reprise_types::RecordId;
-
-use super::super::memory_client::MemoryAnswer;
-use super::super::task::Task;
-use super::report::Attempt;
+use super::Attempt;
+use crate::prelude::*;
 
 pub use endpoint::{EndpointConfig, ModelEndpoint};
-pub use error::GatewayError;
 pub use planner::Planner;
 pub use repertoire::{Repertoire, RepertoireError};
 
@@ -27,10 +21,10 @@ files given; `researcher` searches the workspace's files for words; `writer` wri
 Name the plan in a few words. Prefer what history says has worked, avoid what it says has failed, \
 and name the ids of the memories that you rely on.";
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Assignment {
-    /// The worker's objective.
     pub objective: String,
+    #[serde(flatten)]
     pub task: Task,
 }
 
@@ -84,4 +78,43 @@ impl RoutingRequest<'_> {
 pub trait ModelGateway: Send + Sync {
     /// The assignments for a request, given recalled memories.
     async fn conduct(&self, request: &RoutingRequest<'_>) -> Result<Routing, GatewayError>;
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GatewayError {
+    #[error("every plan that is known for this has failed; name another way, or teach one")]
+    NothingLeft,
+    #[error(
+        "the model at {endpoint} did not answer within {limit_ms} ms; try again, or raise the limit"
+    )]
+    TimedOut {
+        endpoint: String,
+        /// Time limit of each request.
+        limit_ms: u64,
+    },
+    #[error("the model at {endpoint} cannot be reached ({message}); check address and network")]
+    Unreachable { endpoint: String, message: String },
+    #[error("the model at {endpoint} takes no more requests for now; try again later")]
+    RateLimited { endpoint: String },
+    #[error("the model at {endpoint} refuses the key (status {status}); check it")]
+    Unauthorized { endpoint: String, status: u16 },
+    #[error("the model at {endpoint} failed with status {status}; try again later")]
+    Provider { endpoint: String, status: u16 },
+    #[error("the model at {endpoint} returned no valid plan ({message}); try another model")]
+    Malformed { endpoint: String, message: String },
+}
+
+impl GatewayError {
+    /// The kind of failure in the event contract.
+    pub fn failure(&self) -> FailureKind {
+        match self {
+            Self::NothingLeft => FailureKind::Validation,
+            Self::TimedOut { .. } | Self::Provider { .. } | Self::Malformed { .. } => {
+                FailureKind::Provider
+            }
+            Self::Unreachable { .. } => FailureKind::Network,
+            Self::RateLimited { .. } => FailureKind::RateLimit,
+            Self::Unauthorized { .. } => FailureKind::Auth,
+        }
+    }
 }

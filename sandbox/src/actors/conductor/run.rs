@@ -4,15 +4,14 @@
 //! the host's own report takes precedence over what the relay infers from the log. Whether a run
 //! completes depends only on its workers: memory can only change which plan is tried first.
 
-use reprise_types::{Credit, FailKind, MemoryKind, RecallId, RecordId, RunBeginning, RunEnding};
-use serde_json::json;
+use reprise_types::{Credit, FailKind, MemoryKind, RecallId, RunBeginning, RunEnding};
 
 use super::super::events::RunEvents;
-use super::super::memory_client::{MemoryAnswer, MemoryClient};
-use super::super::turn::{FailureKind, Turn, TurnContext, WorkerReport, WorkerStatus};
-use super::arguments::ConductorArguments;
+use super::super::memory_client::MemoryClient;
+use super::super::turn::{Turn, WorkerReport};
 use super::model_gateway::{Assignment, Routing, RoutingRequest};
-use super::report::{Attempt, RunError, RunReport, RunStatus};
+use super::{Attempt, ConductorArguments, RunReport, RunStatus};
+use crate::prelude::*;
 
 /// Records of the documented recall before planning (M38).
 const HISTORY: usize = 5;

@@ -9,7 +9,7 @@ use super::super::task::Task;
 use super::super::testing::{Bench, Fake, Temper, lesson};
 use super::super::turn::FailureKind;
 use super::*;
-use crate::null_memory::NullMemory;
+use crate::memory_bridge::NullMemory;
 
 const GOOD: &str = "set up the library `clock`";
 const BAD: &str = "set up the bridge `arch`";
@@ -199,7 +199,7 @@ impl ModelGateway for Rogue {
         let task = match request.failed.len() {
             0 => Task::Run {
                 folder: "../outside".to_owned(),
-                files: vec![("x".to_owned(), "x".to_owned())],
+                files: [("x".to_owned(), "x".to_owned())].into(),
                 command: "touch made".to_owned(),
                 instead: Vec::new(),
             },

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::fs::File;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+
+use crate::prelude::*;
 
 const FILES_MAX: usize = 2_000;
 const DEPTH_MAX: usize = 8;

@@ -3,14 +3,16 @@
 //! Blocking: run on a thread of its own.
 
 use std::io::{PipeReader, Read};
-use std::path::Path;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use reprise_types::lock;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use crate::prelude::*;
 
 /// How long to wait for the rest of the output after the command has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -106,9 +108,9 @@ pub(super) fn run(command: &str, folder: &Path, limits: &CommandLimits) -> Ran {
         drain(output, kept_max, &reader);
         let _nobody_waits = done.send(()).is_err();
     });
-    let timed_out = !ends_within(&mut child, limits.time);
+    let timed_out = !ends_within(&child, limits.time);
     // Before it is reaped: until then its process id cannot be reused.
-    end_group(&mut child);
+    end_group(&child);
     let status = child.wait();
     let _said_all = finished.recv_timeout(LAST_WORDS).is_ok();
     let read = lock(&read);
@@ -139,8 +141,7 @@ fn start(
         .stdin(Stdio::null())
         .stdout(write.try_clone()?)
         .stderr(write);
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut shell, 0);
+    shell.process_group(0);
     // Dropping `shell` closes our copies of the pipe's write end.
     Ok((shell.spawn()?, output))
 }
@@ -161,7 +162,7 @@ fn drain(mut output: PipeReader, kept_max: usize, read: &Mutex<Captured>) {
 }
 
 /// Whether a command ends within its time; it is not reaped.
-fn ends_within(child: &mut Child, time: Duration) -> bool {
+fn ends_within(child: &Child, time: Duration) -> bool {
     const LONGEST: Duration = Duration::from_millis(20);
     let until = Instant::now() + time;
     let mut step = Duration::from_millis(1);
@@ -179,33 +180,20 @@ fn ends_within(child: &mut Child, time: Duration) -> bool {
 }
 
 /// The process id of the child, which is also that of its group.
-#[cfg(unix)]
-fn group_of(child: &Child) -> Option<rustix::process::Pid> {
-    let number = i32::try_from(child.id()).ok()?;
-    rustix::process::Pid::from_raw(number)
+fn group_of(child: &Child) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(child.id()).ok()?)
 }
 
-#[cfg(unix)]
-fn has_ended(child: &mut Child) -> bool {
-    use rustix::process::{WaitId, WaitIdOptions, waitid};
+fn has_ended(child: &Child) -> bool {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
     let pid = group_of(child);
     // On an error here, the later wait reports it.
     pid.is_none_or(|pid| !matches!(waitid(WaitId::Pid(pid), look), Ok(None)))
 }
 
-#[cfg(not(unix))]
-fn has_ended(child: &mut Child) -> bool {
-    !matches!(child.try_wait(), Ok(None))
-}
-
 /// Kills a command and everything in its process group.
-fn end_group(child: &mut Child) {
-    #[cfg(unix)]
+fn end_group(child: &Child) {
     if let Some(group) = group_of(child) {
-        let _already_gone =
-            rustix::process::kill_process_group(group, rustix::process::Signal::KILL).is_err();
+        let _already_gone = kill_process_group(group, Signal::KILL).is_err();
     }
-    #[cfg(not(unix))]
-    let _already_gone = child.kill().is_err();
 }

@@ -90,7 +90,7 @@ fn a_command_that_takes_too_long_goes_with_everything_it_started() {
 /// Waits for the end of a killed process.
 #[cfg(unix)]
 fn gone(pid: u32) {
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     while runs(pid) {
         assert!(began.elapsed() < Duration::from_mins(1), "{pid} goes on");
         std::thread::yield_now();

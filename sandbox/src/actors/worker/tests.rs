@@ -106,7 +106,7 @@ async fn the_terminal_begins_with_the_command_that_worked() {
     let (textbook, works) = ("echo no; exit 3", "echo fine");
     let task = || Task::Run {
         folder: String::new(),
-        files: Vec::new(),
+        files: [].into(),
         command: textbook.to_owned(),
         instead: vec!["exit 4".to_owned(), works.to_owned()],
     };
@@ -187,7 +187,7 @@ async fn the_writer_cites_the_document_that_it_builds_on() {
 async fn terminal_and_researcher_ask_for_what_is_wanted_and_work_with_relevant_history() {
     let run = Task::Run {
         folder: String::new(),
-        files: Vec::new(),
+        files: [].into(),
         command: "true".to_owned(),
         instead: Vec::new(),
     };

@@ -1,8 +1,7 @@
 //! A living document: the newest version as a file, every version beside it, and diffs.
 
-use serde_json::{Value, json};
-
-use super::super::workspace::{Workspace, WorkspaceError};
+use super::super::workspace::WorkspaceError;
+use crate::prelude::*;
 
 const VERSIONS_MAX: u64 = 10_000;
 

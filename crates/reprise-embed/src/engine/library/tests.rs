@@ -66,7 +66,7 @@ fn a_missing_file_and_a_text_file_are_told_apart() {
 fn a_library_cut_anywhere_never_reaches_the_loader() {
     let directory = tempfile::tempdir().unwrap();
     let whole = compile(directory.path(), "whole", "int nothing(void) { return 0; }");
-    assert!(elf::is_whole(&whole).unwrap());
+    assert!(is_whole_elf(&whole).unwrap());
     let bytes = fs::read(&whole).unwrap();
     let cut = directory.path().join("cut.so");
     for eighth in 0..6 {

@@ -6,7 +6,7 @@ use reprise_types::limits::LIST_ITEMS_MAX;
 use serde_json::{Map, Value};
 use std::ops::Range;
 
-use crate::yaml::read_yaml;
+use crate::values::read_yaml;
 
 /// Longest section that is one record: about what the model reads of a text.
 const SECTION_CHARS_MAX: usize = 2_000;
@@ -86,13 +86,7 @@ impl Note {
     }
 }
 
-/// What stands after the front matter, without the end of its last line.
-pub(super) fn body_of(text: &str) -> &str {
-    let (_, _, body) = front_matter(text);
-    body.strip_suffix('\n').unwrap_or(body)
-}
-
-/// A note's front matter and what stands after it.
+/// A note's front matter and what stands after it, without the end of its last line.
 pub(crate) fn parts_of(text: &str) -> (Map<String, Value>, &str) {
     let (front, _, body) = front_matter(text);
     (front, body.strip_suffix('\n').unwrap_or(body))

@@ -11,8 +11,7 @@ use serde_json::{Map, Value};
 
 use super::super::give::Giver;
 use super::super::item::ImportKind;
-use super::forms::Form;
-use super::tell::{Projects, Teller};
+use super::tell::{Source, Teller};
 use crate::error::ImportError;
 
 /// Longest conversation that is read.
@@ -51,9 +50,7 @@ pub(super) fn kind_of(path: &Path) -> Result<Option<ImportKind>, ImportError> {
 
 pub(super) fn read(
     file: &Path,
-    kind: ImportKind,
-    form: &'static Form,
-    projects: &mut Projects,
+    source: &mut Source,
     giver: &mut Giver<'_>,
 ) -> Result<(), ImportError> {
     let own = giver.name(file);
@@ -66,9 +63,7 @@ pub(super) fn read(
         for (number, item) in Items::new(reader).enumerate() {
             let place = format!("{name} item {}", number + 1);
             match item? {
-                Ok(conversation) => {
-                    one(&conversation, kind, form, projects, giver, &place)?;
-                }
+                Ok(conversation) => one(&conversation, source, giver, &place)?,
                 Err(why) => giver.refuse(&place, why)?,
             }
         }
@@ -110,9 +105,7 @@ pub(super) fn is_of_conversations(name: &str) -> bool {
 /// One conversation: the branch that it ended with.
 fn one(
     conversation: &Value,
-    kind: ImportKind,
-    form: &'static Form,
-    projects: &mut Projects,
+    source: &mut Source,
     giver: &mut Giver<'_>,
     place: &str,
 ) -> Result<(), ImportError> {
@@ -121,11 +114,11 @@ fn one(
     let Some(session) = session else {
         return giver.refuse(place, "the conversation has no id");
     };
-    let messages = match kind {
+    let messages = match source.kind {
         ImportKind::Chatgpt => branch(&conversation["mapping"], &conversation["current_node"]),
         _ => chain(&conversation["chat_messages"]),
     };
-    let mut teller = Teller::new(kind, form, projects, session);
+    let mut teller = Teller::new(source, session);
     for (number, message) in messages.into_iter().enumerate() {
         teller.line(giver, &format!("{place} turn {}", number + 1), message)?;
     }

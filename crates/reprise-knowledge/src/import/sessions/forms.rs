@@ -36,21 +36,34 @@ pub(super) struct Form {
     lines: &'static [Line],
 }
 
-const fn line(
+const fn person(
     when: &'static [(&'static str, &'static str)],
-    speaker: Speaker,
     id: &'static str,
     blocks: &'static [&'static str],
 ) -> Line {
-    let instead = "";
     Line {
         when,
-        speaker,
+        speaker: Speaker::Person,
         id,
         blocks,
-        instead,
+        instead: "",
     }
 }
+
+const fn agent(
+    when: &'static [(&'static str, &'static str)],
+    id: &'static str,
+    blocks: &'static [&'static str],
+) -> Line {
+    let speaker = Speaker::Agent;
+    Line {
+        speaker,
+        ..person(when, id, blocks)
+    }
+}
+
+const CONTENT: &[&str] = &["/message/content"];
+const REPLY: Line = agent(&[("/type", "assistant")], "/message/id", CONTENT);
 
 const CLAUDE_CODE: Form = Form {
     session: &["/sessionId"],
@@ -63,24 +76,13 @@ const CLAUDE_CODE: Form = Form {
         "/isApiErrorMessage",
     ],
     lines: &[
-        line(
-            &[("/type", "user")],
-            Speaker::Person,
-            "/uuid",
-            &["/message/content"],
-        ),
-        line(
-            &[("/type", "assistant")],
-            Speaker::Agent,
-            "/message/id",
-            &["/message/content"],
-        ),
-        line(
+        person(&[("/type", "user")], "/uuid", CONTENT),
+        REPLY,
+        person(
             &[
                 ("/type", "attachment"),
                 ("/attachment/type", "queued_command"),
             ],
-            Speaker::Person,
             "/uuid",
             &["/attachment/prompt"],
         ),
@@ -91,18 +93,11 @@ const CLAUDE_CODE: Form = Form {
 const HELPER: Form = Form {
     not: &["/isMeta", "/isCompactSummary", "/isApiErrorMessage"],
     lines: &[
-        line(
-            &[("/type", "user")],
-            Speaker::Tool,
-            "/uuid",
-            &["/message/content"],
-        ),
-        line(
-            &[("/type", "assistant")],
-            Speaker::Agent,
-            "/message/id",
-            &["/message/content"],
-        ),
+        Line {
+            speaker: Speaker::Tool,
+            ..person(&[("/type", "user")], "/uuid", CONTENT)
+        },
+        REPLY,
     ],
     ..CLAUDE_CODE
 };
@@ -113,24 +108,20 @@ const CODEX: Form = Form {
     at: &["/timestamp"],
     not: &[],
     lines: &[
-        line(
+        person(
             &[("/type", "response_item"), ("/payload/role", "user")],
-            Speaker::Person,
             "/payload/id",
             &["/payload/content"],
         ),
-        line(
+        agent(
             &[("/type", "response_item"), ("/payload/role", "assistant")],
-            Speaker::Agent,
             "/payload/id",
             &["/payload/content"],
         ),
-        line(
-            &[("/type", "response_item")],
-            Speaker::Tool,
-            "/payload/id",
-            &["/payload"],
-        ),
+        Line {
+            speaker: Speaker::Tool,
+            ..person(&[("/type", "response_item")], "/payload/id", &["/payload"])
+        },
     ],
 };
 
@@ -140,13 +131,8 @@ const GEMINI: Form = Form {
     at: &["/timestamp"],
     not: &[],
     lines: &[
-        line(&[("/type", "user")], Speaker::Person, "/id", &["/content"]),
-        line(
-            &[("/type", "gemini")],
-            Speaker::Agent,
-            "/id",
-            &["/content", "/toolCalls"],
-        ),
+        person(&[("/type", "user")], "/id", &["/content"]),
+        agent(&[("/type", "gemini")], "/id", &["/content", "/toolCalls"]),
     ],
 };
 
@@ -157,13 +143,8 @@ const ROWS: Form = Form {
     at: &["/at"],
     not: &["/block/synthetic", "/block/ignored"],
     lines: &[
-        line(&[("/role", "user")], Speaker::Person, "/id", &["/block"]),
-        line(
-            &[("/role", "assistant")],
-            Speaker::Agent,
-            "/id",
-            &["/block"],
-        ),
+        person(&[("/role", "user")], "/id", &["/block"]),
+        agent(&[("/role", "assistant")], "/id", &["/block"]),
     ],
 };
 
@@ -173,27 +154,24 @@ const CHATGPT: Form = Form {
     at: &["/create_time"],
     not: &["/metadata/is_visually_hidden_from_conversation"],
     lines: &[
-        line(
+        person(
             &[("/author/role", "user"), ("/content/content_type", "text")],
-            Speaker::Person,
             "/id",
             &["/content/parts"],
         ),
-        line(
+        person(
             &[
                 ("/author/role", "user"),
                 ("/content/content_type", "multimodal_text"),
             ],
-            Speaker::Person,
             "/id",
             &["/content/parts"],
         ),
-        line(
+        agent(
             &[
                 ("/author/role", "assistant"),
                 ("/content/content_type", "text"),
             ],
-            Speaker::Agent,
             "/id",
             &["/content/parts"],
         ),
@@ -208,21 +186,15 @@ const CLAUDE_AI: Form = Form {
     lines: &[
         Line {
             instead: "/text",
-            ..line(
+            ..person(
                 &[("/sender", "human")],
-                Speaker::Person,
                 "/uuid",
                 &["/content", "/attachments"],
             )
         },
         Line {
             instead: "/text",
-            ..line(
-                &[("/sender", "assistant")],
-                Speaker::Agent,
-                "/uuid",
-                &["/content"],
-            )
+            ..agent(&[("/sender", "assistant")], "/uuid", &["/content"])
         },
     ],
 };
@@ -296,58 +268,50 @@ const fn said(is: &'static str, words: &'static str) -> Block {
     }
 }
 
+const fn calls(
+    is: &'static str,
+    call: &'static [&'static str],
+    tool: &'static str,
+    input: &'static [&'static str],
+) -> Block {
+    Block {
+        is,
+        call,
+        tool,
+        input,
+        ..NOTHING
+    }
+}
+
+const fn ends(
+    is: &'static str,
+    call: &'static [&'static str],
+    output: &'static [&'static str],
+) -> Block {
+    Block {
+        is,
+        call,
+        output,
+        ..NOTHING
+    }
+}
+
 const BLOCKS: &[Block] = &[
     said("text", "/text"),
     said("input_text", "/text"),
     said("output_text", "/text"),
     // Claude Code.
+    calls("tool_use", &["/id"], "/name", &["/input"]),
     Block {
-        is: "tool_use",
-        call: &["/id"],
-        tool: "/name",
-        input: &["/input"],
-        ..NOTHING
-    },
-    Block {
-        is: "tool_result",
-        call: &["/tool_use_id"],
-        output: &["/content"],
         failed: &["/is_error"],
-        ..NOTHING
+        ..ends("tool_result", &["/tool_use_id"], &["/content"])
     },
     // Codex.
-    Block {
-        is: "function_call",
-        call: &["/call_id"],
-        tool: "/name",
-        input: &["/arguments"],
-        ..NOTHING
-    },
-    Block {
-        is: "custom_tool_call",
-        call: &["/call_id"],
-        tool: "/name",
-        input: &["/input"],
-        ..NOTHING
-    },
-    Block {
-        is: "local_shell_call",
-        call: &["/call_id"],
-        input: &["/action"],
-        ..NOTHING
-    },
-    Block {
-        is: "function_call_output",
-        call: &["/call_id"],
-        output: &["/output"],
-        ..NOTHING
-    },
-    Block {
-        is: "custom_tool_call_output",
-        call: &["/call_id"],
-        output: &["/output"],
-        ..NOTHING
-    },
+    calls("function_call", &["/call_id"], "/name", &["/arguments"]),
+    calls("custom_tool_call", &["/call_id"], "/name", &["/input"]),
+    calls("local_shell_call", &["/call_id"], "", &["/action"]),
+    ends("function_call_output", &["/call_id"], &["/output"]),
+    ends("custom_tool_call_output", &["/call_id"], &["/output"]),
     // `OpenCode`.
     Block {
         is: "tool",

@@ -6,27 +6,14 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::super::give::Giver;
-use super::super::item::ImportKind;
 use super::super::json::whole;
 use super::super::sqlite::Database;
-use super::forms::Form;
-use super::tell::{Projects, Teller};
+use super::tell::{Source, Teller};
 use crate::error::ImportError;
-use crate::lines::text;
+use crate::values::text;
 
 /// Files of one session, or of one message, that are read.
 const FILES_MAX: usize = 100_000;
-
-fn needs(file: &Path, database: &Database, table: &str) -> Result<(), ImportError> {
-    if database.has(table)? {
-        return Ok(());
-    }
-    Err(ImportError::NotOfKind {
-        path: file.to_owned(),
-        kind: "sessions",
-        why: format!("it has no table `{table}`"),
-    })
-}
 
 fn parsed(row: &Map<String, Value>, name: &str) -> Value {
     let text = text(row, name).unwrap_or_default();
@@ -36,12 +23,10 @@ fn parsed(row: &Map<String, Value>, name: &str) -> Value {
 /// `opencode.db`: a row for each part of a message.
 pub(super) fn opencode(
     file: &Path,
-    form: &'static Form,
-    projects: &mut Projects,
+    source: &mut Source,
     giver: &mut Giver<'_>,
 ) -> Result<(), ImportError> {
-    let database = Database::open(file)?;
-    needs(file, &database, "part")?;
+    let database = Database::with(file, "part", "sessions")?;
     let mut sessions = Vec::new();
     let all = "SELECT id, directory FROM session WHERE parent_id IS NULL ORDER BY time_created, id";
     database.rows(all, [], |row| {
@@ -54,7 +39,7 @@ pub(super) fn opencode(
          FROM part JOIN message ON message.id = part.message_id \
          WHERE part.session_id = ? ORDER BY message.time_created, message.id, part.id";
     for (session, folder) in sessions {
-        let mut teller = Teller::new(ImportKind::Opencode, form, projects, &session);
+        let mut teller = Teller::new(source, &session);
         teller.stands_in(&folder);
         database.rows(parts, [&session], |row| {
             let place = format!("part {}", text(row, "part").unwrap_or_default());
@@ -79,8 +64,7 @@ pub(super) fn opencode(
 /// `message/SESSION/MESSAGE.json` and `part/MESSAGE/PART.json`, whose names sort by their times.
 pub(super) fn opencode_files(
     file: &Path,
-    form: &'static Form,
-    projects: &mut Projects,
+    source: &mut Source,
     giver: &mut Giver<'_>,
 ) -> Result<(), ImportError> {
     let name = giver.name(file);
@@ -95,7 +79,7 @@ pub(super) fn opencode_files(
         return Ok(());
     }
     let storage = file.ancestors().nth(3).unwrap_or(file);
-    let mut teller = Teller::new(ImportKind::Opencode, form, projects, own("id"));
+    let mut teller = Teller::new(source, own("id"));
     teller.stands_in(own("directory"));
     for message in files_of(&storage.join("message"), own("id"))? {
         let told = match read(&message) {
@@ -150,12 +134,10 @@ fn files_of(all: &Path, id: &str) -> io::Result<Vec<PathBuf>> {
 /// Cursor's `state.vscdb`: a composer names its bubbles in their order.
 pub(super) fn cursor(
     file: &Path,
-    form: &'static Form,
-    projects: &mut Projects,
+    source: &mut Source,
     giver: &mut Giver<'_>,
 ) -> Result<(), ImportError> {
-    let database = Database::open(file)?;
-    needs(file, &database, "cursorDiskKV")?;
+    let database = Database::with(file, "cursorDiskKV", "sessions")?;
     let mut composers = Vec::new();
     let all = "SELECT key, CAST(value AS TEXT) AS value FROM cursorDiskKV \
          WHERE key >= 'composerData:' AND key < 'composerData;' ORDER BY key";
@@ -175,7 +157,7 @@ pub(super) fn cursor(
     let one = "SELECT CAST(value AS TEXT) AS value FROM cursorDiskKV WHERE key = ?";
     for (key, created, bubbles, inside) in composers {
         let session = key.trim_start_matches("composerData:").to_owned();
-        let mut teller = Teller::new(ImportKind::Cursor, form, projects, &session);
+        let mut teller = Teller::new(source, &session);
         let mut told = inside;
         for bubble in bubbles {
             let name = format!("bubbleId:{session}:{bubble}");

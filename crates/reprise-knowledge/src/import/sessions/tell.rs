@@ -20,7 +20,7 @@ use super::forms::{Ending, Form, Line, Speaker, Told, told};
 use crate::ended::{Ended, Ran, committed, failing, ran};
 use crate::error::ImportError;
 use crate::project::Project;
-use crate::stamp;
+use crate::values::stamp;
 
 /// Longest text that a hook keeps; a longer one here is known by its beginning.
 const HOOK_BYTES_MAX: usize = 8 * 1024;
@@ -62,12 +62,17 @@ const NO_PERSON: [&str; 13] = [
     "Stop hook feedback:",
 ];
 
+/// What the sessions of one source have in common.
+pub(super) struct Source {
+    pub(super) kind: ImportKind,
+    pub(super) form: &'static Form,
+    pub(super) projects: Projects,
+}
+
 /// One session on its way.
 pub(super) struct Teller<'a> {
-    kind: ImportKind,
-    form: &'static Form,
-    projects: &'a mut Projects,
-    session: String,
+    source: &'a mut Source,
+    pub(super) session: String,
     cwd: Option<String>,
     at: Option<DateTime<Utc>>,
     /// Commands that have not ended.
@@ -98,16 +103,9 @@ impl Projects {
 }
 
 impl<'a> Teller<'a> {
-    pub(super) fn new(
-        kind: ImportKind,
-        form: &'static Form,
-        projects: &'a mut Projects,
-        session: &str,
-    ) -> Self {
+    pub(super) fn new(source: &'a mut Source, session: &str) -> Self {
         Self {
-            kind,
-            form,
-            projects,
+            source,
             session: session.to_owned(),
             cwd: None,
             at: None,
@@ -129,7 +127,7 @@ impl<'a> Teller<'a> {
         place: &str,
         value: &Value,
     ) -> Result<(), ImportError> {
-        let form = self.form;
+        let form = self.source.form;
         let at = |places: &[&str]| {
             let mut found = places.iter().filter_map(|place| value.pointer(place));
             found.find(|found| !found.is_null()).cloned()
@@ -137,7 +135,7 @@ impl<'a> Teller<'a> {
         if let Some(Value::String(cwd)) = at(form.cwd) {
             self.cwd = Some(cwd);
         }
-        let time = at(form.at).and_then(|time| stamp::stamp(&time, giver.zone()));
+        let time = at(form.at).and_then(|time| stamp(&time, giver.zone()));
         self.at = time.map(|stamp| stamp.at).or(self.at);
         let Some(line) = form.line(value) else {
             return Ok(());
@@ -285,13 +283,13 @@ impl<'a> Teller<'a> {
         let mut record = NewRecord::new(text, source, MemoryKind::Episode);
         record.timestamp = self.at;
         record.session_id.clone_from(&self.session);
-        record.provenance.actor_id = Some(self.kind.name().to_owned());
+        record.provenance.actor_id = Some(self.source.kind.name().to_owned());
         if let Some(cwd) = &self.cwd {
             record.metadata.insert("cwd".to_owned(), json!(cwd));
-            record.tags.extend(self.projects.tag(cwd));
+            record.tags.extend(self.source.projects.tag(cwd));
         }
         let name = [self.session.as_str(), id, what].join("/");
-        record.external_ids = vec![ExternalId::new(self.kind.name(), name)];
+        record.external_ids = vec![ExternalId::new(self.source.kind.name(), name)];
         if source == MemorySource::UserInput || what != "answer" {
             self.name_as_hook(&mut record);
         } else {

@@ -5,12 +5,10 @@ use reprise_types::{ExternalId, MemoryKind, MemorySource, NewRecord, Zone};
 use serde_json::{Map, Value, json};
 
 use crate::carried::Carried;
-use crate::lines::text;
-use crate::naming::hex_id;
-use crate::stamp;
 use crate::sunwell::{
     Category, Decision, Failure, LEGACY, Learning, SCOPES, SOURCE_TYPES, category_of, one_of,
 };
+use crate::values::{date, hex_id, items, text, texts};
 
 /// Which of Sunwell's stores a line stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,9 +101,7 @@ pub(super) fn line(object: &Object, how: &Lines) -> Result<Made, String> {
     }
     if how.place == Place::Team {
         record.provenance.actor_id = text(object, "author").map(str::to_owned);
-        let tags = object.get("tags").and_then(Value::as_array);
-        let tags = tags.into_iter().flatten().filter_map(Value::as_str);
-        record.tags = tags.map(str::to_owned).collect();
+        record.tags = texts(object.get("tags")).map(str::to_owned).collect();
     }
     if let Some(session) = text(object, "session_id") {
         session.clone_into(&mut record.session_id);
@@ -122,7 +118,7 @@ pub(super) fn line(object: &Object, how: &Lines) -> Result<Made, String> {
 fn dated(record: &mut NewRecord, written: Option<&Value>, how: &Lines) -> Result<(), String> {
     record.timestamp = None;
     if let Some(written) = written {
-        stamp::date(record, written, how.zone);
+        date(record, written, how.zone);
         if record.timestamp.is_none() {
             return Err(format!(
                 "its time is {written}, which is none; write ISO 8601"
@@ -332,12 +328,7 @@ pub(super) fn plan(mut plan: Object, how: &Lines) -> Result<NewRecord, String> {
         .to_owned();
     let hash = text(&plan, "goal_hash").map_or_else(|| hex_id(&[&goal]), str::to_owned);
     let mut said = format!("Plan: {goal}");
-    for task in plan
-        .get("tasks")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-    {
+    for task in items(plan.get("tasks")) {
         let part = |name: &str| task.get(name).and_then(Value::as_str);
         let named = task
             .as_str()

@@ -5,23 +5,12 @@
 //! up; it is no knowledge, and no recall finds it. It holds ids, sizes and hashes, and no text of
 //! what left.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-
 use reprise_agent::Intake;
-use reprise_engine::Snapshot;
 use reprise_global::{GlobalRecord, Merged, Published, Unpublished, Version};
-use reprise_types::{
-    ListRequest, MemoryFilter, MemoryRecord, RecordId, UserId, WayOut, limits::PAGE_MAX,
-    system_entropy,
-};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::json;
-use serde_with::skip_serializing_none;
 
-use crate::memories::Memory;
+use crate::memories::all_tagged;
 use crate::memories::sharing::Wanted;
-use crate::problem::{Problem, ProblemKind};
+use crate::prelude::*;
 use crate::wire::record_of_value;
 
 /// What was done with a published thing.
@@ -242,30 +231,17 @@ pub(crate) struct Receipts(pub(super) Vec<(RecordId, ReceiptLine)>);
 
 impl Receipts {
     pub(crate) fn read(memory: &Snapshot) -> Self {
-        let mut request = ListRequest {
-            filter: MemoryFilter {
-                tags: Some(vec![MemoryRecord::RECEIPT.to_owned()]),
-                ..MemoryFilter::default()
-            },
-            limit: PAGE_MAX,
-            after: None,
-        };
-        let mut lines = Vec::new();
-        loop {
-            let page = memory.list(&request);
-            for record in page.records {
-                let said = record.body.details.and_then(|mut details| {
-                    let said = details.get_mut("receipt")?.take();
-                    serde_json::from_value::<Vec<ReceiptLine>>(said).ok()
-                });
-                let said = said.unwrap_or_default().into_iter();
-                lines.extend(said.map(|line| (record.id, line)));
-            }
-            match page.next {
-                Some(next) => request.after = Some(next),
-                None => return Self(lines),
-            }
-        }
+        let records = all_tagged(memory, MemoryRecord::RECEIPT).into_iter();
+        let lines = records.flat_map(|record| {
+            let id = record.id;
+            let said = record.body.details.and_then(|mut details| {
+                let said = details.get_mut("receipt")?.take();
+                serde_json::from_value::<Vec<ReceiptLine>>(said).ok()
+            });
+            let said = said.unwrap_or_default().into_iter();
+            said.map(move |line| (id, line))
+        });
+        Self(lines.collect())
     }
 
     /// The first published record of which this one is a later version, else itself: so that a

@@ -1,10 +1,9 @@
 //! What a prompt was given, kept with the prompt: what was found for it, what of that was put into
 //! it, and why the rest was not.
 
-use reprise_types::{MemoryRecord, RecallId, RecordId, Verdict};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use reprise_types::Verdict;
+
+use crate::prelude::*;
 
 /// Found records that are noted, beside those that were put into the prompt.
 pub(super) const NOTED: usize = 12;

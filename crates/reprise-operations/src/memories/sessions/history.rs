@@ -2,17 +2,9 @@
 //! the records of earlier sessions that left a trace in it learn from that, as if they had been
 //! recalled then.
 
-use std::collections::BTreeSet;
-
-use chrono::{DateTime, TimeDelta, Utc};
-use reprise_engine::Snapshot;
-use reprise_types::{Credit, MemoryFilter, MemoryRecord, RecallRequest, RecordId, RecordType};
-
-use super::super::Memory;
 use super::notes::SAID_BYTES_MAX;
 use super::{CANDIDATES, QUALITY};
-use crate::problem::Problem;
-use crate::wire::OutcomeLine;
+use crate::prelude::*;
 
 /// How a passed run's record ends.
 const PASSED: &str = "` passed";

@@ -1,10 +1,7 @@
-//! What is known of the sessions under way.
+//! What is known of the sessions under way; and whether something that was said says something:
+//! "yes please go on with that" does not.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
-
-use chrono::{DateTime, Utc};
-use reprise_types::{RecallId, RecordId, UserId, lock};
+use crate::prelude::*;
 
 /// Sessions that are remembered between their events; the one idle for longest goes first.
 pub(super) const SESSIONS_MAX: usize = 1_000;
@@ -83,5 +80,73 @@ impl Sessions {
         let session = sessions.entry(key).or_default();
         session.touched = latest + 1;
         change(session)
+    }
+}
+
+/// Words that ask for more of the same, agree, or are there for grammar alone.
+const FILLERS: &[&str] = &[
+    "a", "again", "agree", "agreed", "ahead", "all", "alright", "also", "an", "and", "any",
+    "anyway", "are", "as", "at", "awesome", "be", "but", "by", "can", "carry", "come", "continue",
+    "cool", "correct", "could", "course", "did", "do", "does", "doing", "done", "else", "exactly",
+    "fine", "first", "for", "from", "get", "give", "go", "going", "good", "got", "great", "have",
+    "help", "hello", "hey", "hi", "how", "i", "if", "in", "is", "it", "its", "just", "keep",
+    "kindly", "let", "lets", "lgtm", "like", "look", "looks", "make", "maybe", "me", "mhm", "more",
+    "my", "next", "nice", "no", "nope", "not", "now", "of", "ok", "okay", "on", "one", "or",
+    "perfect", "perhaps", "please", "plan", "proceed", "really", "resume", "right", "same", "see",
+    "should", "so", "sounds", "step", "sure", "thank", "thanks", "that", "the", "them", "then",
+    "there", "these", "they", "thing", "think", "this", "those", "to", "too", "try", "up", "us",
+    "very", "wait", "want", "was", "way", "we", "well", "what", "will", "with", "work", "works",
+    "would", "yeah", "yep", "yes", "you",
+];
+/// Other words that it takes to say something.
+const WORDS_MIN: usize = 2;
+
+/// Whether `text` holds words of its own, or what only a file, a number or code has.
+pub(super) fn says_something(text: &str) -> bool {
+    let named = |word: &str| {
+        let inner = word.trim_matches(|c: char| !c.is_alphanumeric());
+        inner.len() > 2
+            && inner
+                .contains(|c: char| matches!(c, '_' | '/' | '.' | ':' | '#') || c.is_ascii_digit())
+    };
+    let mut words = 0;
+    for word in text.split_whitespace() {
+        let plain: String = word.chars().filter(|c| c.is_alphanumeric()).collect();
+        if named(word) {
+            return true;
+        }
+        if !plain.is_empty() && !FILLERS.contains(&plain.to_lowercase().as_str()) {
+            words += 1;
+        }
+    }
+    // A language without spaces says much in one word.
+    words >= WORDS_MIN || words > 0 && text.chars().filter(|c| *c > '\u{2e7f}').count() >= 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_asks_for_more_of_the_same_says_nothing() {
+        for text in [
+            "yes please go on with that",
+            "OK, that looks good. Continue!",
+            "sounds good, let's do it that way please",
+            "thanks, now try it again please",
+            "",
+        ] {
+            assert!(!says_something(text), "{text}");
+        }
+        for text in [
+            "fix the login test",
+            "yes, but keep the old parser",
+            "go on with src/login.rs",
+            "now do the same for #412",
+            "\u{4fee}\u{6b63}\u{767b}\u{5f55}\u{6d4b}\u{8bd5}",
+        ] {
+            assert!(says_something(text), "{text}");
+        }
+        assert!(FILLERS.iter().all(|word| word.to_lowercase() == **word));
     }
 }

@@ -2,19 +2,10 @@
 //! the decisions and lessons that hold. Put together from sentences that were kept; no prompt, no
 //! question and no thanks is among them.
 
-use std::collections::BTreeSet;
-
-use reprise_engine::Snapshot;
-use reprise_types::{
-    Calendar, ListRequest, MemoryFilter, MemoryKind, MemoryRecord, MemorySource, RecordId,
-    RecordType, UserId,
-};
-
-use super::{Line, Memory, WHOLE, content, injected, tag_of};
+use super::{Line, WHOLE, injected, says_something, tag_of};
 use crate::hook::HookAnswer;
-use crate::memories::Memories;
-use crate::problem::Problem;
-use crate::wire::{LessonCard, Told};
+use crate::prelude::*;
+use crate::wire::Told;
 
 /// The project's newest records that are looked through for what was done, and its newest
 /// decisions and lessons.
@@ -83,7 +74,7 @@ impl<'r> Part<'r> {
             RecordType::Commit | RecordType::Document => Self::Changed,
             RecordType::Test | RecordType::Command => ran(text).unwrap_or(Self::Nothing),
             RecordType::Answer => ending(text).map_or(Self::Nothing, Self::Answer),
-            RecordType::Note if is_plain(record) && content::says_something(text) => Self::Note,
+            RecordType::Note if is_plain(record) && says_something(text) => Self::Note,
             _ => Self::Nothing,
         }
     }
@@ -111,13 +102,13 @@ fn ending(text: &str) -> Option<&str> {
         words >= WORDS_MIN
             && !promises
             && !sentence.ends_with(['?', ':'])
-            && content::says_something(sentence)
+            && says_something(sentence)
     })
 }
 
 /// A text from its first sentence on that says something: no thanks, no greeting.
 fn said(text: &str) -> &str {
-    let first = sentences(text).find(|sentence| content::says_something(sentence));
+    let first = sentences(text).find(|sentence| says_something(sentence));
     let at = first.and_then(|first| text.find(first));
     text.get(at.unwrap_or(0)..).unwrap_or(text)
 }
@@ -147,7 +138,7 @@ impl Memory {
             session.seen.clear();
             session.see(&shown);
         });
-        Ok(injected(&[(HEAD, WHOLE, found)], Memories::random()))
+        Ok(injected(&[(HEAD, WHOLE, found)], system_entropy()))
     }
 
     /// The same for a conversation that is about to be shortened, in which it will not stand.
@@ -157,7 +148,7 @@ impl Memory {
         project: &str,
     ) -> Result<HookAnswer, Problem> {
         let found = self.where_it_stands(session, project).await?;
-        Ok(injected(&[(HEAD, WHOLE, found)], Memories::random()))
+        Ok(injected(&[(HEAD, WHOLE, found)], system_entropy()))
     }
 
     async fn where_it_stands(&self, session: &str, project: &str) -> Result<Vec<Line>, Problem> {

@@ -1,13 +1,10 @@
 //! How an answer was taken that no test judged: by the time to the next prompt, and by whether the
 //! session went on.
 
-use chrono::{DateTime, TimeDelta, Utc};
-use reprise_engine::Engine;
-use reprise_types::{Revision, UserId};
+use reprise_types::Revision;
 
-use super::super::Memory;
 use super::notes::Session;
-use crate::problem::Problem;
+use crate::prelude::*;
 
 /// A prompt within so long puts right what was answered,
 const AT_ONCE: TimeDelta = TimeDelta::seconds(20);

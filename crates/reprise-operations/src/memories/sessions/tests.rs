@@ -177,7 +177,7 @@ async fn a_prompt_is_kept_with_what_it_was_given_and_replayed_with_what_came_of_
     let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
     let memory = memories.of(&"ada".parse().unwrap());
     let keep = async |text: &str, session: &str, tag: &str| {
-        let line = serde_json::json!({"text": text, "session_id": session, "tags": [tag]});
+        let line = json!({"text": text, "session_id": session, "tags": [tag]});
         let kept = memory.observe(vec![line]).await.unwrap();
         match kept.outcomes[0] {
             Fate::Inserted { id, .. } => id,
@@ -253,7 +253,7 @@ async fn a_prompt_is_kept_with_what_it_was_given_and_replayed_with_what_came_of_
 #[derive(Debug)]
 struct Told(Mutex<DateTime<Utc>>);
 
-impl reprise_types::Clock for Told {
+impl Clock for Told {
     fn now(&self) -> DateTime<Utc> {
         *self.0.lock().unwrap()
     }
@@ -381,7 +381,7 @@ async fn a_session_that_ends_leaves_what_it_taught_and_listeners_hear_of_it() {
         if let [change] = told[..] {
             assert_eq!(change.event["fact"], taught);
             let learning = &change.event["learning"];
-            assert_eq!(learning.as_object().map(serde_json::Map::len), Some(9));
+            assert_eq!(learning.as_object().map(Map::len), Some(9));
             assert_eq!(
                 (&learning["category"], &learning["source"]),
                 (&"decision".into(), &"one".into())

@@ -77,3 +77,14 @@ async fn what_is_tended_while_nobody_asks_is_told() {
     assert_eq!(tended(&memory, "later", "forgotten").await, put_away);
     memories.shut_down().await;
 }
+
+#[test]
+fn what_was_asked_for_lately_is_kept_in_mind() {
+    let planners = Planners::default();
+    let user = |number: usize| format!("u{number:02}").parse::<UserId>().unwrap();
+    let first = planners.of(&user(0));
+    for number in 1..40 {
+        planners.of(&user(number));
+        assert!(Arc::ptr_eq(&first, &planners.of(&user(0))), "{number}");
+    }
+}

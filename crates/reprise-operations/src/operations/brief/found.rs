@@ -2,15 +2,11 @@
 //! under a line that says how far they can be trusted and names the recall.
 
 use reprise_engine::excerpt;
-use reprise_knowledge::{Lesson, evidence_of};
-use reprise_types::{
-    About, Calendar, PublishedBy, QuotedMemory, Recall, RecallScope, RetrievedMemory, Verdict,
-};
-use serde_json::{Value, json};
+use reprise_knowledge::Lesson;
+use reprise_types::{PublishedBy, Recall, Verdict};
 
-use crate::excerpt::{short, within};
-use crate::memories::{counted, title_of};
-use crate::wire::{LessonCard, Told, instant};
+use crate::prelude::*;
+use crate::wire::{Told, short, within};
 
 /// Characters that the best memory gets, however few tokens are left for it.
 const LEAST: usize = 60;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use reprise_operations::ProblemKind;
 use serde_json::{Map, Value, json};
 
-use super::problems::{ANY, answers};
+use super::{ANY, answers};
 
 type Methods = Map<String, Value>;
 
@@ -124,7 +124,14 @@ fn described(path: &str, method: &str, name: &str, summary: &str, media: &str) -
         JSON => json!({ "type": "object" }),
         _ => json!({ "type": "string" }),
     };
-    let mut answers = answers(&ANY);
+    let mut kinds = ANY.to_vec();
+    if name == "tool" {
+        kinds.extend([ProblemKind::Conflict, ProblemKind::TimedOut]);
+    }
+    if method == "post" {
+        kinds.extend([ProblemKind::BodyLate, ProblemKind::TooLarge]);
+    }
+    let mut answers = answers(&kinds);
     answers["200"] = json!({
         "description": "Done",
         "content": { media: { "schema": schema } },
@@ -152,10 +159,6 @@ fn described(path: &str, method: &str, name: &str, summary: &str, media: &str) -
                 "schema": { "type": "string" },
                 "description": "Its name or alias, as MCP lists it.",
             }));
-            for kind in [ProblemKind::Conflict, ProblemKind::TimedOut] {
-                let status = kind.status().to_string();
-                answers[&status] = json!({ "$ref": format!("#/components/responses/{status}") });
-            }
         }
         "mcp" | "mcp_workspace" => {
             parameters.push(json!({ "$ref": "#/components/parameters/whose" }));
@@ -180,12 +183,6 @@ fn described(path: &str, method: &str, name: &str, summary: &str, media: &str) -
             "required": true,
             "content": { JSON: { "schema": taken } },
         });
-    }
-    if method == "post" {
-        for kind in [ProblemKind::BodyLate, ProblemKind::TooLarge] {
-            let status = kind.status().to_string();
-            answers[&status] = json!({ "$ref": format!("#/components/responses/{status}") });
-        }
     }
     if !parameters.is_empty() {
         described["parameters"] = json!(parameters);

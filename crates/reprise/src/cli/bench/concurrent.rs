@@ -1,19 +1,12 @@
 //! Readers beside each other, and readers beside a writer at full rate: neither should wait.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
 
-use anyhow::Context as _;
-use reprise_embed::Variant;
-use reprise_engine::{Engine, Snapshot};
-use reprise_types::{Clock, Embedder, Embedding, RecallId, RecallRequest, SystemClock, Unlearned};
-use serde_json::json;
+use reprise_types::Embedder;
 
 use super::corpus::{self, Dice};
-use super::figures::{Times, say};
-use crate::cli::store::DIMENSIONS;
-use crate::cli::{Context, model};
-use crate::exit::Exit;
+use super::figures::{Times, row, say};
+use crate::cli::prelude::*;
 
 /// Recalls of each reader in each round.
 const RECALLS: usize = 2_000;
@@ -42,20 +35,11 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     let mut embedder = factory.open()?;
     let (busy, written) = beside_a_writer(&mut engine, &mut *embedder, &snapshot, &questions)?;
     let (quiet, busy) = (Times::of(quiet).p99, Times::of(busy).p99);
-    say(
-        context,
-        [
-            ("records", json!(records)),
-            ("recalls_a_second", json!(one)),
-            ("recalls_a_second_two_threads", json!(two)),
-            ("two_to_one", json!(two / one)),
-            ("p99_ms", json!(quiet)),
-            ("p99_ms_beside_writer", json!(busy)),
-            ("p99_ratio", json!(busy / quiet)),
-            ("records_written_a_second", json!(written)),
-        ],
-    )?;
-    Ok(Exit::Success)
+    let row = row!({ "records": records, "recalls_a_second": one,
+        "recalls_a_second_two_threads": two, "two_to_one": two / one, "p99_ms": quiet,
+        "p99_ms_beside_writer": busy, "p99_ratio": busy / quiet,
+        "records_written_a_second": written });
+    say(context, row)
 }
 
 fn questions() -> Vec<(String, Vec<f32>)> {

@@ -6,25 +6,15 @@
 
 mod lines;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::time::Instant;
 
-use chrono::{DateTime, Utc};
-use reprise_engine::{Engine, Snapshot};
 use reprise_knowledge::{Plan, Planner, carry_out};
-use reprise_types::{
-    Clock, ExternalId, MemoryKind, MemorySource, NewRecord, RecallId, RecallRequest, RecordId,
-    SystemClock,
-};
-use serde::Serialize;
 
 use lines::Labels;
 
 use super::corpus;
 use super::figures::say_all;
-use crate::cli::Context;
-use crate::exit::Exit;
+use crate::cli::prelude::*;
 
 /// Records of one commit.
 const BATCH: usize = 2_000;
@@ -35,7 +25,6 @@ const TOP: usize = 10;
 const NEW: usize = 100;
 const EXAMPLES: usize = 12;
 
-/// The figures.
 #[derive(Debug, Serialize)]
 struct Figures {
     set: &'static str,

@@ -1,23 +1,18 @@
 //! A seeded corpus that looks like work: sentences from topics, with names, numbers and files; and
 //! vectors that cluster as texts do. No model is needed to make it.
+//!
+//! Things and people by number, each with a name of its own; and of `facts.txt` facts that change,
+//! and things that happen, each with a question in other words.
 
-use std::path::Path;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-use chrono::{DateTime, Utc};
-use reprise_embed::Variant;
-use reprise_engine::{Engine, EngineOptions};
-use reprise_store::{RealDisk, Verify};
-use reprise_types::{
-    Clock, Embedding, EmbeddingSpace, ExternalId, MemoryKind, MemorySource, NewRecord, SystemClock,
-    normalize, splitmix,
-};
+use reprise_engine::{EngineOptions, OpenReport};
+use reprise_types::{normalize, splitmix};
 
-use super::names::{Words, words};
-use crate::cli::store::DIMENSIONS;
+use crate::cli::prelude::*;
 
 static ACTS: Words = LazyLock::new(|| words("acts"));
-static THINGS: Words = LazyLock::new(|| words("subjects"));
+static SUBJECTS: Words = LazyLock::new(|| words("subjects"));
 static ENDINGS: Words = LazyLock::new(|| words("endings"));
 
 /// `SplitMix64`: the corpus of a seed is the same everywhere.
@@ -45,10 +40,7 @@ impl Dice {
 
 /// A sentence of about 200 bytes about `topic`.
 pub(super) fn sentence(dice: &mut Dice, topic: u64) -> String {
-    let thing = THINGS
-        .get((topic % THINGS.len() as u64) as usize)
-        .copied()
-        .unwrap_or_default();
+    let thing = one(&SUBJECTS, topic as usize);
     let (first, second) = (dice.pick(&ACTS), dice.pick(&ACTS));
     let (why, also) = (dice.pick(&ENDINGS), dice.pick(&ENDINGS));
     let number = dice.roll() % 10_000;
@@ -56,7 +48,7 @@ pub(super) fn sentence(dice: &mut Dice, topic: u64) -> String {
         "We {first} {thing} in module_{topic}.rs line {number}, ticket OPS-{}, {why}; then {second} \
          {} {also}.",
         dice.roll() % 5_000,
-        dice.pick(&THINGS)
+        dice.pick(&SUBJECTS)
     )
 }
 
@@ -95,19 +87,19 @@ pub(super) fn record(dice: &mut Dice, number: usize, space: &EmbeddingSpace) -> 
 
 /// A new memory.
 pub(super) fn empty(path: &Path, now: DateTime<Utc>) -> anyhow::Result<Engine> {
-    let mut options = EngineOptions::new(DIMENSIONS, 7, now);
-    options.create = true;
+    let options = EngineOptions::new(DIMENSIONS, 7, now);
     Ok(Engine::open(Arc::new(RealDisk), path, &options)?.0)
+}
+
+/// A memory as it is, made where it is missing.
+pub(super) fn open(path: &Path, entropy: u128) -> anyhow::Result<(Engine, OpenReport)> {
+    let options = EngineOptions::new(DIMENSIONS, entropy, SystemClock.now());
+    Ok(Engine::open(Arc::new(RealDisk), path, &options)?)
 }
 
 /// A store of the synthetic corpus, written in groups.
 pub(super) fn filled(path: &Path, records: usize) -> anyhow::Result<Engine> {
-    let options = EngineOptions::new(DIMENSIONS, 1, SystemClock.now());
-    let options = EngineOptions {
-        verify: Verify::Tail,
-        ..options
-    };
-    let (mut engine, _) = Engine::open(Arc::new(RealDisk), path, &options)?;
+    let (mut engine, _) = open(path, 1)?;
     let space = Variant::Int8.space();
     let mut dice = Dice(7);
     let mut number = 0;
@@ -119,3 +111,96 @@ pub(super) fn filled(path: &Path, records: usize) -> anyhow::Result<Engine> {
     }
     Ok(engine)
 }
+
+pub(super) type Words = LazyLock<Vec<&'static str>>;
+
+/// The list of this name in `words.txt`.
+pub(super) fn words(name: &str) -> Vec<&'static str> {
+    let lists = include_str!("words.txt").lines();
+    let mut named = lists.filter_map(|line| line.split_once('\t'));
+    let found = named.find(|(own, _)| *own == name);
+    found.map_or_else(Vec::new, |(_, all)| all.split('|').collect())
+}
+
+pub(super) static CITIES: Words = LazyLock::new(|| words("cities"));
+static FIRMS: Words = LazyLock::new(|| words("firms"));
+static THINGS: Words = LazyLock::new(|| words("things"));
+pub(super) static GIVEN: Words = LazyLock::new(|| words("given"));
+static FAMILY: Words = LazyLock::new(|| words("family"));
+/// One of `from`, by a number.
+pub(super) fn one<'a>(from: &[&'a str], number: usize) -> &'a str {
+    from.get(number % from.len().max(1))
+        .copied()
+        .unwrap_or_default()
+}
+
+/// Number `place` of the things that no other pair is about.
+pub(super) fn thing(place: usize) -> String {
+    let (city, rest) = (place % CITIES.len(), place / CITIES.len());
+    let (firm, rest) = (rest % FIRMS.len(), rest / FIRMS.len());
+    let name = [one(&CITIES, city), one(&FIRMS, firm), one(&THINGS, rest)].join(" ");
+    match rest / THINGS.len() {
+        0 => name,
+        number => format!("{name} {}", number + 1),
+    }
+}
+
+/// The same of people.
+pub(super) fn person(place: usize) -> String {
+    let (given, rest) = (place % GIVEN.len(), place / GIVEN.len());
+    let (family, rest) = (rest % FAMILY.len(), rest / FAMILY.len());
+    let initial = |number: usize| char::from(b'A' + (number % 26) as u8);
+    let name = [one(&GIVEN, given), one(&FAMILY, family)];
+    let [given, family] = name;
+    format!(
+        "{given} {}. {}. {family}",
+        initial(rest),
+        initial(rest / 26)
+    )
+}
+
+/// A sentence with its question; `{s}` is a thing, `{v}` a value.
+#[derive(Debug)]
+pub(super) struct Form {
+    says: &'static str,
+    asks: &'static str,
+    values: Vec<&'static str>,
+}
+
+/// What was said, and what somebody asks who has forgotten it.
+#[derive(Debug, Clone)]
+pub(super) struct Said {
+    pub(super) text: String,
+    pub(super) question: String,
+}
+
+impl Form {
+    /// About thing number `about`, with value number `value`.
+    pub(super) fn said(&self, about: usize, value: usize) -> Said {
+        let (thing, value) = (thing(about), one(&self.values, value));
+        let filled = |form: &str| form.replace("{s}", &thing).replace("{v}", value);
+        Said {
+            text: filled(self.says),
+            question: filled(self.asks),
+        }
+    }
+}
+
+fn forms(set: &str) -> Vec<Form> {
+    let lines = include_str!("facts.txt").lines();
+    let rows = lines.map(|line| line.split('\t').collect::<Vec<_>>());
+    rows.filter_map(|row| match row.as_slice() {
+        [of, says, asks, values] if *of == set => Some(Form {
+            says,
+            asks,
+            values: values.split('|').collect(),
+        }),
+        _ => None,
+    })
+    .collect()
+}
+
+pub(super) static FACTS: LazyLock<Vec<Form>> = LazyLock::new(|| forms("facts"));
+pub(super) static MORE_FACTS: LazyLock<Vec<Form>> = LazyLock::new(|| forms("more"));
+pub(super) static HELD_BACK_FACTS: LazyLock<Vec<Form>> = LazyLock::new(|| forms("held"));
+pub(super) static EVENTS: LazyLock<Vec<Form>> = LazyLock::new(|| forms("once"));

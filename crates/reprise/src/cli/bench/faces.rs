@@ -1,23 +1,17 @@
 //! What each face adds to the engine's own time: a daemon of the bench's own with the model in it,
 //! asked as users ask it. Every figure is of one client that asks one thing after the other.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, Read};
 use std::net::TcpStream;
-use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::Instant;
+use std::process::{Child, ChildStdin, ChildStdout};
 
-use anyhow::{Context as _, ensure};
 use reprise_operations::Answer;
-use reprise_server::{Call, Client, Scope, Starter, TokenFile};
-use reprise_types::{Clock, SystemClock, UserId};
-use serde_json::{Value, json};
+use reprise_server::{Scope, Starter, TokenFile};
 
 use super::corpus::{self, Dice};
-use super::figures::{Times, resident_bytes_of, say};
+use super::figures::{Times, resident_bytes_of, row, say};
+use crate::cli::prelude::*;
 use crate::cli::runtime::Runtime;
-use crate::cli::{Context, model, runtime};
-use crate::exit::Exit;
 
 /// Questions asked at each face; the first ones warm it up.
 const ASKED: usize = 300;
@@ -60,22 +54,12 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     bench.end()?;
     for (name, face) in faces {
         let [whole, beyond] = face.settled();
-        say(
-            context,
-            [
-                ("face", json!(name)),
-                ("p50_ms", json!(whole.p50)),
-                ("p99_ms", json!(whole.p99)),
-                ("beyond_p50_ms", json!(beyond.p50)),
-                ("beyond_p99_ms", json!(beyond.p99)),
-            ],
-        )?;
+        let row = row!({ "face": name, "p50_ms": whole.p50, "p99_ms": whole.p99,
+            "beyond_p50_ms": beyond.p50, "beyond_p99_ms": beyond.p99 });
+        say(context, row)?;
     }
-    say(
-        context,
-        [("daemon_resident_mb", json!(resident as f64 / 1e6))],
-    )?;
-    Ok(Exit::Success)
+    let row = row!({ "daemon_resident_mb": resident as f64 / 1e6 });
+    say(context, row)
 }
 
 /// Questions without an end, none twice.
@@ -87,8 +71,8 @@ fn questions() -> impl Iterator<Item = String> {
 /// The daemon and what is needed to ask it.
 struct Bench {
     folder: tempfile::TempDir,
-    program: std::path::PathBuf,
-    models: std::path::PathBuf,
+    program: PathBuf,
+    models: PathBuf,
     user: UserId,
     runtime: Runtime,
     client: Client,

@@ -1,22 +1,23 @@
 //! What every bench takes from its times and its process, and how it says so.
 
-use std::path::Path;
+use crate::cli::prelude::*;
 
-use serde::Serialize;
-use serde_json::{Map, Value, json};
-
-use crate::cli::{Context, output};
+/// Figures by their names, in the order in which people are told them.
+macro_rules! row {
+    ({ $($name:literal: $value:expr),+ }) => { [$(($name, serde_json::json!($value))),+] };
+}
+pub(super) use row;
 
 /// Says a row of figures: as a line of JSON, or for people each by its name.
 pub(super) fn say<const N: usize>(
     context: &Context,
     row: [(&str, Value); N],
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Exit> {
     line(context, row.map(|(name, value)| (name.to_owned(), value)))
 }
 
 /// The same of a whole value; lists in it are for JSON alone.
-pub(super) fn say_all(context: &Context, figures: &impl Serialize) -> anyhow::Result<()> {
+pub(super) fn say_all(context: &Context, figures: &impl Serialize) -> anyhow::Result<Exit> {
     let figures: Map<String, Value> = serde_json::from_value(serde_json::to_value(figures)?)?;
     line(context, figures)
 }
@@ -26,24 +27,16 @@ pub(super) fn say_with_times<const N: usize>(
     context: &Context,
     figures: &impl Serialize,
     times: [(&str, Times); N],
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Exit> {
     for (name, times) in times.into_iter().filter(|_| !context.json) {
-        say(
-            context,
-            [
-                ("what", json!(name)),
-                ("count", json!(times.count)),
-                ("ms_p50", json!(times.p50)),
-                ("ms_best", json!(times.best)),
-                ("ms_p99", json!(times.p99)),
-                ("ms_max", json!(times.max)),
-            ],
-        )?;
+        let row = row!({ "what": name, "count": times.count, "ms_p50": times.p50,
+            "ms_best": times.best, "ms_p99": times.p99, "ms_max": times.max });
+        say(context, row)?;
     }
     say_all(context, figures)
 }
 
-fn line(context: &Context, row: impl IntoIterator<Item = (String, Value)>) -> anyhow::Result<()> {
+fn line(context: &Context, row: impl IntoIterator<Item = (String, Value)>) -> anyhow::Result<Exit> {
     let row: Vec<(String, Value)> = row.into_iter().collect();
     let told = row.iter().filter_map(|(name, value)| {
         let name = name.replace('_', " ");
@@ -60,7 +53,7 @@ fn line(context: &Context, row: impl IntoIterator<Item = (String, Value)>) -> an
     let is_long = told.iter().map(String::len).sum::<usize>() > 130;
     let told = told.join(if is_long { "\n  " } else { ", " });
     let row: Map<String, Value> = row.iter().cloned().collect();
-    output::line(context, &row, told).map(drop)
+    output::line(context, &row, told)
 }
 
 /// How many times there are, the middle one, the best, the worst but one in a hundred, the worst.

@@ -1,22 +1,14 @@
 //! How long forgetting takes: the command itself on a store of its own, alone, with the proof that
 //! nothing is left, and with that proof beside a daemon to which others write.
 
-use std::path::Path;
-use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
 use reprise_operations::WriteReport;
-use reprise_server::{Call, Client, Place, Starter};
-use reprise_types::{Clock, SystemClock};
-use serde_json::{Value, json};
+use reprise_server::{Place, Starter};
 
 use super::corpus;
-use super::figures::say;
-use crate::cli::{Context, runtime};
-use crate::exit::Exit;
+use super::figures::{row, say};
+use crate::cli::prelude::*;
 
 const USER: &str = "bench";
 
@@ -34,18 +26,10 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     let (beside, written, slowest) = bench.beside_writers()?;
     let [plain, verified, beside, slowest] =
         [plain, verified, beside, slowest].map(|time| time.as_secs_f64());
-    say(
-        context,
-        [
-            ("records", json!(records)),
-            ("forget_s", json!(plain)),
-            ("verified_s", json!(verified)),
-            ("verified_beside_writers_s", json!(beside)),
-            ("written_meanwhile", json!(written)),
-            ("slowest_write_s", json!(slowest)),
-        ],
-    )?;
-    Ok(Exit::Success)
+    let row = row!({ "records": records, "forget_s": plain, "verified_s": verified,
+        "verified_beside_writers_s": beside, "written_meanwhile": written,
+        "slowest_write_s": slowest });
+    say(context, row)
 }
 
 struct Bench<'a> {

@@ -3,25 +3,17 @@
 //! slow costs.
 
 use std::net::TcpListener;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use reprise_embed::Variant;
-use reprise_engine::Snapshot;
 use reprise_global::{
     AccessPolicy, Caller, GlobalContentType, GlobalQuery, GlobalStore, GlobalTier, Hold,
     PostgresOptions, PostgresStore, Publication, Quotas, TextVectors, TierOptions,
 };
-use reprise_types::{Embedding, RecallId, RecallRequest, SystemClock, Unlearned};
-use serde_json::{Value, json};
 
 use super::corpus::{self, Dice};
 use super::figures::{Times, say_all};
 use crate::args::BenchGlobalArguments;
 use crate::cli::global::{embedded, remote_at};
-use crate::cli::store::DIMENSIONS;
-use crate::cli::{Context, runtime};
-use crate::exit::Exit;
+use crate::cli::prelude::*;
 
 const QUERIES: usize = 200;
 /// Results asked for, of either tier.
@@ -355,7 +347,7 @@ fn share(truth: &[Vec<String>], found: &[Vec<String>]) -> f64 {
     same as f64 / all.max(1) as f64
 }
 
-fn say(context: &Context, name: &str, times: Times, more: Value) -> anyhow::Result<()> {
+fn say(context: &Context, name: &str, times: Times, more: Value) -> anyhow::Result<Exit> {
     let mut row = json!({ "what": name, "ms_p50": times.p50, "ms_p99": times.p99 });
     if let (Value::Object(row), Value::Object(more)) = (&mut row, more) {
         row.extend(more);

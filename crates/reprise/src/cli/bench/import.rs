@@ -1,18 +1,10 @@
-//! Moving in beside `ingest`: the same texts in each form that has a line for a record, by the
-//! commands themselves, without a model.
-
-use std::io::Write;
-use std::path::Path;
-use std::process::Command;
-use std::time::Instant;
-
-use anyhow::ensure;
-use serde_json::{Value, json};
+//! What comes in from files. Moving in beside `ingest`: the same texts in each form that has a line
+//! for a record, by the commands themselves, without a model. Event ingest through the whole tree:
+//! how much of the wall time is the model's own.
 
 use super::corpus::{self, Dice};
-use super::figures::say;
-use crate::cli::Context;
-use crate::exit::Exit;
+use super::figures::{row, say};
+use crate::cli::prelude::*;
 
 /// A form's name, and the line that it has for a numbered text; `ingest` is what the others are
 /// compared with.
@@ -56,22 +48,15 @@ pub(super) fn run(context: &Context, lines: usize) -> anyhow::Result<Exit> {
         // A form may have several records for a line.
         let each = seconds / records as f64;
         let ratio = each / *beside.get_or_insert(each);
-        say(
-            context,
-            [
-                ("lines", json!(lines)),
-                ("form", json!(name)),
-                ("records", json!(records)),
-                ("seconds", json!(seconds)),
-                ("ratio", json!(ratio)),
-            ],
-        )?;
+        let row = row!({ "lines": lines, "form": name, "records": records, "seconds": seconds,
+            "ratio": ratio });
+        say(context, row)?;
     }
     Ok(Exit::Success)
 }
 
 fn write(file: &Path, lines: usize, line: fn(usize, &str) -> Value) -> anyhow::Result<()> {
-    let mut file = std::io::BufWriter::new(fs_err::File::create(file)?);
+    let mut file = io::BufWriter::new(fs_err::File::create(file)?);
     let mut dice = Dice(5);
     for number in 0..lines {
         let topic = dice.roll() % 200;
@@ -103,4 +88,50 @@ fn take_in(folder: &Path, name: &str, file: &Path) -> anyhow::Result<(f64, u64)>
     ensure!(output.status.success(), "{name} failed: {said}");
     let said: Value = serde_json::from_slice(&output.stdout)?;
     Ok((seconds, said["inserted"].as_u64().unwrap_or_default()))
+}
+
+pub(super) fn ingest(context: &Context, events: usize) -> anyhow::Result<Exit> {
+    let factory = model::factory(context).context("this bench needs the model")?;
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("events.jsonl");
+    write(&file, events, event)?;
+    let mut context = context.clone();
+    folder.path().clone_into(&mut context.places.data);
+    let user = "bench".parse()?;
+    let (seconds, inserted, pool) = runtime::threaded()?.block_on(async {
+        let log = folder.path().join("events.db");
+        let host = Host::start(&context, &user, log, Some(factory)).await?;
+        let started = Instant::now();
+        let (_, progress) = host.replay(&file).await?;
+        let seconds = started.elapsed().as_secs_f64();
+        let pool = host.service()?.stats().pool;
+        host.shut_down().await?;
+        anyhow::Ok((seconds, progress.inserted, pool))
+    })?;
+    let model = pool.embed_us as f64 / 1e6;
+    let cores = std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(pool.threads);
+    let share = model / (seconds * cores as f64);
+    let row = row!({ "events": events, "records": inserted, "seconds": seconds,
+        "model_seconds": model, "sessions": cores, "model_share": share,
+        "waiting_max": pool.documents_waiting_max });
+    say(&context, row)?;
+    anyhow::ensure!(inserted == events as u64, "events were lost");
+    Ok(Exit::Success)
+}
+
+/// A user's message, in the host's own form.
+fn event(number: usize, text: &str) -> Value {
+    let seq = number + 1;
+    json!({
+        "seq": seq,
+        "event_id": format!("bench-{seq}"),
+        "timestamp": "2026-02-16T09:00:00Z",
+        "actor_id": "chat-1",
+        "event_type": "chat.user_msg",
+        "payload": { "text": text,
+            "scope": { "session_id": format!("s{}", seq / 25), "thread_id": "t" } },
+        "user_id": "system",
+    })
 }

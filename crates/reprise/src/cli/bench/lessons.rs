@@ -1,21 +1,11 @@
 //! Lessons with tags and links: what a tag filter costs a recall, and what a walk of three links
 //! takes.
 
-use std::time::Instant;
-
-use anyhow::ensure;
-use reprise_embed::Variant;
-use reprise_engine::{Engine, Snapshot};
-use reprise_types::{
-    Clock, MemoryFilter, RecallId, RecallRequest, RecordId, SystemClock, Unlearned, WriteOutcome,
-};
-use serde_json::json;
+use reprise_types::{MemoryFilter, WriteOutcome};
 
 use super::corpus::{self, Dice};
-use super::figures::{Times, say};
-use crate::cli::Context;
-use crate::cli::store::DIMENSIONS;
-use crate::exit::Exit;
+use super::figures::{Times, row, say};
+use crate::cli::prelude::*;
 
 const RELATIONS: [&str; 4] = ["related_to", "derived_from", "contradicts", "learned_from"];
 /// Lessons share one of so many tags.
@@ -51,17 +41,9 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
         ("walk of three links", walks),
     ] {
         let Times { p50, p99, .. } = Times::of(times);
-        say(
-            context,
-            [
-                ("records", json!(records)),
-                ("links", json!(links)),
-                ("what", json!(name)),
-                ("ms_p50", json!(p50)),
-                ("ms_p99", json!(p99)),
-                ("reached", json!(reached)),
-            ],
-        )?;
+        let row = row!({ "records": records, "links": links, "what": name, "ms_p50": p50,
+            "ms_p99": p99, "reached": reached });
+        say(context, row)?;
     }
     Ok(Exit::Success)
 }

@@ -1,15 +1,11 @@
-//! Pages of a list, plain and narrowed: the whole store once through.
+//! What goes once through a whole store: pages of a list, plain and narrowed; a branch, as a
+//! copy-on-write clone, where the file system has that, and as a copy.
 
-use std::time::Instant;
-
-use reprise_engine::Snapshot;
-use reprise_types::{ListRequest, MemoryFilter, MemoryKind, parse_timestamp};
-use serde_json::json;
+use reprise_types::{ListRequest, MemoryFilter};
 
 use super::corpus;
-use super::figures::{Times, say};
-use crate::cli::Context;
-use crate::exit::Exit;
+use super::figures::{Times, row, say};
+use crate::cli::prelude::*;
 
 pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     let folder = tempfile::tempdir()?;
@@ -31,15 +27,8 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
         let (times, seen) = pages(&snapshot, filter, limit);
         anyhow::ensure!(seen == records, "the pages had {seen} of {records} records");
         let Times { p50, p99, .. } = Times::of(times);
-        say(
-            context,
-            [
-                ("records", json!(records)),
-                ("pages", json!(name)),
-                ("ms_p50", json!(p50)),
-                ("ms_p99", json!(p99)),
-            ],
-        )?;
+        let row = row!({ "records": records, "pages": name, "ms_p50": p50, "ms_p99": p99 });
+        say(context, row)?;
     }
     Ok(Exit::Success)
 }
@@ -61,4 +50,27 @@ fn pages(snapshot: &Snapshot, filter: &MemoryFilter, limit: usize) -> (Vec<f64>,
             return (times, seen);
         }
     }
+}
+
+pub(super) fn branch(context: &Context, records: usize) -> anyhow::Result<Exit> {
+    let folder = tempfile::tempdir()?;
+    let mut parent = corpus::filled(&folder.path().join("parent.rvf"), records)?;
+    parent.checkpoint()?;
+    let open = |name| corpus::open(&folder.path().join(name), 2);
+    let begun = Instant::now();
+    let mut cloned = Value::Null;
+    if parent.clone_to(&folder.path().join("clone.rvf"))? {
+        let (mut branch, _) = open("clone.rvf")?;
+        branch.be_branch("fork/bench")?;
+        cloned = json!(begun.elapsed().as_secs_f64());
+    }
+    let begun = Instant::now();
+    let (mut branch, _) = open("copy.rvf")?;
+    parent.fork_into(&mut branch, "fork/bench", None)?;
+    branch.close()?;
+    let copied = begun.elapsed().as_secs_f64();
+    let file_mb = parent.stats().file_bytes as f64 / 1e6;
+    let row = row!({ "records": records, "file_mb": file_mb, "copy_on_write_s": cloned,
+        "copy_s": copied });
+    say(context, row)
 }

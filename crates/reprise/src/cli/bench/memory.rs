@@ -1,19 +1,15 @@
-//! Resident memory of a store that answers, beyond the process before it was opened (M43, M44).
+//! Resident memory of a store that answers, beyond the process before it was opened (M43, M44); and
+//! of the model: with one session of it, with two, and with four (M45).
 
-use std::path::Path;
-use std::sync::Arc;
-
-use reprise_embed::Variant;
-use reprise_engine::{Engine, EngineOptions};
-use reprise_store::RealDisk;
-use reprise_types::{Clock, RecallId, RecallRequest, SystemClock, Unlearned};
-use serde_json::json;
+use reprise_types::Embedder;
 
 use super::corpus::{self, Dice};
-use super::figures::{resident_bytes, say};
-use crate::cli::Context;
-use crate::cli::store::DIMENSIONS;
-use crate::exit::Exit;
+use super::figures::{resident_bytes, row, say};
+use crate::cli::prelude::*;
+
+const SESSIONS: usize = 4;
+/// As long as a session takes: what it needs for a text it keeps.
+const TEXT: &str = "the session manager was restored after the registry timed out twice ";
 
 /// Fills a store, then starts a process that only opens it and answers: what the filling left in
 /// the allocator must not be counted.
@@ -24,7 +20,7 @@ pub(super) fn run(context: &Context, records: usize, file: Option<&Path>) -> any
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("memory.rvf");
     corpus::filled(&path, records)?.close()?;
-    let status = std::process::Command::new(std::env::current_exe()?)
+    let status = Command::new(std::env::current_exe()?)
         .args(context.json.then_some("--json"))
         .args(["bench", "memory", "--file"])
         .arg(&path)
@@ -35,8 +31,7 @@ pub(super) fn run(context: &Context, records: usize, file: Option<&Path>) -> any
 
 fn measure(context: &Context, path: &Path) -> anyhow::Result<Exit> {
     let before = resident_bytes();
-    let options = EngineOptions::new(DIMENSIONS, 1, SystemClock.now());
-    let (mut engine, _) = Engine::open(Arc::new(RealDisk), path, &options)?;
+    let (mut engine, _) = corpus::open(path, 1)?;
     let space = Variant::Int8.space();
     let mut dice = Dice(99);
     let opened = resident_bytes();
@@ -59,16 +54,23 @@ fn measure(context: &Context, path: &Path) -> anyhow::Result<Exit> {
     let stats = engine.stats();
     let mb = |bytes: u64| json!(bytes as f64 / 1e6);
     let beyond = |bytes: u64| mb(bytes.saturating_sub(before));
-    say(
-        context,
-        [
-            ("records", json!(stats.live)),
-            ("file_mb", mb(stats.file_bytes)),
-            ("opened_mb", beyond(opened)),
-            ("after_50_recalls_mb", beyond(answered)),
-            ("after_100_writes_mb", beyond(written)),
-            ("index_mb", mb(stats.index_bytes as u64)),
-        ],
-    )?;
+    let row = row!({ "records": stats.live, "file_mb": mb(stats.file_bytes),
+        "opened_mb": beyond(opened), "after_50_recalls_mb": beyond(answered),
+        "after_100_writes_mb": beyond(written), "index_mb": mb(stats.index_bytes as u64) });
+    say(context, row)
+}
+
+pub(super) fn sessions(context: &Context) -> anyhow::Result<Exit> {
+    let before = resident_bytes();
+    let factory = model::factory(context).context("this bench needs the model")?;
+    let mut sessions: Vec<Box<dyn Embedder>> = Vec::new();
+    for count in 1..=SESSIONS {
+        let mut session = factory.open()?;
+        session.embed(&TEXT.repeat(30))?;
+        sessions.push(session);
+        let megabytes = resident_bytes().saturating_sub(before) as f64 / 1e6;
+        let row = row!({ "sessions": count, "resident_mb": megabytes });
+        say(context, row)?;
+    }
     Ok(Exit::Success)
 }

@@ -1,23 +1,11 @@
 //! Whole recalls against the embedding of their own queries: what memory adds to the model.
 
-use std::path::Path;
-use std::sync::Arc;
-use std::time::Instant;
-
-use anyhow::Context as _;
-use reprise_embed::Variant;
-use reprise_engine::{Engine, EngineOptions, IndexOrigin};
-use reprise_store::RealDisk;
-use reprise_types::{
-    Clock, EmbeddingSpace, RecallId, RecallRequest, SearchTier, SystemClock, Unlearned,
-};
-use serde::Serialize;
+use reprise_engine::IndexOrigin;
+use reprise_types::SearchTier;
 
 use super::corpus::{self, Dice};
 use super::figures::{Times, say_with_times};
-use crate::cli::store::DIMENSIONS;
-use crate::cli::{Context, model};
-use crate::exit::Exit;
+use crate::cli::prelude::*;
 
 const QUERIES: usize = 200;
 /// How often the store is opened anew; the best time is what it takes where nobody disturbs it.
@@ -130,19 +118,17 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
         ("embedding", figures.embedding_ms),
         ("whole", figures.whole_ms),
     ];
-    say_with_times(context, &figures, times)?;
-    Ok(Exit::Success)
+    say_with_times(context, &figures, times)
 }
 
 /// Opens the store again and again, each time for one answer: the last of these, the times and the
 /// tier.
 fn opened(path: &Path, space: &EmbeddingSpace) -> anyhow::Result<(Engine, Vec<f64>, SearchTier)> {
     let query = corpus::vector(&mut Dice(99), 3, usize::from(DIMENSIONS));
-    let options = EngineOptions::new(DIMENSIONS, 1, SystemClock.now());
     let mut open_ms = Vec::with_capacity(OPENINGS);
     loop {
         let started = Instant::now();
-        let (engine, report) = Engine::open(Arc::new(RealDisk), path, &options)?;
+        let (engine, report) = corpus::open(path, 1)?;
         anyhow::ensure!(
             report.origin == IndexOrigin::Checkpoint,
             "the checkpoint was not used"

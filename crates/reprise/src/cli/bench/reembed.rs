@@ -1,21 +1,14 @@
 //! Another model takes over: what its vectors cost, what a recall costs meanwhile, and whether what
 //! was found before is found on the way and afterwards.
 
-use std::time::{Duration, Instant};
-
-use anyhow::Context as _;
 use reprise_agent::MemoryService;
-use reprise_embed::Variant;
-use reprise_types::{
-    MemoryKind, MemoryProvider as _, MemorySource, NewRecord, RecallRequest, UserId,
-};
-use serde_json::json;
+use reprise_types::MemoryProvider as _;
 
 use super::corpus::{self, Dice};
-use super::figures::{Times, say};
-use crate::cli::{Context, model, runtime, serve};
-use crate::env::Places;
-use crate::exit::Exit;
+use super::figures::{Times, row, say};
+use crate::cli::prelude::*;
+use crate::cli::serve;
+use crate::config::ModelName;
 
 /// Questions of each stage.
 const QUESTIONS: usize = 100;
@@ -25,6 +18,7 @@ const AMONG: usize = 10;
 const GROUP: usize = 256;
 
 /// What the questions of one stage found, and took.
+#[derive(Default)]
 struct Stage {
     name: &'static str,
     found: usize,
@@ -58,10 +52,7 @@ impl Bench {
     ) -> anyhow::Result<Stage> {
         let mut stage = Stage {
             name,
-            found: 0,
-            asked: 0,
-            degraded: 0,
-            took_ms: Vec::new(),
+            ..Stage::default()
         };
         let memory = service.provider(&self.user);
         let step = (self.texts.len() / QUESTIONS).max(1);
@@ -88,22 +79,12 @@ impl Bench {
     }
 }
 
-#[expect(
-    clippy::too_many_lines,
-    reason = "the steps of one measurement, in their order"
-)]
 pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     let folder = tempfile::tempdir()?;
     let with = |variant| {
-        let places = Places {
-            data: folder.path().to_owned(),
-            ..context.places.clone()
-        };
-        let context = Context {
-            places,
-            config: context.config.clone().with_model(variant),
-            ..context.clone()
-        };
+        let mut context = context.clone();
+        folder.path().clone_into(&mut context.places.data);
+        context.config.memory.model = ModelName::BuiltIn(variant);
         model::factory(&context).context("this bench needs both forms of the model")?;
         let mut config = serve::config(&context)?;
         // What an agent does by itself is done by hand, so that it can be timed.
@@ -151,29 +132,15 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
         let bytes = (compacted.bytes_before, compacted.bytes_after);
         anyhow::Ok((stages, seconds, bytes))
     })?;
-    say(
-        context,
-        [
-            ("records", json!(records)),
-            ("seconds", json!(seconds)),
-            ("bytes_before", json!(bytes.0)),
-            ("bytes_after", json!(bytes.1)),
-        ],
-    )?;
+    let row = row!({ "records": records, "seconds": seconds, "bytes_before": bytes.0,
+        "bytes_after": bytes.1 });
+    say(context, row)?;
     for stage in stages {
         let share = 100.0 * stage.found as f64 / stage.asked.max(1) as f64;
         let Times { p50, p99, .. } = Times::of(stage.took_ms);
-        say(
-            context,
-            [
-                ("stage", json!(stage.name)),
-                ("asked", json!(stage.asked)),
-                ("found_percent", json!(share)),
-                ("degraded", json!(stage.degraded)),
-                ("p50_ms", json!(p50)),
-                ("p99_ms", json!(p99)),
-            ],
-        )?;
+        let row = row!({ "stage": stage.name, "asked": stage.asked, "found_percent": share,
+            "degraded": stage.degraded, "p50_ms": p50, "p99_ms": p99 });
+        say(context, row)?;
     }
     Ok(Exit::Success)
 }

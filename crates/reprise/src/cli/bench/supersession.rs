@@ -1,24 +1,13 @@
 //! Whether a correction stands above what it corrects, and whether the past still knows the other:
 //! pairs of facts with the real model, in one memory, asked for in other words.
 
-use std::collections::BTreeSet;
-
-use anyhow::Context as _;
-use chrono::{DateTime, TimeDelta, Utc};
-use reprise_engine::{Engine, Snapshot};
+use chrono::TimeDelta;
 use reprise_knowledge::{Planner, carry_out};
-use reprise_types::{
-    Clock, Embedder, Embedding, MemoryKind, MemorySource, NewRecord, RecallId, RecallRequest,
-    RecordId, SystemClock, WriteOutcome,
-};
-use serde::Serialize;
-use serde_json::json;
+use reprise_types::{Embedder, WriteOutcome};
 
-use super::corpus;
-use super::facts::{FACTS, Form, HELD_BACK_FACTS, MORE_FACTS, Said};
-use super::figures::say;
-use crate::cli::{Context, model};
-use crate::exit::Exit;
+use super::corpus::{self, FACTS, Form, HELD_BACK_FACTS, MORE_FACTS, Said};
+use super::figures::{row, say};
+use crate::cli::prelude::*;
 
 const TOP: usize = 10;
 
@@ -54,7 +43,7 @@ impl Manner {
 }
 
 /// Of all pairs, how many.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Figures {
     /// The correction is among the first ten, and what it corrects is not above it.
     above: usize,
@@ -93,18 +82,10 @@ pub(super) fn run(context: &Context, pairs: usize) -> anyhow::Result<Exit> {
         if !above || figures.past < pairs {
             exit = Exit::Refused;
         }
-        say(
-            context,
-            [
-                ("manner", json!(manner)),
-                ("pairs", json!(pairs)),
-                ("above", json!(figures.above)),
-                ("alone", json!(figures.alone)),
-                ("past", json!(figures.past)),
-                ("named", json!(figures.named)),
-                ("named_wrongly", json!(figures.named_wrongly)),
-            ],
-        )?;
+        let row = row!({ "manner": manner, "pairs": pairs, "above": figures.above,
+            "alone": figures.alone, "past": figures.past, "named": figures.named,
+            "named_wrongly": figures.named_wrongly });
+        say(context, row)?;
     }
     Ok(exit)
 }
@@ -143,11 +124,9 @@ fn measured(embedder: &mut dyn Embedder, manner: Manner, pairs: usize) -> anyhow
     let named: BTreeSet<_> = named.map(|one| (one.older, one.newer)).collect();
     let wanted: BTreeSet<_> = made.iter().map(|pair| (pair.old, pair.new)).collect();
     let mut figures = Figures {
-        above: 0,
-        alone: 0,
         named: named.intersection(&wanted).count(),
         named_wrongly: named.difference(&wanted).count(),
-        past: 0,
+        ..Figures::default()
     };
     let space = embedder.space().clone();
     for pair in &made {
@@ -197,7 +176,7 @@ fn keep(
 
 fn found(
     memory: &Snapshot,
-    space: &reprise_types::EmbeddingSpace,
+    space: &EmbeddingSpace,
     (question, vector): &(String, Vec<f32>),
     as_of: Option<DateTime<Utc>>,
 ) -> Vec<RecordId> {

@@ -5,25 +5,13 @@
 //! a quarter things that happen once, some facts, some corrections. At its end the memory is
 //! tended, and compacted where that is due. A text that comes again is embedded once.
 
-use std::collections::BTreeMap;
-use std::time::Instant;
-
-use anyhow::Context as _;
-use chrono::{DateTime, TimeDelta, Utc};
-use reprise_engine::Engine;
+use chrono::TimeDelta;
 use reprise_knowledge::{Planner, carry_out};
-use reprise_types::{
-    Embedder, Embedding, MemoryKind, MemorySource, NewRecord, RecallId, RecallRequest, RecordId,
-    Retention, WriteOutcome, parse_timestamp,
-};
-use serde::Serialize;
+use reprise_types::{Embedder, Retention, WriteOutcome};
 
-use super::corpus::{self, Dice};
-use super::facts::{EVENTS, FACTS, Form, Said};
+use super::corpus::{self, Dice, EVENTS, FACTS, Form, Said, thing};
 use super::figures::{resident_bytes, say_all};
-use super::names::thing;
-use crate::cli::{Context, model};
-use crate::exit::Exit;
+use crate::cli::prelude::*;
 
 /// Days after which figures are taken, and the last one.
 const MARKS: [usize; 4] = [30, 90, 180, 365];
@@ -106,14 +94,13 @@ struct Vectors {
 pub(super) fn run(context: &Context, days: usize, events: usize) -> anyhow::Result<Exit> {
     let factory = model::factory(context).context("this bench needs the model")?;
     let embedder = Some(factory.open()?);
-    let mut said = Ok(());
+    let mut said = Ok(Exit::Success);
     simulated(days, events, embedder, |mark| {
         if said.is_ok() {
             said = say_all(context, mark);
         }
     })?;
-    said?;
-    Ok(Exit::Success)
+    said
 }
 
 /// Works through the days; answers every mark, and tells it as it is taken.

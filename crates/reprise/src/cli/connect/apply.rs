@@ -3,13 +3,10 @@
 //! Copies, writing beside, renaming, and taking back. A process that is killed on the way leaves
 //! every file as it was or as it is to be: `disconnect` undoes either.
 
-use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
-
-use crate::cli::note;
+use crate::cli::prelude::*;
+use crate::cli::whole::{remove, with_ending};
 
 /// Longest settings that are read.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -54,7 +51,7 @@ pub(super) enum Step {
 }
 
 /// Asked before each step; an error there is one of the step's.
-pub(super) type Watch<'a> = &'a mut dyn FnMut(Step) -> std::io::Result<()>;
+pub(super) type Watch<'a> = &'a mut dyn FnMut(Step) -> io::Result<()>;
 
 /// The text of a file; empty where there is none.
 pub(super) fn read(path: &Path) -> anyhow::Result<String> {
@@ -115,7 +112,7 @@ fn clear(changes: &[Change]) {
         let copy = with_ending(&change.path, BACKUP);
         for left in [beside(&change.path), with_ending(&copy, BESIDE)] {
             if let Err(error) = remove(&left) {
-                note(&format!("warning: {error:#}; remove it by hand"));
+                tell!("warning: {error:#}; remove it by hand");
             }
         }
     }
@@ -206,13 +203,6 @@ fn mode_of(path: &Path) -> u32 {
     known.map_or(MODE, |known| known.permissions().mode() & 0o7777)
 }
 
-fn remove(path: &Path) -> anyhow::Result<()> {
-    match fs_err::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
-        _ => Ok(()),
-    }
-}
-
 /// A link to a file elsewhere, as those have who keep their settings in a repository, stays a link.
 fn place(path: &Path) -> PathBuf {
     fs_err::canonicalize(path).unwrap_or_else(|_| path.to_owned())
@@ -220,11 +210,4 @@ fn place(path: &Path) -> PathBuf {
 
 fn beside(path: &Path) -> PathBuf {
     with_ending(&place(path), BESIDE)
-}
-
-fn with_ending(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".");
-    name.push(ending);
-    name.into()
 }

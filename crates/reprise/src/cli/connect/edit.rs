@@ -1,12 +1,11 @@
 //! Changes to configuration files: ours put in, ours taken out, everything else as it was, comments
 //! too.
 
-use anyhow::{Context as _, bail, ensure};
 use jsonc_parser::cst::{CstArray, CstInputValue, CstObject, CstRootNode};
 use jsonc_parser::{ParseOptions, parse_to_serde_value};
-use serde_json::{Map, Value, json};
 
 use super::entry::{Entry, SERVER};
+use crate::cli::prelude::*;
 
 /// Around our part of a TOML file.
 const TOML: [&str; 2] = ["# >>> reprise >>>", "# <<< reprise <<<"];

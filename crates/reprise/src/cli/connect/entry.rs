@@ -1,11 +1,11 @@
 //! What is written for one user, and how it is known again.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
 
 use reprise_operations::HookEvent;
 use reprise_server::HookProgram;
-use serde_json::{Value, json};
+
+use crate::cli::prelude::*;
 
 /// Our name among a program's MCP servers. It prefixes the tools: `memory.recall` reads well.
 pub(super) const SERVER: &str = "memory";

@@ -2,11 +2,10 @@
 //!
 //! The forms that such a file has.
 
-use anyhow::bail;
 use reprise_server::{HookProgram, Moment};
-use serde_json::{Map, Value, json};
 
 use super::entry::Entry;
+use crate::cli::prelude::*;
 
 /// How a program has its hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

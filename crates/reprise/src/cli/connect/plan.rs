@@ -1,15 +1,13 @@
 //! Which file of which program gets what.
 
-use std::path::{Path, PathBuf};
-
 use reprise_knowledge::ImportKind;
 use reprise_server::HookProgram;
-use serde_json::json;
 
 use super::edit;
 use super::entry::{Entry, SERVER, ServerForm};
 use super::hooks::{self, HookForm};
 use crate::args::HostProgram;
+use crate::cli::prelude::*;
 
 const SERVERS: Form = Form::Servers("mcpServers", ServerForm::Plain);
 /// The folder of VS Code's settings.
@@ -48,74 +46,61 @@ pub(super) struct Target {
 
 /// The files of a program, under this home directory.
 pub(super) fn targets(program: HostProgram, home: &Path) -> Vec<Target> {
+    use Form::{Hooks, Plugin, Rules, Servers, Toml};
+    use ServerForm::{Copilot, OpenCode, Plain, Stdio};
     let files: &[(&str, &'static [Form])] = match program {
         HostProgram::ClaudeCode => &[
             (".claude.json", &[SERVERS]),
-            (".claude/settings.json", &[Form::Hooks(hooks::CLAUDE_CODE)]),
+            (".claude/settings.json", &[Hooks(hooks::CLAUDE_CODE)]),
         ],
         HostProgram::Codex => &[
-            (".codex/config.toml", &[Form::Toml]),
-            (".codex/hooks.json", &[Form::Hooks(hooks::CODEX)]),
+            (".codex/config.toml", &[Toml]),
+            (".codex/hooks.json", &[Hooks(hooks::CODEX)]),
         ],
         HostProgram::Cursor => &[
             (".cursor/mcp.json", &[SERVERS]),
-            (".cursor/hooks.json", &[Form::Hooks(hooks::CURSOR)]),
+            (".cursor/hooks.json", &[Hooks(hooks::CURSOR)]),
         ],
-        HostProgram::Gemini => &[(
-            ".gemini/settings.json",
-            &[SERVERS, Form::Hooks(hooks::GEMINI)],
-        )],
+        HostProgram::Gemini => &[(".gemini/settings.json", &[SERVERS, Hooks(hooks::GEMINI)])],
         HostProgram::Opencode => &[
             (
                 ".config/opencode/opencode.json",
-                &[Form::Servers("mcp", ServerForm::OpenCode)],
+                &[Servers("mcp", OpenCode)],
             ),
-            (".config/opencode/plugins/reprise.js", &[Form::Plugin]),
+            (".config/opencode/plugins/reprise.js", &[Plugin]),
         ],
         HostProgram::Vscode => &[
-            (
-                "VSCODE/mcp.json",
-                &[Form::Servers("servers", ServerForm::Stdio)],
-            ),
+            ("VSCODE/mcp.json", &[Servers("servers", Stdio)]),
             (
                 "VSCODE/prompts/reprise.instructions.md",
-                &[Form::Rules("---\napplyTo: \"**\"\n---\n")],
+                &[Rules("---\napplyTo: \"**\"\n---\n")],
             ),
         ],
         HostProgram::CopilotCli => &[
             (
                 ".copilot/mcp-config.json",
-                &[Form::Servers("mcpServers", ServerForm::Copilot)],
+                &[Servers("mcpServers", Copilot)],
             ),
-            (
-                ".copilot/hooks/reprise.json",
-                &[Form::Hooks(hooks::COPILOT)],
-            ),
-            (".copilot/copilot-instructions.md", &[Form::Rules("")]),
+            (".copilot/hooks/reprise.json", &[Hooks(hooks::COPILOT)]),
+            (".copilot/copilot-instructions.md", &[Rules("")]),
         ],
         HostProgram::Windsurf => &[
             (".codeium/windsurf/mcp_config.json", &[SERVERS]),
-            (
-                ".codeium/windsurf/hooks.json",
-                &[Form::Hooks(hooks::WINDSURF)],
-            ),
-            (
-                ".codeium/windsurf/memories/global_rules.md",
-                &[Form::Rules("")],
-            ),
+            (".codeium/windsurf/hooks.json", &[Hooks(hooks::WINDSURF)]),
+            (".codeium/windsurf/memories/global_rules.md", &[Rules("")]),
         ],
         HostProgram::Zed => &[
             (
                 ".config/zed/settings.json",
-                &[Form::Servers("context_servers", ServerForm::Plain)],
+                &[Servers("context_servers", Plain)],
             ),
-            (".config/zed/AGENTS.md", &[Form::Rules("")]),
+            (".config/zed/AGENTS.md", &[Rules("")]),
         ],
         HostProgram::Kiro => &[
             (".kiro/settings/mcp.json", &[SERVERS]),
             (
                 ".kiro/steering/reprise.md",
-                &[Form::Rules("---\ninclusion: always\n---\n")],
+                &[Rules("---\ninclusion: always\n---\n")],
             ),
         ],
         HostProgram::Generic => &[],
@@ -146,12 +131,7 @@ pub(super) fn history(program: HostProgram) -> Option<ImportKind> {
         HostProgram::Cursor => Some(ImportKind::Cursor),
         HostProgram::Gemini => Some(ImportKind::Gemini),
         HostProgram::Opencode => Some(ImportKind::Opencode),
-        HostProgram::Vscode
-        | HostProgram::CopilotCli
-        | HostProgram::Windsurf
-        | HostProgram::Zed
-        | HostProgram::Kiro
-        | HostProgram::Generic => None,
+        _ => None,
     }
 }
 

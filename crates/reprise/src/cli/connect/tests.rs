@@ -177,7 +177,7 @@ fn where_one_file_cannot_be_changed_none_is() {
         let applied = apply(&home.connecting(), &mut |_| {
             step += 1;
             if step > fails_at {
-                return Err(std::io::Error::other("the disk is full"));
+                return Err(io::Error::other("the disk is full"));
             }
             Ok(())
         });

@@ -1,39 +1,36 @@
 //! `reprise demo week`: three weeks of a host that asks memory before it plans. Its runs succeed or
 //! fail by what they really did: small Rust programs, compiled and tested in a scratch directory.
 //!
-//! The weeks, played and noted.
+//! The weeks, played and noted in the story's own time.
 
-mod show;
-mod story;
 mod told;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
-use anyhow::Context as _;
+use chrono::TimeDelta;
 use reprise_sandbox::{
     AppConfig, AppState, MemoryBridge, ModelEndpoint, ModelGateway, Planner, Repertoire, RunReport,
     Turn, WorkersConfig,
 };
-use reprise_types::{
-    LearningEngine as _, MemoryFilter, MemoryKind, RecallRequest, RetrievedMemory, UserId,
-};
+use reprise_types::{LearningEngine as _, MemoryFilter, RetrievedMemory, TimestampError};
 
-use super::super::host::Host;
 use super::super::model::Maker;
-use super::super::runtime;
-use super::super::{Context, model, output};
 use crate::args::KeptDemo;
+use crate::cli::prelude::*;
 use crate::env;
-use crate::exit::Exit;
-use story::{StoryClock, Week};
 use told::{Learned, PlanTold, Remembered, RunTold, Story, Taught, WeekTold};
 
 /// Memories asked for by each week's question, and the first of them that are shown.
 const ASKED: usize = 20;
 const SHOWN: usize = 5;
+
+/// The first Monday.
+const BEGIN: &str = "2026-02-02T09:00:00Z";
+/// Between two requests: far enough apart that the next one is no retry of the last.
+const BETWEEN: TimeDelta = TimeDelta::minutes(45);
+
+/// Some requests insist on a way that cannot work here: that is what lets one tell what helps.
+const WEEKS: &str = include_str!("week/weeks.txt");
 
 /// The runs so far: in which week each was, and what it was asked for.
 type Asked = BTreeMap<String, (usize, &'static str)>;
@@ -44,7 +41,7 @@ pub(super) fn run(context: &Context, arguments: &KeptDemo) -> anyhow::Result<Exi
     let (context, _temporary) = super::stage(context, arguments.keep.as_deref())?;
     let factory = model::factory(&context);
     let story = runtime::threaded()?.block_on(play(&context, &user, factory))?;
-    output::print(&context, &story, |out| Ok(show::story(out, &story)?))
+    output::print(&context, &story, |out| Ok(told::story(out, &story)?))
 }
 
 /// The runs compile real programs; without a compiler all of them would fail for the same reason.
@@ -78,7 +75,7 @@ async fn play(context: &Context, user: &UserId, factory: Option<Maker>) -> anyho
     let mut asked = Asked::new();
     let mut weeks = Vec::new();
     let mut trace = Vec::new();
-    for (number, week) in story::weeks().enumerate() {
+    for (number, week) in all_weeks().enumerate() {
         clock.start_week(number);
         let (recall, brings_back) = recall(&host, week.question, &asked).await?;
         let mut runs = Vec::new();
@@ -212,4 +209,81 @@ fn told(request: &'static str, report: &RunReport) -> RunTold {
 fn with_memory(turns: &[Turn]) -> usize {
     let injected = turns.iter().filter(|turn| turn.injected_bytes > 0);
     injected.count()
+}
+
+/// One week's work.
+#[derive(Debug)]
+struct Week {
+    title: &'static str,
+    /// What memory is asked before the week begins: the documents' own words.
+    question: &'static str,
+    requests: Vec<&'static str>,
+}
+
+fn all_weeks() -> impl Iterator<Item = Week> {
+    WEEKS.split("\n\n").map(|week| {
+        let mut lines = week.lines();
+        let mut line = || lines.next().unwrap_or_default();
+        let (title, question) = (line(), line());
+        let requests = lines.collect();
+        Week {
+            title,
+            question,
+            requests,
+        }
+    })
+}
+
+/// Three weeks in a few seconds.
+#[derive(Debug)]
+struct StoryClock {
+    begin: DateTime<Utc>,
+    unix_ms: AtomicI64,
+}
+
+impl StoryClock {
+    fn new() -> Result<Self, TimestampError> {
+        let begin = parse_timestamp(BEGIN)?;
+        Ok(Self {
+            begin,
+            unix_ms: AtomicI64::new(begin.timestamp_millis()),
+        })
+    }
+
+    /// Monday morning of a week, counted from 0.
+    fn start_week(&self, number: usize) {
+        let weeks = i64::try_from(number).unwrap_or_default();
+        let monday = self.begin + TimeDelta::weeks(weeks);
+        let monday = monday.timestamp_millis();
+        self.unix_ms.fetch_max(monday, Ordering::SeqCst);
+    }
+
+    /// The time of the next request.
+    fn next_request(&self) {
+        let between = BETWEEN.num_milliseconds();
+        self.unix_ms.fetch_add(between, Ordering::SeqCst);
+    }
+}
+
+impl Clock for StoryClock {
+    fn now(&self) -> DateTime<Utc> {
+        let unix_ms = self.unix_ms.load(Ordering::SeqCst);
+        DateTime::from_timestamp_millis(unix_ms).unwrap_or(self.begin)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weeks_begin_on_mondays_and_time_only_goes_on() {
+        let clock = StoryClock::new().unwrap();
+        clock.next_request();
+        assert_eq!(clock.now().to_rfc3339(), "2026-02-02T09:45:00+00:00");
+        clock.start_week(0);
+        assert_eq!(clock.now().to_rfc3339(), "2026-02-02T09:45:00+00:00");
+        clock.start_week(2);
+        assert_eq!(clock.now().to_rfc3339(), "2026-02-16T09:00:00+00:00");
+    }
 }

@@ -1,21 +1,9 @@
 //! `reprise demo workspace`: the nine steps of ADR-008's checklist, each with its evidence.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::Arc;
-use std::time::Instant;
-
-use anyhow::{Context as _, bail, ensure};
-use reprise_operations::counted;
-use reprise_types::SystemClock;
 use reprise_workspace::{Actor, AuditQuery, Receipt, RepoPath, Workspace, WriteRequest};
-use serde_json::{Value, json};
 
 use crate::args::KeptDemo;
-use crate::cli::{Context, output};
-use crate::exit::Exit;
-use crate::terminal;
+use crate::cli::prelude::*;
 
 const PRD: &str = "core/prd/PRD-001.json";
 const TSD: &str = "core/tsd/TSD-001.json";

@@ -7,16 +7,15 @@
 mod search;
 mod sought;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::path::{Path, PathBuf};
+use std::collections::HashSet;
 
 use reprise_files::{Access, open_path};
 use reprise_store::{CommitSeq, Entry, Log};
-use reprise_types::{RecordId, UserId};
 
-use super::super::copies::{self, Form};
+use super::super::copies::Form;
 use super::super::store::open_log;
-use super::super::{Context, global, rebuild, whole};
+use super::super::{global, rebuild};
+use crate::cli::prelude::*;
 use search::Needles;
 use sought::Sought;
 
@@ -28,6 +27,7 @@ pub(super) struct Gone {
 
 /// A copy of the memory, or a file made of it, that still holds something of what was forgotten, or
 /// may.
+#[derive(Serialize)]
 pub(super) struct KnownCopy {
     pub(super) file: PathBuf,
     pub(super) kind: CopyKind,
@@ -35,7 +35,8 @@ pub(super) struct KnownCopy {
     pub(super) records: Option<usize>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum CopyKind {
     /// A branch, a backup, or what stands beside the memory's file.
     Memory,
@@ -45,15 +46,6 @@ pub(super) enum CopyKind {
 }
 
 impl CopyKind {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Memory => "memory",
-            Self::Published => "published",
-            Self::Export => "export",
-            Self::Projection => "projection",
-        }
-    }
-
     /// What rids a copy of it.
     pub(super) fn remedy(self) -> &'static str {
         match self {

@@ -1,47 +1,65 @@
 //! What an operator does with a store: lists it, takes down and puts back, exports or erases one
-//! person, brings its tables forward. On a machine with `[global] url` by an operator's token, else
-//! on the store itself.
+//! person, reads the audit log, imports, brings its tables forward. On a machine with
+//! `[global] url` by an operator's token, else on the store itself.
 
-use std::io::Write;
+use std::io::{BufReader, Write};
 use std::sync::Arc;
 
-use anyhow::bail;
-use reprise_global::{Caller, GlobalStore, ListPage, PostgresStore, TakeDown};
-use reprise_operations::counted;
+use anyhow::{anyhow, bail};
+use reprise_global::{
+    AccessPolicy, Caller, GlobalStore, ListPage, PostgresStore, Publication, TakeDown,
+    check_publication,
+};
+use reprise_operations::{counted, from_json};
 use reprise_server::{ServiceTokens, TokenFile};
+use reprise_types::UserId;
 use serde_json::json;
 
 use super::{serve, store, token};
-use crate::args::{OperateCommand, OperatorArguments, PersonCommand, WhichStore};
-use crate::cli::{Context, agreed, output, runtime};
+use crate::args::{
+    GlobalImportArguments, OperateCommand, OperatorArguments, PersonCommand, WhichStore,
+};
+use crate::cli::{Context, agreed, input, output, runtime};
 use crate::exit::Exit;
+use crate::lines::jsonl;
 use crate::terminal;
 
-/// The store that is meant, and as who it is asked.
+/// Publications handed over at a time.
+const GROUP: usize = 5_000;
+
+/// Whether the configured service is meant: no store itself is named.
+fn asks_service(context: &Context, which: &WhichStore, user: &UserId) -> bool {
+    let is_named = which.store.is_some() || which.database_url.is_some();
+    !is_named && context.config.global_service(user).is_some()
+}
+
+/// The store that is meant, and as who it is asked: `caller`, where it is none of a service.
 async fn opened(
+    context: &Context,
+    which: &WhichStore,
+    caller: Caller,
+) -> anyhow::Result<(Arc<dyn GlobalStore>, Caller)> {
+    if asks_service(context, which, &caller.user) {
+        return store::open(context, &caller.user);
+    }
+    serve::is_there(which)?;
+    let store: Arc<dyn GlobalStore> = match &which.database_url {
+        Some(url) => Arc::new(serve::database(context, which, url).await?),
+        None => Arc::new(serve::in_folder(context, which)),
+    };
+    Ok((store, caller))
+}
+
+async fn opened_by(
     context: &Context,
     who: &OperatorArguments,
 ) -> anyhow::Result<(Arc<dyn GlobalStore>, Caller)> {
-    let which = &who.which;
-    let is_named = which.store.is_some() || which.database_url.is_some();
-    if !is_named && context.config.global_service(&who.user).is_some() {
-        return store::open(context, &who.user);
-    }
     let caller = Caller {
         user: who.user.clone(),
         org: who.org.clone(),
         paid: true,
     };
-    Ok((beside(context, which).await?, caller))
-}
-
-/// The store itself, beside its services.
-async fn beside(context: &Context, which: &WhichStore) -> anyhow::Result<Arc<dyn GlobalStore>> {
-    serve::is_there(which)?;
-    Ok(match &which.database_url {
-        Some(url) => Arc::new(serve::database(context, which, url).await?),
-        None => Arc::new(serve::in_folder(context, which)),
-    })
+    opened(context, &who.which, caller).await
 }
 
 pub(super) fn run(context: &Context, command: &OperateCommand) -> anyhow::Result<Exit> {
@@ -58,7 +76,7 @@ pub(super) fn run(context: &Context, command: &OperateCommand) -> anyhow::Result
                     reason: reason.clone(),
                     leaked: *leaked,
                 };
-                let (store, caller) = opened(context, who).await?;
+                let (store, caller) = opened_by(context, who).await?;
                 let done = store.take_down(&caller, *id, &order).await?;
                 let versions = counted(done.taken.versions, "version");
                 let mut line = format!(
@@ -76,14 +94,10 @@ pub(super) fn run(context: &Context, command: &OperateCommand) -> anyhow::Result
                     }
                 });
                 output::line(context, &done, line)?;
-                Ok(if done.verified {
-                    Exit::Success
-                } else {
-                    Exit::Refused
-                })
+                Ok(output::exit(done.verified))
             }
             OperateCommand::Putback { id, who } => {
-                let (store, caller) = opened(context, who).await?;
+                let (store, caller) = opened_by(context, who).await?;
                 let done = store.put_back(&caller, *id).await?;
                 let line = match &done.published {
                     Some(published) => format!("it is found again, as {}", published.id),
@@ -92,8 +106,7 @@ pub(super) fn run(context: &Context, command: &OperateCommand) -> anyhow::Result
                         done.author
                     ),
                 };
-                output::line(context, &done, line)?;
-                Ok(Exit::Success)
+                output::line(context, &done, line)
             }
             OperateCommand::Person(command) => person(context, command).await,
             OperateCommand::Migrate { dry_run, which } => migrate(context, *dry_run, which).await,
@@ -102,7 +115,7 @@ pub(super) fn run(context: &Context, command: &OperateCommand) -> anyhow::Result
 }
 
 async fn list(context: &Context, who: &OperatorArguments, limit: usize) -> anyhow::Result<Exit> {
-    let (store, caller) = opened(context, who).await?;
+    let (store, caller) = opened_by(context, who).await?;
     let mut out = crate::printer::stdout();
     let mut offset = 0;
     while offset < limit {
@@ -139,12 +152,7 @@ async fn person(context: &Context, command: &PersonCommand) -> anyhow::Result<Ex
             (user, which)
         }
     };
-    let is_named = which.store.is_some() || which.database_url.is_some();
-    let (store, caller) = if !is_named && context.config.global_service(user).is_some() {
-        store::open(context, user)?
-    } else {
-        (beside(context, which).await?, Caller::new(user.clone()))
-    };
+    let (store, caller) = opened(context, which, Caller::new(user.clone())).await?;
     let PersonCommand::Erase { yes, .. } = command else {
         let mut out = crate::printer::stdout();
         for line in store.person(&caller).await? {
@@ -181,11 +189,7 @@ async fn person(context: &Context, command: &PersonCommand) -> anyhow::Result<Ex
         );
     }
     output::line(context, &erased, line)?;
-    Ok(if erased.left == 0 {
-        Exit::Success
-    } else {
-        Exit::Refused
-    })
+    Ok(output::exit(erased.left == 0))
 }
 
 async fn migrate(context: &Context, dry_run: bool, which: &WhichStore) -> anyhow::Result<Exit> {
@@ -215,4 +219,104 @@ async fn migrate(context: &Context, dry_run: bool, which: &WhichStore) -> anyhow
     serve::database(context, which, url).await?;
     crate::cli::note(&format!("{} made", counted(pending.len(), "migration")));
     Ok(Exit::Success)
+}
+
+/// `reprise global audit`: who did what with a store, and who got and lost tokens of its service.
+pub(super) fn audit(
+    context: &Context,
+    which: &WhichStore,
+    user: &UserId,
+    limit: usize,
+) -> anyhow::Result<Exit> {
+    let mut lines = runtime::threaded()?.block_on(async {
+        let (store, caller) = opened(context, which, Caller::new(user.clone())).await?;
+        anyhow::Ok(store.audit(&caller, limit).await?)
+    })?;
+    if !asks_service(context, which, user) {
+        lines = TokenFile::new(token::place(context)).audited(lines, limit)?;
+    }
+    output::rows(
+        context,
+        lines,
+        |line| json!(line),
+        |line| {
+            let (at, what) = (line.at.format("%Y-%m-%d %H:%M:%S"), &line.what);
+            let who = if line.who.is_empty() { "-" } else { &line.who };
+            let mut parts = vec![format!("{at}  {who}  {what}")];
+            parts.extend(line.id.map(|id| id.to_string()));
+            parts.extend(line.version.map(|version| version.to_string()));
+            parts.extend(line.name.clone());
+            parts.extend(line.about.as_ref().map(|about| format!("of {about}")));
+            parts.join("  ")
+        },
+    )
+}
+
+/// `reprise global import`: many publications of one author, a line each. What stands already is
+/// passed over; a bad line costs itself alone.
+pub(super) fn import(context: &Context, arguments: &GlobalImportArguments) -> anyhow::Result<Exit> {
+    let caller = Caller {
+        user: arguments.user.clone(),
+        org: arguments.org.clone(),
+        paid: false,
+    };
+    if !arguments.create {
+        serve::is_there(&arguments.which)
+            .map_err(|none| anyhow!("{none}; look at --store, or make it with --create"))?;
+    }
+    let (mut groups, mut refused) = (vec![Vec::new()], 0_u64);
+    for line in jsonl(BufReader::new(input::open(&arguments.file)?)) {
+        let (number, line) = line?;
+        match line.and_then(|line| read(&line, &caller)) {
+            Ok(publication) => match groups.last_mut() {
+                Some(last) if last.len() < GROUP => last.push(publication),
+                _ => groups.push(vec![publication]),
+            },
+            Err(why) => {
+                refused += 1;
+                crate::cli::note(&format!("line {number} was passed over: {why}"));
+            }
+        }
+    }
+    let all: usize = groups.iter().map(Vec::len).sum();
+    let new = runtime::threaded()?.block_on(kept(context, arguments, &caller, groups))?;
+    let known = all - new;
+    let row = json!({ "published": new, "known": known, "refused": refused });
+    let line = format!("{new} published, {known} known already, {refused} refused");
+    output::line(context, &row, line)?;
+    Ok(output::exit(refused == 0))
+}
+
+fn read(line: &str, caller: &Caller) -> Result<Publication, String> {
+    // It is the file's line that is meant, and the message has it.
+    let publication: Publication = from_json(line.as_bytes())
+        .map_err(|said| said.replace(" at line 1 column ", " at column "))?;
+    check_publication(&publication).map_err(|error| error.to_string())?;
+    if publication.access_policy == AccessPolicy::Org && caller.org.is_none() {
+        return Err("it is for an organisation; name that with --org".to_owned());
+    }
+    Ok(publication)
+}
+
+async fn kept(
+    context: &Context,
+    arguments: &GlobalImportArguments,
+    caller: &Caller,
+    groups: Vec<Vec<Publication>>,
+) -> anyhow::Result<usize> {
+    let mut new = 0;
+    if let Some(url) = &arguments.which.database_url {
+        let store = serve::database(context, &arguments.which, url).await?;
+        for group in groups {
+            new += store.import(caller, group).await?;
+        }
+        store.maintain().await?;
+        return Ok(new);
+    }
+    let store = serve::in_folder(context, &arguments.which);
+    for group in groups {
+        new += store.import(caller, group).await?;
+    }
+    store.close()?;
+    Ok(new)
 }

@@ -7,8 +7,9 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use reprise_global::{
     AuditLine, Branch, Caller, Erased, Fate, GlobalAnswer, GlobalError, GlobalQuery, GlobalRecord,
-    GlobalStore, ListPage, Listed, Merged, PersonLine, Publication, Published, PutBack, TakeDown,
-    TakeDownDone, TakenDown, Unpublished, UsageReport, Version, check_name, check_publication,
+    GlobalStore, ListPage, Listed, Merged, PersonLine, Publication, Published, PutBack, Result,
+    TakeDown, TakeDownDone, TakenDown, Unpublished, UsageReport, Version, check_name,
+    check_publication,
 };
 use reprise_redact::{HeldBack, Outbound, cleaned};
 use reprise_types::{RecordId, lock};
@@ -80,20 +81,55 @@ impl RemoteStore {
 
     /// Asks a service of which nothing was heard lately for nothing but an answer: a change waits
     /// long, and not for nobody.
-    fn is_there(&self) -> Result<(), GlobalError> {
+    fn is_there(&self) -> Result<()> {
         let answered = || lock(&self.answered);
         if answered().is_some_and(|at| at.elapsed() < KNOWN) {
             return Ok(());
         }
-        self.send(
-            None,
-            &Method::GET,
-            "/health/live",
-            Outbound::nothing(),
-            THERE,
-        )?;
+        self.look("/health/live")?;
         *answered() = Some(Instant::now());
         Ok(())
+    }
+
+    /// What a route says that takes no token.
+    fn look(&self, path: &str) -> Result<(u16, Vec<u8>)> {
+        self.send(None, &Method::GET, path, Outbound::nothing(), THERE)
+    }
+
+    /// Asks without a body.
+    async fn bare<T: DeserializeOwned + Send + 'static>(
+        &self,
+        caller: &Caller,
+        method: Method,
+        path: String,
+    ) -> Result<T> {
+        self.ask(caller, method, path, Outbound::nothing(), CHANGE)
+            .await
+    }
+
+    /// A page of a list.
+    async fn listed<T: DeserializeOwned + Send + 'static>(
+        &self,
+        caller: &Caller,
+        path: &str,
+        ListPage { offset, limit }: ListPage,
+    ) -> Result<Vec<T>> {
+        let path = format!("{path}?offset={offset}&limit={limit}");
+        self.bare(caller, Method::GET, path).await
+    }
+
+    /// Gives a publication, byte for byte.
+    async fn given(
+        &self,
+        caller: &Caller,
+        path: String,
+        publication: &Publication,
+    ) -> Result<Published> {
+        // What no store keeps need not travel.
+        check_publication(publication)?;
+        let body = Outbound::exact("the publication", publication.bytes());
+        let body = body.map_err(GlobalError::invalid)?;
+        self.ask(caller, Method::POST, path, body, CHANGE).await
     }
 
     async fn ask<T: DeserializeOwned + Send + 'static>(
@@ -103,16 +139,18 @@ impl RemoteStore {
         path: String,
         body: Outbound,
         within: Duration,
-    ) -> Result<T, GlobalError> {
+    ) -> Result<T> {
         if cleaned(&path).1 > 0 {
-            return Err(held(&HeldBack::Secret { what: "a name" }));
+            return Err(GlobalError::invalid(HeldBack::Secret { what: "a name" }));
         }
         let token = (self.token_of)(caller).map_err(|message| GlobalError::Token { message })?;
         let store = self.clone();
         let asked = tokio::task::spawn_blocking(move || {
             store.ask_here(token.as_deref(), &method, &path, body, within)
         });
-        asked.await.unwrap_or_else(|error| Err(away(&error)))
+        asked
+            .await
+            .unwrap_or_else(|error| Err(GlobalError::unavailable(error)))
     }
 
     fn ask_here<T: DeserializeOwned>(
@@ -122,15 +160,14 @@ impl RemoteStore {
         path: &str,
         body: Outbound,
         within: Duration,
-    ) -> Result<T, GlobalError> {
+    ) -> Result<T> {
         if within > self.question {
             self.is_there()?;
         }
         let (status, bytes) = self.send(token, method, path, body, within)?;
         if status == 200 {
-            return serde_json::from_slice(&bytes).map_err(|_| GlobalError::Unavailable {
-                message: "its answer is not one of a service of published knowledge".to_owned(),
-            });
+            let none = "its answer is not one of a service of published knowledge";
+            return serde_json::from_slice(&bytes).map_err(|_| GlobalError::unavailable(none));
         }
         Err(refused(status, &bytes))
     }
@@ -143,7 +180,7 @@ impl RemoteStore {
         path: &str,
         body: Outbound,
         within: Duration,
-    ) -> Result<(u16, Vec<u8>), GlobalError> {
+    ) -> Result<(u16, Vec<u8>)> {
         let request = ureq::http::Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.url))
@@ -153,12 +190,12 @@ impl RemoteStore {
             Some(token) => request.header("authorization", format!("Bearer {token}")),
             None => request,
         };
-        let request = request.body(body).map_err(|error| away(&error))?;
+        let request = request.body(body).map_err(GlobalError::unavailable)?;
         let answer = outbound::send(&self.agent, request, Some(within));
-        let mut answer = answer.map_err(|error| away(&error))?;
+        let mut answer = answer.map_err(GlobalError::unavailable)?;
         let status = answer.status().as_u16();
         let read = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX);
-        let bytes = read.read_to_vec().map_err(|error| away(&error))?;
+        let bytes = read.read_to_vec().map_err(GlobalError::unavailable)?;
         Ok((status, bytes))
     }
 }
@@ -188,10 +225,7 @@ fn refused(status: u16, body: &[u8]) -> GlobalError {
     let Refused { detail, error } = match (said, status) {
         (Some(said), _) => said,
         (None, 401 | 403) => Refused::default(),
-        (None, _) => {
-            let message = format!("it answered {status}");
-            return GlobalError::Unavailable { message };
-        }
+        (None, _) => return GlobalError::unavailable(format!("it answered {status}")),
     };
     match (error, status) {
         (Some(error), _) => error,
@@ -206,20 +240,8 @@ fn refused(status: u16, body: &[u8]) -> GlobalError {
     }
 }
 
-fn held(why: &HeldBack) -> GlobalError {
-    GlobalError::Invalid {
-        message: why.to_string(),
-    }
-}
-
-fn json_of(what: &'static str, value: &impl Serialize) -> Result<Outbound, GlobalError> {
-    Outbound::json(what, value).map_err(|why| held(&why))
-}
-
-fn away(error: &impl std::fmt::Display) -> GlobalError {
-    GlobalError::Unavailable {
-        message: error.to_string(),
-    }
+fn json_of(what: &'static str, value: &impl Serialize) -> Result<Outbound> {
+    Outbound::json(what, value).map_err(GlobalError::invalid)
 }
 
 #[derive(Debug, Deserialize)]
@@ -234,17 +256,9 @@ struct Named {
 
 #[async_trait]
 impl GlobalStore for RemoteStore {
-    async fn publish(
-        &self,
-        caller: &Caller,
-        publication: Publication,
-    ) -> Result<Published, GlobalError> {
-        // What no store keeps need not travel.
-        check_publication(&publication)?;
+    async fn publish(&self, caller: &Caller, publication: Publication) -> Result<Published> {
         let path = "/v1/publications".to_owned();
-        let body = Outbound::exact("the publication", publication.bytes());
-        let body = body.map_err(|why| held(&why))?;
-        self.ask(caller, Method::POST, path, body, CHANGE).await
+        self.given(caller, path, &publication).await
     }
 
     async fn get(
@@ -252,38 +266,30 @@ impl GlobalStore for RemoteStore {
         caller: &Caller,
         id: RecordId,
         version: Option<Version>,
-    ) -> Result<GlobalRecord, GlobalError> {
+    ) -> Result<GlobalRecord> {
         let path = match version {
             Some(version) => format!("/v1/publications/{id}?version={version}"),
             None => format!("/v1/publications/{id}"),
         };
-        self.ask(caller, Method::GET, path, Outbound::nothing(), CHANGE)
-            .await
+        self.bare(caller, Method::GET, path).await
     }
 
     async fn versions_page(
         &self,
         caller: &Caller,
         id: RecordId,
-        ListPage { offset, limit }: ListPage,
-    ) -> Result<Vec<GlobalRecord>, GlobalError> {
-        let path = format!("/v1/publications/{id}/versions?offset={offset}&limit={limit}");
-        self.ask(caller, Method::GET, path, Outbound::nothing(), CHANGE)
-            .await
+        page: ListPage,
+    ) -> Result<Vec<GlobalRecord>> {
+        let path = format!("/v1/publications/{id}/versions");
+        self.listed(caller, &path, page).await
     }
 
-    async fn query(
-        &self,
-        caller: &Caller,
-        query: &GlobalQuery,
-    ) -> Result<GlobalAnswer, GlobalError> {
+    async fn query(&self, caller: &Caller, query: &GlobalQuery) -> Result<GlobalAnswer> {
         if cleaned(&query.text).0.trim().is_empty() && !query.text.trim().is_empty() {
-            return Err(GlobalError::Invalid {
-                message:
-                    "nothing of the question may leave this machine, so others were not asked; \
-                          ask in words without `<private>`"
-                        .to_owned(),
-            });
+            return Err(GlobalError::invalid(
+                "nothing of the question may leave this machine, so others were not asked; \
+                 ask in words without `<private>`",
+            ));
         }
         let path = "/v1/query".to_owned();
         let body = json_of("the question", query)?;
@@ -291,61 +297,46 @@ impl GlobalStore for RemoteStore {
             .await
     }
 
-    async fn published_page(
-        &self,
-        caller: &Caller,
-        ListPage { offset, limit }: ListPage,
-    ) -> Result<Vec<GlobalRecord>, GlobalError> {
-        let path = format!("/v1/publications?offset={offset}&limit={limit}");
-        self.ask(caller, Method::GET, path, Outbound::nothing(), CHANGE)
-            .await
+    async fn published_page(&self, caller: &Caller, page: ListPage) -> Result<Vec<GlobalRecord>> {
+        self.listed(caller, "/v1/publications", page).await
     }
 
-    async fn unpublish(&self, caller: &Caller, id: RecordId) -> Result<Unpublished, GlobalError> {
+    async fn unpublish(&self, caller: &Caller, id: RecordId) -> Result<Unpublished> {
         let path = format!("/v1/publications/{id}");
-        self.ask(caller, Method::DELETE, path, Outbound::nothing(), CHANGE)
-            .await
+        self.bare(caller, Method::DELETE, path).await
     }
 
-    async fn rate(&self, caller: &Caller, id: RecordId, rating: f32) -> Result<(), GlobalError> {
+    async fn rate(&self, caller: &Caller, id: RecordId, rating: f32) -> Result<()> {
         let path = format!("/v1/publications/{id}/rating");
         let body = json_of("the rating", &json!({ "rating": rating }))?;
         let done = self.ask::<Value>(caller, Method::PUT, path, body, CHANGE);
         done.await.map(drop)
     }
 
-    async fn report(
-        &self,
-        caller: &Caller,
-        reports: &[UsageReport],
-    ) -> Result<Vec<Fate>, GlobalError> {
+    async fn report(&self, caller: &Caller, reports: &[UsageReport]) -> Result<Vec<Fate>> {
         let path = "/v1/outcomes".to_owned();
         let body = json_of("the report", &json!({ "reports": reports }))?;
         let fates: Fates = self.ask(caller, Method::POST, path, body, CHANGE).await?;
         Ok(fates.fates)
     }
 
-    async fn snapshot(&self, caller: &Caller, name: &str) -> Result<DateTime<Utc>, GlobalError> {
+    async fn snapshot(&self, caller: &Caller, name: &str) -> Result<DateTime<Utc>> {
         // A name that no store takes would be a path of its own.
         check_name(name)?;
         let path = format!("/v1/snapshots/{name}");
-        let named: Named = self
-            .ask(caller, Method::PUT, path, Outbound::nothing(), CHANGE)
-            .await?;
+        let named: Named = self.bare(caller, Method::PUT, path).await?;
         Ok(named.at)
     }
 
-    async fn branch(&self, caller: &Caller, name: &str) -> Result<Branch, GlobalError> {
+    async fn branch(&self, caller: &Caller, name: &str) -> Result<Branch> {
         check_name(name)?;
         let path = format!("/v1/branches/{name}");
-        self.ask(caller, Method::PUT, path, Outbound::nothing(), CHANGE)
-            .await
+        self.bare(caller, Method::PUT, path).await
     }
 
-    async fn branches(&self, caller: &Caller) -> Result<Vec<Branch>, GlobalError> {
+    async fn branches(&self, caller: &Caller) -> Result<Vec<Branch>> {
         let path = "/v1/branches".to_owned();
-        self.ask(caller, Method::GET, path, Outbound::nothing(), CHANGE)
-            .await
+        self.bare(caller, Method::GET, path).await
     }
 
     async fn draft(
@@ -353,37 +344,26 @@ impl GlobalStore for RemoteStore {
         caller: &Caller,
         branch: &str,
         publication: Publication,
-    ) -> Result<Published, GlobalError> {
-        check_publication(&publication)?;
+    ) -> Result<Published> {
         check_name(branch)?;
         let path = format!("/v1/branches/{branch}/publications");
-        let body = Outbound::exact("the publication", publication.bytes());
-        let body = body.map_err(|why| held(&why))?;
-        self.ask(caller, Method::POST, path, body, CHANGE).await
+        self.given(caller, path, &publication).await
     }
 
-    async fn merge(&self, caller: &Caller, branch: &str) -> Result<Vec<Merged>, GlobalError> {
+    async fn merge(&self, caller: &Caller, branch: &str) -> Result<Vec<Merged>> {
         check_name(branch)?;
         let path = format!("/v1/branches/{branch}/merge");
-        self.ask(caller, Method::POST, path, Outbound::nothing(), CHANGE)
-            .await
+        self.bare(caller, Method::POST, path).await
     }
 
-    async fn drop_branch(&self, caller: &Caller, branch: &str) -> Result<Branch, GlobalError> {
+    async fn drop_branch(&self, caller: &Caller, branch: &str) -> Result<Branch> {
         check_name(branch)?;
         let path = format!("/v1/branches/{branch}");
-        self.ask(caller, Method::DELETE, path, Outbound::nothing(), CHANGE)
-            .await
+        self.bare(caller, Method::DELETE, path).await
     }
 
-    async fn catalogue(
-        &self,
-        caller: &Caller,
-        ListPage { offset, limit }: ListPage,
-    ) -> Result<Vec<Listed>, GlobalError> {
-        let path = format!("/v1/catalogue?offset={offset}&limit={limit}");
-        self.ask(caller, Method::GET, path, Outbound::nothing(), CHANGE)
-            .await
+    async fn catalogue(&self, caller: &Caller, page: ListPage) -> Result<Vec<Listed>> {
+        self.listed(caller, "/v1/catalogue", page).await
     }
 
     async fn take_down(
@@ -391,31 +371,28 @@ impl GlobalStore for RemoteStore {
         operator: &Caller,
         id: RecordId,
         order: &TakeDown,
-    ) -> Result<TakeDownDone, GlobalError> {
+    ) -> Result<TakeDownDone> {
         let path = format!("/v1/publications/{id}/takedown");
         let body = json_of("the reason", order)?;
         self.ask(operator, Method::POST, path, body, SWEEP).await
     }
 
-    async fn put_back(&self, operator: &Caller, id: RecordId) -> Result<PutBack, GlobalError> {
+    async fn put_back(&self, operator: &Caller, id: RecordId) -> Result<PutBack> {
         let path = format!("/v1/publications/{id}/takedown");
-        self.ask(operator, Method::DELETE, path, Outbound::nothing(), CHANGE)
-            .await
+        self.bare(operator, Method::DELETE, path).await
     }
 
-    async fn taken_down(&self, caller: &Caller) -> Result<Vec<TakenDown>, GlobalError> {
+    async fn taken_down(&self, caller: &Caller) -> Result<Vec<TakenDown>> {
         let path = "/v1/takedowns".to_owned();
-        self.ask(caller, Method::GET, path, Outbound::nothing(), CHANGE)
-            .await
+        self.bare(caller, Method::GET, path).await
     }
 
-    async fn person(&self, caller: &Caller) -> Result<Vec<PersonLine>, GlobalError> {
+    async fn person(&self, caller: &Caller) -> Result<Vec<PersonLine>> {
         let path = "/v1/person".to_owned();
-        self.ask(caller, Method::GET, path, Outbound::nothing(), CHANGE)
-            .await
+        self.bare(caller, Method::GET, path).await
     }
 
-    async fn erase_person(&self, caller: &Caller) -> Result<Erased, GlobalError> {
+    async fn erase_person(&self, caller: &Caller) -> Result<Erased> {
         // The one character of a name that means something else in a query.
         let name = caller.user.as_str().replace('+', "%2B");
         let path = format!("/v1/person?confirm={name}");
@@ -423,28 +400,20 @@ impl GlobalStore for RemoteStore {
             .await
     }
 
-    async fn audit(&self, caller: &Caller, limit: usize) -> Result<Vec<AuditLine>, GlobalError> {
+    async fn audit(&self, caller: &Caller, limit: usize) -> Result<Vec<AuditLine>> {
         let path = format!("/v1/audit?limit={limit}");
-        self.ask(caller, Method::GET, path, Outbound::nothing(), CHANGE)
-            .await
+        self.bare(caller, Method::GET, path).await
     }
 
-    async fn answers(&self) -> Result<(), GlobalError> {
+    async fn answers(&self) -> Result<()> {
         let store = self.clone();
-        let asked = tokio::task::spawn_blocking(move || {
-            let (status, body) = store.send(
-                None,
-                &Method::GET,
-                "/health/ready",
-                Outbound::nothing(),
-                THERE,
-            )?;
-            match status {
-                200 => Ok(()),
-                _ => Err(refused(status, &body)),
-            }
+        let asked = tokio::task::spawn_blocking(move || match store.look("/health/ready")? {
+            (200, _) => Ok(()),
+            (status, body) => Err(refused(status, &body)),
         });
-        asked.await.unwrap_or_else(|error| Err(away(&error)))
+        asked
+            .await
+            .unwrap_or_else(|error| Err(GlobalError::unavailable(error)))
     }
 }
 

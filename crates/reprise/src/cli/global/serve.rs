@@ -17,7 +17,7 @@ use reprise_server::{
 };
 use reprise_types::SystemClock;
 
-use super::{store, token};
+use super::{remote, store, token};
 use crate::args::{GlobalServeArguments, QuotaArguments, WhichStore};
 use crate::cli::store::DIMENSIONS;
 use crate::cli::{Context, runtime};
@@ -111,11 +111,7 @@ fn held_in_folder(context: &Context, which: &WhichStore, quotas: Quotas) -> Embe
 /// The people of the configured issuer, whose keys are fetched when the first of them comes.
 fn people(context: &Context) -> Option<People> {
     let settings = context.config.people()?;
-    let config = ureq::Agent::config_builder()
-        .http_status_as_error(false)
-        .max_redirects(0)
-        .build();
-    let agent: ureq::Agent = config.into();
+    let agent = remote::agent();
     let fetch = move |url: &str| -> Result<Vec<u8>, String> {
         if is_plain_to_another(url) {
             return Err(format!("{url} is plain HTTP to another machine"));

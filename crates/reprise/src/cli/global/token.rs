@@ -15,7 +15,7 @@ use reprise_server::{Grant, KnownToken, NewToken, Right, Scope, ServiceTokens, T
 use reprise_types::{Clock, SystemClock, UserId, to_the_minute};
 use serde_json::{Value, json};
 
-use super::{serve, store};
+use super::{remote, serve, store};
 use crate::args::{GlobalTokenArguments, GlobalTokenCommand, Granted, May, WhichStore};
 use crate::cli::store::make_folder;
 use crate::cli::{Context, output, runtime};
@@ -190,18 +190,13 @@ pub(super) fn join(context: &Context, link: &str) -> anyhow::Result<Exit> {
              an https:// link, or set `allow_plain_http = true` under [global] if the way is safe"
         );
     }
-    let agent = ureq::Agent::config_builder()
-        .http_status_as_error(false)
-        .max_redirects(0)
-        .build();
     let request = ureq::http::Request::builder()
         .method(ureq::http::Method::POST)
         .uri(format!("{url}/v1/invitations"))
         .header("authorization", format!("Bearer {code}"))
         .body(Outbound::nothing())
         .context("the link is no address; copy all of it")?;
-    let agent: ureq::Agent = agent.into();
-    let answer = crate::outbound::send(&agent, request, Some(JOIN));
+    let answer = crate::outbound::send(&remote::agent(), request, Some(JOIN));
     let mut answer = answer.with_context(|| format!("{url} does not answer; try again later"))?;
     let status = answer.status().as_u16();
     let read = answer.body_mut().with_config().limit(JOINED_BYTES_MAX);

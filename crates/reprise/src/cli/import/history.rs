@@ -1,17 +1,10 @@
 //! Sessions that came in: how many, of which projects, over how many days; and what they taught.
 
-use std::collections::BTreeSet;
-use std::path::Path;
-use std::time::{Duration, Instant};
-
 use chrono::NaiveDate;
 use reprise_knowledge::{Found, ImportKind, Item, Reading, read, session_places};
 use reprise_operations::operations::lessons::{ExtractLearnings, ExtractLearningsArguments};
-use reprise_operations::{Effect, counted};
-use reprise_types::{NewRecord, UserId};
-use serde::Serialize;
 
-use crate::cli::{Context, note, session::Session};
+use crate::cli::prelude::*;
 
 /// How long `connect` looks at a history before it says what it has seen of it.
 const LOOK: Duration = Duration::from_secs(5);
@@ -127,9 +120,9 @@ pub(crate) fn offer(kind: ImportKind, home: &Path, user: &UserId) {
         }
         let least = if whole { "" } else { "at least " };
         let (path, held) = (path.display(), held.of());
-        note(&format!(
+        tell!(
             "{path} holds {least}{held}; `reprise import {path} --user {user} --dry-run` says what \
              of them would be kept, and without --dry-run it is"
-        ));
+        );
     }
 }

@@ -6,15 +6,13 @@ use std::collections::HashMap;
 use reprise_agent::Intake;
 use reprise_engine::Said;
 use reprise_knowledge::{Archive, moved, read_archive};
-use reprise_operations::Fate;
-use reprise_redact::Redactor;
+use reprise_types::MemoryRecord;
 use reprise_types::limits::TEXT_BYTES_MAX;
-use reprise_types::{Clock, ExternalId, MemoryRecord, RecordId, SystemClock};
 
 use super::report::Report;
 use crate::args::ImportArguments;
 use crate::cli::keep::{GROUP, Keeper, Kept, Manner, PATIENCE};
-use crate::cli::{Context, store};
+use crate::cli::prelude::*;
 
 pub(super) fn take_in(
     context: &Context,
@@ -25,7 +23,7 @@ pub(super) fn take_in(
     if !arguments.how.verbatim {
         redact(&mut archive, &mut report);
     }
-    let user = &arguments.user;
+    let user = &arguments.whose.user;
     let engine = if store::exists(context, user)? {
         store::take_over(context, user)?
     } else {

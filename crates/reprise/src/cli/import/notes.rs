@@ -2,30 +2,21 @@
 //! gone is asked about, and with `--sync` what memory says by now goes out to the notes it wrote.
 
 use std::io::IsTerminal as _;
-use std::path::{Path, PathBuf};
 use std::thread::sleep;
-use std::time::Duration;
 
 use reprise_knowledge::{
-    Found, Gone, ImportKind, Item, Reading, Renewal, deleted, is_written, read, renew,
-    state_of_notes,
+    Found, Gone, Item, Renewal, deleted, is_written, read, renew, state_of_notes,
 };
 use reprise_operations::operations::care::{Rebuild, RebuildArguments, Wanted};
 use reprise_operations::operations::forgetting::{Forget, ForgetArguments};
 use reprise_operations::operations::records::{Revise, ReviseArguments};
-use reprise_operations::{Effect, Operation, Ran, counted};
-use reprise_redact::Redactor;
-use reprise_store::Verify;
-use serde::Serialize;
+use reprise_operations::{Operation, Ran};
 
+use super::Source;
 use super::report::Report;
 use crate::args::ImportArguments;
 use crate::cli::context::agreed;
-use crate::cli::session::Session;
-use crate::cli::store::{self, Access};
-use crate::cli::{Context, note};
-use crate::exit::Exit;
-use crate::terminal;
+use crate::cli::prelude::*;
 
 /// How often `--watch` looks, and how long nothing may change before it acts.
 const TICK: Duration = Duration::from_millis(500);
@@ -43,17 +34,13 @@ pub(super) struct GoneRow {
 }
 
 /// What notes do to a memory; `None` for what is no note.
-pub(super) fn renewal(
-    context: &Context,
-    arguments: &ImportArguments,
-    kind: ImportKind,
-    reading: Reading,
-) -> anyhow::Result<Option<Renewal>> {
-    if !kind.is_of_notes() {
+pub(super) fn renewal(source: Source<'_>) -> anyhow::Result<Option<Renewal>> {
+    let (context, arguments) = (source.context, source.arguments);
+    if !source.kind.is_of_notes() {
         return Ok(None);
     }
     let mut items = Vec::new();
-    let done = read(&arguments.path, kind, &reading, &mut |item| {
+    let done = read(&arguments.path, source.kind, &source.reading, &mut |item| {
         items.push(item);
         true
     });
@@ -65,16 +52,16 @@ pub(super) fn renewal(
         }),
         Ok(()) => {}
     }
-    if !store::exists(context, &arguments.user)? {
+    if !store::exists(context, &arguments.whose.user)? {
         return Ok(Some(Renewal {
             items,
             ..Renewal::default()
         }));
     }
-    let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
+    let engine = store::read(context, &arguments.whose.user)?;
     let clean = |text: &str| Redactor::new().redact_text(text).text;
     let mut renewal = renew(&engine.snapshot(), items, &clean);
-    if let Some(home) = context.places.file_of(&arguments.user).parent() {
+    if let Some(home) = context.places.file_of(&arguments.whose.user).parent() {
         let gone = deleted(&engine.snapshot(), &place(arguments), home)?;
         renewal.gone.extend(gone);
     }
@@ -91,7 +78,7 @@ pub(super) fn replace(
     if renewal.replaced.is_empty() {
         return Ok(());
     }
-    let session = Session::open(context, &arguments.user, Revise::SPEC.effect)?;
+    let session = Session::open(context, &arguments.whose.user, Revise::SPEC.effect)?;
     for replacement in std::mem::take(&mut renewal.replaced) {
         let asked = ReviseArguments {
             id: replacement.record.to_string(),
@@ -120,18 +107,14 @@ pub(super) fn settle(
     let count = counted(gone.len(), "record");
     let is_asked = !gone.is_empty() && !arguments.forget_gone && !arguments.watch && !context.json;
     let forgets = arguments.forget_gone
-        || is_asked && std::io::stdin().is_terminal() && {
+        || is_asked && io::stdin().is_terminal() && {
             for one in gone.iter().take(super::SAID_MAX) {
-                note(&format!(
-                    "{}: {}",
-                    one.path,
-                    terminal::one_line(&one.text, SHOWN)
-                ));
+                tell!("{}: {}", one.path, terminal::one_line(&one.text, SHOWN));
             }
             agreed(&format!("forget {count} whose notes are gone?"), "")?
         };
     if forgets && !gone.is_empty() {
-        let session = Session::open(context, &arguments.user, Forget::SPEC.effect)?;
+        let session = Session::open(context, &arguments.whose.user, Forget::SPEC.effect)?;
         for one in &gone {
             session.call::<Forget>(ForgetArguments {
                 id: Some(one.record),
@@ -141,9 +124,7 @@ pub(super) fn settle(
         }
         drop(session);
     } else if !gone.is_empty() {
-        note(&format!(
-            "{count} of notes or sections that are gone; --forget-gone forgets them"
-        ));
+        tell!("{count} of notes or sections that are gone; --forget-gone forgets them");
     }
     let is_decided = forgets || gone.is_empty();
     report.gone = gone.into_iter().map(|one| row(one, forgets)).collect();
@@ -171,7 +152,7 @@ fn place(arguments: &ImportArguments) -> PathBuf {
 /// Brings the notes up to date that memory wrote into this folder; a folder of a person's own is
 /// left alone.
 fn write_out(context: &Context, arguments: &ImportArguments) -> anyhow::Result<()> {
-    let file = context.places.file_of(&arguments.user);
+    let file = context.places.file_of(&arguments.whose.user);
     let Some(home) = file.parent() else {
         return Ok(());
     };
@@ -179,7 +160,7 @@ fn write_out(context: &Context, arguments: &ImportArguments) -> anyhow::Result<(
     if !is_written(&place, home) {
         return Ok(());
     }
-    let session = Session::open(context, &arguments.user, Effect::Reads)?;
+    let session = Session::open(context, &arguments.whose.user, Effect::Reads)?;
     let done = session.call::<Rebuild>(RebuildArguments {
         projections: vec![Wanted {
             kind: reprise_knowledge::ProjectionKind::Markdown
@@ -199,11 +180,11 @@ fn write_out(context: &Context, arguments: &ImportArguments) -> anyhow::Result<(
                 .filter(|one| one.written + one.removed > 0)
             {
                 let (written, removed) = (one.written, one.removed);
-                note(&format!("{written} notes written, {removed} removed"));
+                tell!("{written} notes written, {removed} removed");
             }
         }
         // A conflict has been told, and the note stays as it is.
-        Err(problem) => note(&format!("warning: {problem}")),
+        Err(problem) => tell!("warning: {problem}"),
     }
     Ok(())
 }
@@ -214,7 +195,7 @@ pub(super) fn watch(
     arguments: &ImportArguments,
     mut once: impl FnMut() -> anyhow::Result<Exit>,
 ) -> anyhow::Result<Exit> {
-    let file = context.places.file_of(&arguments.user);
+    let file = context.places.file_of(&arguments.whose.user);
     let state = |path: &Path| -> anyhow::Result<_> {
         let memory = fs_err::metadata(&file).ok().filter(|_| arguments.sync);
         let memory = memory.map(|found| (found.len(), found.modified().ok()));

@@ -1,17 +1,14 @@
 //! What became of a source, line by line where it could not be used.
 
-use std::path::PathBuf;
-
-use reprise_operations::Fate;
-use reprise_redact::{Redaction, Redactor};
-use serde::Serialize;
+use reprise_redact::Redaction;
 
 use super::history::Counted;
 use super::notes::GoneRow;
 use crate::cli::keep::{DIFFERS, cut_off};
+use crate::cli::prelude::*;
 
 /// What became of a source.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Report {
     pub(super) kind: &'static str,
     pub(super) inserted: u64,

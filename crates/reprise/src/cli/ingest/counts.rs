@@ -2,20 +2,14 @@
 //!
 //! Counting, and what is said of refused lines.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
-
-use anyhow::bail;
-use reprise_operations::{RecordRedaction, counted, read_line};
-use reprise_redact::{Redaction, Redactor};
-use reprise_types::{NewRecord, Zone};
-use serde_json::json;
+use reprise_operations::{RecordRedaction, read_line};
+use reprise_redact::Redaction;
+use reprise_types::Zone;
 
 use super::guess;
 use crate::args::IngestInput;
 use crate::cli::keep::{DIFFERS, cut_off};
-use crate::cli::{Context, note, output};
-use crate::exit::Exit;
+use crate::cli::prelude::*;
 
 /// Refused lines that are said one by one; where the first so many of a file are all refused, it is
 /// another kind of file.
@@ -34,7 +28,7 @@ fn called(name: Option<&str>) -> String {
     })
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) inserted: u64,
     pub(super) duplicate: u64,
@@ -57,17 +51,8 @@ pub(super) struct Counts {
 impl Counts {
     pub(super) fn of(input: &IngestInput) -> Self {
         Self {
-            inserted: 0,
-            duplicate: 0,
-            rejected: 0,
-            truncated: 0,
-            secrets: 0,
-            redacted: Vec::new(),
-            differ: 0,
-            unknown: BTreeSet::new(),
-            records: 0,
             file: input.form().1.to_owned(),
-            strange: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -123,18 +108,14 @@ impl Counts {
         let why = Redactor::new().redact_text(why).text;
         let cut: String = why.chars().take(WHY_CHARS_MAX).collect();
         let dots = if cut.len() < why.len() { "..." } else { "" };
-        note(&format!("line {number} was refused: {cut}{dots}"));
+        tell!("line {number} was refused: {cut}{dots}");
     }
 
     /// A line whose text is too long to be kept whole.
     pub(super) fn truncate(&mut self, number: u64, name: Option<&str>, bytes: usize) {
         self.truncated += 1;
         if self.truncated <= SAID_MAX {
-            note(&format!(
-                "line {number}{}: {}",
-                called(name),
-                cut_off(bytes)
-            ));
+            tell!("line {number}{}: {}", called(name), cut_off(bytes));
         }
     }
 
@@ -142,7 +123,7 @@ impl Counts {
     pub(super) fn differ(&mut self, number: u64, name: Option<&str>) {
         self.differ += 1;
         if self.differ <= SAID_MAX {
-            note(&format!("line {number}{}: {DIFFERS}", called(name)));
+            tell!("line {number}{}: {DIFFERS}", called(name));
         }
     }
 
@@ -171,14 +152,10 @@ impl Counts {
         } = self;
         for RecordRedaction { redaction, record } in redacted.iter().take(SAID_MAX as usize) {
             let Redaction { field, rule, line } = redaction;
-            note(&format!(
-                "line {record}: a secret was taken out of `{field}`, line {line} ({rule})"
-            ));
+            tell!("line {record}: a secret was taken out of `{field}`, line {line} ({rule})");
         }
         if *secrets > 0 {
-            note(&format!(
-                "{secrets} secrets were taken out; `--verbatim` keeps texts as they stand"
-            ));
+            tell!("{secrets} secrets were taken out; `--verbatim` keeps texts as they stand");
         }
         if !self.unknown.is_empty() {
             let names: Vec<&str> = self.unknown.iter().map(String::as_str).collect();
@@ -192,22 +169,19 @@ impl Counts {
             } else {
                 ""
             };
-            note(&format!(
+            tell!(
                 "nobody reads the fields {}{dots}; they are kept in the metadata",
                 shown.join(", ")
-            ));
+            );
         }
         if self.differ > SAID_MAX {
-            note(&format!(
-                "and {} more lines have changed",
-                self.differ - SAID_MAX
-            ));
+            tell!("and {} more lines have changed", self.differ - SAID_MAX);
         }
         if *rejected > SAID_MAX {
-            note(&format!("and {} more lines", rejected - SAID_MAX));
+            tell!("and {} more lines", rejected - SAID_MAX);
         }
         if *truncated > SAID_MAX {
-            note(&format!("and the texts of {} more", truncated - SAID_MAX));
+            tell!("and the texts of {} more", truncated - SAID_MAX);
         }
         if self.is_wrong_file() {
             note(&self.guess());

@@ -2,9 +2,7 @@
 //!
 //! Pure, from its name and its first lines.
 
-use std::path::Path;
-
-use serde_json::{Map, Value};
+use crate::cli::prelude::*;
 
 /// Keys that are named of an object without a text.
 const KEYS_MAX: usize = 6;

@@ -1,14 +1,13 @@
 //! A kind of evidence that is new: a person at a terminal is asked what it means.
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal};
 
 use reprise_knowledge::{meaning_of_evidence, meant_by, normal_evidence};
 use reprise_operations::Lesson;
 use reprise_operations::operations::tags;
 use reprise_types::Evidence;
 
-use crate::args::WhoseArguments;
-use crate::cli::{Context, output};
+use crate::cli::prelude::*;
 
 /// A lesson whose kind of evidence is there: a person at a terminal says which one is meant, or
 /// what the new one means. A program is asked nothing.
@@ -17,7 +16,7 @@ pub(super) fn asked(
     whose: &WhoseArguments,
     lesson: Lesson,
 ) -> anyhow::Result<Lesson> {
-    let is_person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let is_person = io::stdin().is_terminal() && io::stderr().is_terminal();
     let word = lesson.evidence.as_deref().and_then(normal_evidence);
     let Some(word) = word.filter(|_| is_person && !context.json && !lesson.strict) else {
         return Ok(lesson);
@@ -27,7 +26,7 @@ pub(super) fn asked(
     }
     let answer = dialogue(
         &word,
-        &mut std::io::stdin().lock(),
+        &mut io::stdin().lock(),
         &mut crate::printer::stderr(),
     )?;
     match answer {

@@ -1,14 +1,11 @@
 //! An answer as a person reads it: what was found, where it is from, why it is here.
 
-use std::io::{self, Write};
-
-use chrono::{DateTime, Utc};
 use reprise_engine::{excerpt, matches};
 use reprise_knowledge::Lesson;
-use reprise_operations::{Answer, Hit, LessonCard, counted};
+use reprise_operations::{Answer, Hit, LessonCard};
 use reprise_types::{About, Calendar, TaughtBy, Verdict};
 
-use crate::terminal::{self, Page};
+use crate::cli::prelude::*;
 
 /// Characters of a first line that is a title, at most.
 const TITLE_CHARS: usize = 100;

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use reprise_server::Setting;
 
 use crate::args::ServeArguments;
-use crate::cli::Context;
+use crate::cli::prelude::*;
 use crate::env;
 
 /// A setting that a flag, the environment or the file may give.
@@ -37,13 +37,13 @@ fn said<T: Display>(value: Option<T>) -> Option<String> {
 /// Every setting of the daemon; of secrets only whether there are any.
 pub(super) fn all(context: &Context, arguments: &ServeArguments) -> Vec<Setting> {
     let (places, serve) = (&context.places, &context.config.serve);
-    let place = |name: &str, path: &std::path::Path, is_default: bool, variable| {
+    let place = |name: &str, path: &Path, is_default: bool, variable| {
         let path = path.display().to_string();
         let flag = (!is_default).then(|| path.clone());
         setting(name, flag, Some(variable), None, &path)
     };
     let usual = env::Places::new(None, None, None).ok();
-    let is_usual = |of: fn(&env::Places) -> &std::path::PathBuf| {
+    let is_usual = |of: fn(&env::Places) -> &PathBuf| {
         usual.as_ref().is_some_and(|usual| of(usual) == of(places))
     };
     let mut settings = vec![

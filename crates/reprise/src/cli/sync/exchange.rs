@@ -5,27 +5,18 @@
 //! a log says. What was forgotten since is taken out of a machine's own file; `sensitive` records,
 //! and how far a machine has read its logs, do not get into it.
 
-use std::collections::{BTreeSet, HashSet};
-use std::io::BufReader;
-use std::path::Path;
-use std::time::Duration;
+use std::collections::HashSet;
 
-use anyhow::{Context as _, ensure};
 use reprise_engine::{Said, join};
-use reprise_files::{Access, Folder};
+use reprise_files::Access;
 use reprise_knowledge::held_back;
 use reprise_operations::is_sensitive;
-use reprise_store::Verify;
-use reprise_types::{RecordId, UserId};
-use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde::Deserialize;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{Done, Held};
 use crate::args::SyncArguments;
-use crate::cli::{Context, note, project, store};
-use crate::exit::Exit;
-use crate::lines::jsonl;
+use crate::cli::prelude::*;
 
 /// Machines of a folder, at most.
 const FILES_MAX: usize = 1_000;
@@ -89,7 +80,7 @@ pub(super) fn run(
         let file = context.places.file_of(user);
         store::make_folder(&file)?;
         let space = context.of_user(user).space();
-        let (engine, _) = store::open_in(space, &file, store::Access::Create, Verify::Tail)?;
+        let (engine, _) = store::open_file(space, &file, store::Access::Create, Verify::Tail)?;
         Held::new(file, engine)?
     };
     let joined = join(held.told.clone(), std::mem::take(&mut read.told));
@@ -168,7 +159,7 @@ impl Read {
                 "`{shown}` {why}; nothing is written to it: move it away, and it is made anew"
             );
             self.refused += 1;
-            note(&format!("`{shown}` {why}; it is left out"));
+            tell!("`{shown}` {why}; it is left out");
             return Ok(());
         }
         self.machines += usize::from(!is_own);
@@ -193,7 +184,7 @@ impl Read {
         }
         // A last line may be on its way.
         for (number, why) in bad.iter().take(NAMED_MAX) {
-            note(&format!("line {number} of `{shown}` is left out: {why}"));
+            tell!("line {number} of `{shown}` is left out: {why}");
         }
         Ok(())
     }

@@ -1,20 +1,12 @@
 //! Looks into a workspace: made for reading, or a JSON object a line.
 
-use std::io::Write;
-
-use anyhow::Context as _;
-use reprise_operations::counted;
 use reprise_workspace::{
     AuditLine, AuditQuery, FileChange, Review, SnapshotManifest, Status, Workspace, WorkspaceEvent,
 };
-use serde::Serialize;
-use serde_json::{Value, json};
 
 use crate::args::{AuditArguments, LookCommand};
-use crate::cli::output::{self, Out};
-use crate::cli::{Context, note};
-use crate::exit::Exit;
-use crate::terminal;
+use crate::cli::output::Out;
+use crate::cli::prelude::*;
 
 /// The commands that change nothing.
 pub(super) fn run(
@@ -148,7 +140,7 @@ fn audit(
     };
     let (lines, damaged) = workspace.audit(&query)?;
     for line in &damaged {
-        note(&format!("line {line} of the audit trail is no entry"));
+        tell!("line {line} of the audit trail is no entry");
     }
     let missing = workspace.trail_missing()?;
     if let Some(told) = missing_lines(&missing) {

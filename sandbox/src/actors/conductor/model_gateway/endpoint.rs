@@ -3,20 +3,25 @@
 //! Requests with time limit and retries. Nothing is sent unless the host is given an endpoint;
 //! requests then contain recalled memories.
 
-mod plan;
-
-use std::time::Duration;
-
-use async_trait::async_trait;
 use reprise_redact::{Outbound, is_plain_to_another};
-use serde_json::{Value, json};
 
-use super::{GatewayError, ModelGateway, Routing, RoutingRequest};
+use super::{Assignment, GatewayError, ModelGateway, Routing, RoutingRequest};
+use crate::prelude::*;
 
 /// Longest response that is read, in bytes.
 const ANSWER_BYTES_MAX: u64 = 1024 * 1024;
 /// Requests for one plan, retries of transient failures included.
 const REQUESTS_MAX: u32 = 3;
+
+/// The description of the form for the model.
+const FORM: &str = r#"Answer with one JSON object and nothing else:
+{"plan": "a few words", "reason": "one sentence", "used": ["ids of memories"], "assignments": [
+ {"worker": "terminal", "objective": "...", "folder": "...", "files": {"path": "text"}, "command": "...", "instead": ["other commands that would do"]},
+ {"worker": "researcher", "objective": "...", "words": ["..."]},
+ {"worker": "writer", "objective": "...", "path": "...", "text": "...", "summary": "..."}]}"#;
+
+/// Longest name of a plan, in characters, as every report repeats it.
+const PLAN_CHARACTERS_MAX: usize = 80;
 
 #[derive(Clone)]
 pub struct EndpointConfig {
@@ -96,10 +101,8 @@ impl ModelEndpoint {
         let url = format!("{}/chat/completions", self.endpoint());
         let is_open = self.config.key.is_some() && is_plain_to_another(&url);
         if is_open && !self.config.allow_plain_http {
-            return Answer::Permanent(GatewayError::Unreachable {
-                endpoint: self.endpoint(),
-                message: "its key would go to another machine over plain HTTP".to_owned(),
-            });
+            let why = "its key would go to another machine over plain HTTP";
+            return Answer::Permanent(self.unreachable(why.to_owned()));
         }
         let mut request = self.agent.post(&url);
         request = request.header("content-type", "application/json");
@@ -121,10 +124,8 @@ impl ModelEndpoint {
             200..=299 => match limited.read_to_string() {
                 Ok(text) => Answer::Success(text),
                 Err(ureq::Error::BodyExceedsLimit(_)) => {
-                    Answer::Permanent(GatewayError::Malformed {
-                        endpoint,
-                        message: format!("more than {ANSWER_BYTES_MAX} bytes"),
-                    })
+                    let why = format!("more than {ANSWER_BYTES_MAX} bytes");
+                    Answer::Permanent(self.malformed(why))
                 }
                 Err(error) => self.failed(&error),
             },
@@ -139,28 +140,16 @@ impl ModelEndpoint {
     }
 
     fn failed(&self, error: &ureq::Error) -> Answer {
-        let endpoint = self.endpoint();
         match error {
-            ureq::Error::Timeout(_) => Answer::Transient(
-                GatewayError::TimedOut {
-                    endpoint,
-                    limit_ms: u64::try_from(self.config.timeout.as_millis()).unwrap_or(u64::MAX),
-                },
-                None,
-            ),
-            ureq::Error::BadUri(_) | ureq::Error::Http(_) => {
-                Answer::Permanent(GatewayError::Unreachable {
-                    endpoint,
-                    message: "it is no address".to_owned(),
-                })
+            ureq::Error::Timeout(_) => {
+                let endpoint = self.endpoint();
+                let limit_ms = u64::try_from(self.config.timeout.as_millis()).unwrap_or(u64::MAX);
+                Answer::Transient(GatewayError::TimedOut { endpoint, limit_ms }, None)
             }
-            error => Answer::Transient(
-                GatewayError::Unreachable {
-                    endpoint,
-                    message: error.to_string(),
-                },
-                None,
-            ),
+            ureq::Error::BadUri(_) | ureq::Error::Http(_) => {
+                Answer::Permanent(self.unreachable("it is no address".to_owned()))
+            }
+            error => Answer::Transient(self.unreachable(error.to_string()), None),
         }
     }
 
@@ -171,12 +160,8 @@ impl ModelEndpoint {
         loop {
             let (client, body) = (self.clone(), body.clone());
             let answer = tokio::task::spawn_blocking(move || client.ask(&body)).await;
-            let answer = answer.unwrap_or_else(|error| {
-                Answer::Permanent(GatewayError::Malformed {
-                    endpoint: self.endpoint(),
-                    message: error.to_string(),
-                })
-            });
+            let answer =
+                answer.unwrap_or_else(|error| Answer::Permanent(self.malformed(error.to_string())));
             let (error, asked_to_wait) = match answer {
                 Answer::Success(text) => return Ok(text),
                 Answer::Permanent(error) => return Err(error),
@@ -213,6 +198,13 @@ impl ModelEndpoint {
         Ok(content.to_owned())
     }
 
+    fn unreachable(&self, message: String) -> GatewayError {
+        GatewayError::Unreachable {
+            endpoint: self.endpoint(),
+            message,
+        }
+    }
+
     fn malformed(&self, message: String) -> GatewayError {
         GatewayError::Malformed {
             endpoint: self.endpoint(),
@@ -224,7 +216,7 @@ impl ModelEndpoint {
 #[async_trait]
 impl ModelGateway for ModelEndpoint {
     async fn conduct(&self, request: &RoutingRequest<'_>) -> Result<Routing, GatewayError> {
-        let context = format!("{}\n\n{}", request.routing_context(), plan::FORM);
+        let context = format!("{}\n\n{}", request.routing_context(), FORM);
         let content = self
             .said(json!({
                 "response_format": { "type": "json_object" },
@@ -234,8 +226,47 @@ impl ModelGateway for ModelEndpoint {
                 ],
             }))
             .await?;
-        plan::read(&content).map_err(|message| self.malformed(message))
+        routing_of(&content).map_err(|message| self.malformed(message))
     }
+}
+
+#[derive(Deserialize)]
+struct Page {
+    plan: String,
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    used: Vec<String>,
+    assignments: Vec<Assignment>,
+}
+
+/// Parses a plan, with or without a code fence around it. Paths and commands are validated where
+/// they are used.
+fn routing_of(content: &str) -> Result<Routing, String> {
+    let content = content.trim();
+    let inside = content.strip_prefix("```").and_then(|rest| {
+        let (_, rest) = rest.split_once('\n')?;
+        rest.trim_end().strip_suffix("```")
+    });
+    let mut page: Page = serde_json::from_str(inside.unwrap_or(content))
+        .map_err(|error| format!("not a plan: {error}"))?;
+    let name: String = page.plan.replace('`', "'");
+    let plan: String = name.trim().chars().take(PLAN_CHARACTERS_MAX).collect();
+    if plan.is_empty() || page.assignments.is_empty() {
+        return Err("a plan needs a name and at least one assignment".to_owned());
+    }
+    for one in &mut page.assignments {
+        one.objective = format!("{}, by `{plan}`", one.objective);
+    }
+    // Invalid ids are dropped; the conductor accepts only recalled records anyway.
+    let ids = page.used.iter().filter_map(|id| id.parse().ok());
+    let used: Vec<RecordId> = ids.collect();
+    Ok(Routing {
+        assignments: page.assignments,
+        used,
+        reason: page.reason,
+        plan,
+    })
 }
 
 #[cfg(test)]

@@ -4,11 +4,9 @@
 //! Deterministic: the same request and memories give the same plan.
 
 use super::super::super::experience::{Vote, worked};
-use super::super::super::memory_client::MemoryAnswer;
-use super::super::super::task::Task;
 use super::repertoire::{Repertoire, Structure, Way};
 use super::{Assignment, GatewayError, ModelGateway, Routing, RoutingRequest};
-use async_trait::async_trait;
+use crate::prelude::*;
 
 /// The fallback plan for what is not in the repertoire.
 const LOOK_IT_UP: &str = "look it up and write it down";

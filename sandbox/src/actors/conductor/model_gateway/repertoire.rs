@@ -1,6 +1,6 @@
 //! The planner's repertoire as data: structures, and ways to build them.
 
-use serde::Deserialize;
+use crate::prelude::*;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repertoire {

@@ -1,10 +1,10 @@
 //! The sets: the one that the rules were written by, one that showed what to change, and one for
 //! judging. Pairs stand far apart.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use crate::cli::bench::names::{CITIES, GIVEN, Words, one, person, thing, words};
+use crate::cli::bench::corpus::{CITIES, GIVEN, Words, one, person, thing, words};
+use crate::cli::prelude::*;
 
 /// What two records are to each other, by how they were made.
 #[derive(Debug, Default)]

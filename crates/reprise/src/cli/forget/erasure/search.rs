@@ -1,8 +1,10 @@
 //! Many texts looked for in one file at once: Karp and Rabin's rolling hash over windows as long as
 //! each text's first power of two bytes, then the whole text compared.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io::{self, Read};
+use std::collections::HashMap;
+use std::io::Read;
+
+use crate::cli::prelude::*;
 
 /// Shorter texts would be found anywhere: that they are gone is known from the records alone.
 pub(super) const BYTES_MIN: usize = 8;

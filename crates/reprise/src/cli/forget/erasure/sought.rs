@@ -1,13 +1,10 @@
 //! Forgotten texts as files of other forms may have them: as they are, as JSON writes them, and cut
 //! where a form escapes, folds or pages.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Read};
-
-use reprise_types::RecordId;
-use serde_json::Value;
+use std::io::Read;
 
 use super::search::{BYTES_MIN, Needles};
+use crate::cli::prelude::*;
 
 /// Bytes of a piece: less than what any form has on a line.
 const PIECE: std::ops::RangeInclusive<usize> = 16..=32;

@@ -9,7 +9,7 @@ use reprise_types::{FailKind, RecordId};
 
 use super::super::super::super::testing::{Bench, Fake, Temper, lesson, remembered};
 use super::super::super::super::turn::FailureKind;
-use super::super::super::report::{RunReport, RunStatus};
+use super::super::super::{RunReport, RunStatus};
 use super::*;
 
 const KEY: &str = "sk-very-secret";

@@ -3,7 +3,7 @@
 use reprise_types::{RecordId, RetrievedMemory};
 
 use super::super::super::super::testing::{REPERTOIRE, lesson, remembered};
-use super::super::super::report::Attempt;
+use super::super::super::Attempt;
 use super::*;
 
 fn plan(
