@@ -138,8 +138,8 @@ impl Snapshot {
                 looked_at,
                 ranked,
             } = scratch;
-            let mut lookup = Lookup::read(self, &plan, request);
-            let found = candidates::run(self, &plan, &lookup.holders(), search);
+            let look_up = || Lookup::read(self, &plan, request);
+            let (found, mut lookup) = candidates::run(self, &plan, look_up, search);
             let mut scene = Scene::new(self, &plan, &found);
             scene.look(found.ordinals, looked_at);
             let leads = Leads::taken_from(&scene, looked_at);
