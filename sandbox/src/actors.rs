@@ -9,7 +9,7 @@ mod researcher;
 mod task;
 mod terminal;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod turn;
 mod worker;
 mod workspace;

@@ -3,7 +3,7 @@
 
 use reprise_types::RecordId;
 
-use crate::suite::{document, for_readers, is_not_found, member, paying, user};
+use crate::suite::{document, for_readers, is_not_found, member, paying, put, user};
 use reprise_global::{
     AccessPolicy, Caller, Fate, GlobalError, GlobalQuery, GlobalStore, ListPage, Publication,
     Result, TakeDown, UsageReport, Version,
@@ -364,11 +364,7 @@ pub async fn each_operation_admits_its_callers_alone(store: &dyn GlobalStore) {
         let word = format!("secretword{}", policy.name());
         let publication = document(&format!("About {word}"), &format!("All of {word}."));
         let publication = for_readers(policy, publication);
-        let id = store
-            .publish(&owner(), publication.clone())
-            .await
-            .unwrap()
-            .id;
+        let id = put(store, &owner(), publication.clone()).await;
         let moved = for_readers(other(policy), changed(&publication, "And more."));
         let refused = store.publish(&owner(), moved).await;
         assert!(

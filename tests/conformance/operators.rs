@@ -1,7 +1,7 @@
 //! What operators may take down and put back, and what is told and left of one person.
 
 use crate::isolation::{BRANCH, POLICIES, TRIED, cases, changed, found, order, owner};
-use crate::suite::{document, for_readers, is_not_found, member, paying, user};
+use crate::suite::{document, for_readers, is_not_found, member, paying, put, user};
 use reprise_global::{
     AccessPolicy, Caller, GlobalContentType, GlobalError, GlobalQuery, GlobalStore, ListPage,
     PersonLine, Publication, UsageReport,
@@ -22,11 +22,7 @@ pub async fn what_is_taken_down_is_gone_told_and_put_back(store: &dyn GlobalStor
         let word = format!("takenword{}", policy.name());
         let publication = document(&format!("About {word}"), &format!("All of {word}."));
         let publication = for_readers(policy, publication);
-        let id = store
-            .publish(&owner(), publication.clone())
-            .await
-            .unwrap()
-            .id;
+        let id = put(store, &owner(), publication.clone()).await;
         store.branch(&owner(), BRANCH).await.unwrap();
         let tried = changed(&publication, TRIED);
         store.draft(&owner(), BRANCH, tried.clone()).await.unwrap();
@@ -112,7 +108,7 @@ pub async fn a_pattern_of_one_author_is_an_operators_to_take_down(store: &dyn Gl
         content_type: GlobalContentType::Pattern,
         ..document("Alone", "All of lonepattern.")
     };
-    let id = store.publish(&owner(), pattern).await.unwrap().id;
+    let id = put(store, &owner(), pattern).await;
     assert!(is_not_found(&store.get(&olga, id, None).await));
     let done = store.take_down(&olga, id, &order(false)).await.unwrap();
     assert!(done.verified, "{done:?}");
@@ -123,20 +119,12 @@ pub async fn a_pattern_of_one_author_is_an_operators_to_take_down(store: &dyn Gl
 pub async fn a_person_is_told_whole_and_erased(store: &dyn GlobalStore) {
     let (ann, bob) = (owner(), user("bob"));
     let thing = |title: &str, word: &str| document(title, &format!("All of {word}."));
-    let first = store
-        .publish(&ann, thing("One", "annword"))
-        .await
-        .unwrap()
-        .id;
+    let first = put(store, &ann, thing("One", "annword")).await;
     let second = changed(&thing("One", "annword"), "And more.");
     store.publish(&ann, second).await.unwrap();
     let org = for_readers(AccessPolicy::Org, thing("Two", "annword"));
     store.publish(&ann, org).await.unwrap();
-    let down = store
-        .publish(&ann, thing("Three", "annword"))
-        .await
-        .unwrap()
-        .id;
+    let down = put(store, &ann, thing("Three", "annword")).await;
     store
         .take_down(&user("olga"), down, &order(false))
         .await
@@ -146,11 +134,7 @@ pub async fn a_person_is_told_whole_and_erased(store: &dyn GlobalStore) {
         .draft(&ann, BRANCH, thing("Four", "annword"))
         .await
         .unwrap();
-    let theirs = store
-        .publish(&bob, thing("Five", "bobword"))
-        .await
-        .unwrap()
-        .id;
+    let theirs = put(store, &bob, thing("Five", "bobword")).await;
     let score = UsageReport {
         id: theirs,
         score: 1.0,

@@ -111,6 +111,11 @@ pub(crate) async fn ids(store: &dyn GlobalStore, caller: &Caller, text: &str) ->
     hits.iter().map(|hit| hit.record.id).collect()
 }
 
+/// Publishes, and tells the id.
+pub(crate) async fn put(store: &dyn GlobalStore, author: &Caller, thing: Publication) -> RecordId {
+    store.publish(author, thing).await.unwrap().id
+}
+
 pub(crate) fn is_not_found<T>(result: &Result<T>) -> bool {
     matches!(result, Err(GlobalError::NotFound { .. }))
 }

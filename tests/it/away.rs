@@ -6,11 +6,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
-use reprise_tests::{Finished, reprise_binary};
+use reprise_tests::{Finished, reprise_binary, says};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::home::Home;
+use crate::home::{Home, rows};
 use crate::together::Mcp;
 
 /// The machine with the memory, and one that has none.
@@ -89,13 +89,9 @@ impl Machines {
     }
 
     fn listed(&self) -> Vec<String> {
-        let listed = self.run(&["list", "--json", "--limit", "500"]);
-        assert_eq!(listed.code, Some(0), "{}", listed.stderr);
-        let lines = listed.stdout.lines();
-        let texts = lines.map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
-        texts
-            .map(|record| record["text"].as_str().expect("text").to_owned())
-            .collect()
+        let listed = self.run(&["list", "--json", "--limit", "500"]).ended(0);
+        let text = |record: &Value| record["text"].as_str().expect("text").to_owned();
+        rows(&listed.stdout).iter().map(text).collect()
     }
 
     fn unsent(&self) -> Value {
@@ -229,10 +225,7 @@ fn mcp_on_stdin_speaks_for_the_daemon_elsewhere() {
         "{learned}"
     );
     let found = server.call("recall", &json!({ "query": "what counts in billing" }));
-    assert!(
-        found.to_string().contains("the ledger is what counts"),
-        "{found}"
-    );
+    says!(found.to_string(), "the ledger is what counts");
     server.end();
     let kept = machines.there.done(&["list", "--user", "ada", "--json"]);
     assert!(kept.contains("the ledger is what counts"), "{kept}");
@@ -257,8 +250,7 @@ fn what_the_token_does_not_open_waits_and_keeps_nobody_else_back() {
 fn connecting_writes_the_daemon_elsewhere_into_the_configuration_and_no_token_for_others() {
     use std::os::unix::fs::PermissionsExt;
     let machines = Machines::new();
-    let done = machines.run(&["connect", "claude-code"]);
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    machines.run(&["connect", "claude-code"]).ended(0);
     let mut files = vec![machines.here.path().to_owned()];
     let mut holders = 0;
     while let Some(path) = files.pop() {
@@ -282,8 +274,9 @@ fn connecting_writes_the_daemon_elsewhere_into_the_configuration_and_no_token_fo
     let command = command
         .env_remove("REPRISE_URL")
         .env_remove("REPRISE_TOKEN");
-    let done = reprise_tests::finish(command).expect("reprise runs");
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    reprise_tests::finish(command)
+        .expect("reprise runs")
+        .ended(0);
     assert_eq!(machines.listed(), ["written from what was configured"]);
     assert!(!machines.here.path().join(".local/share").exists());
 }

@@ -7,19 +7,50 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use reprise_operations::WriteReport;
-use reprise_server::Call;
-use reprise_tests::Finished;
+use reprise_server::{Call, Client};
+use reprise_tests::{Finished, git, lacks, says};
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
-use crate::home::Home;
+use crate::home::{Home, rows};
 
 fn texts(export: &str) -> BTreeSet<String> {
-    let lines = export
-        .lines()
-        .map(|line| -> Value { serde_json::from_str(line).expect("JSON") });
-    lines
-        .map(|line| line["text"].as_str().expect("a text").to_owned())
-        .collect()
+    let text = |line: &Value| line["text"].as_str().expect("a text").to_owned();
+    rows(export).iter().map(text).collect()
+}
+
+/// Somebody who writes all the time.
+pub(crate) struct Writing {
+    pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) acknowledged: Arc<AtomicUsize>,
+    pub(crate) writer: JoinHandle<()>,
+}
+
+impl Writing {
+    /// Keeps `number 0`, `number 1` and so on until it is to stop.
+    pub(crate) fn begin(client: &Arc<Client>) -> Self {
+        let (stop, acknowledged) = <(Arc<AtomicBool>, Arc<AtomicUsize>)>::default();
+        let (client, is_over, kept) = (
+            Arc::clone(client),
+            Arc::clone(&stop),
+            Arc::clone(&acknowledged),
+        );
+        let writer = tokio::spawn(async move {
+            while !is_over.load(Ordering::SeqCst) {
+                let number = kept.load(Ordering::SeqCst);
+                let body = json!({ "text": format!("number {number}") });
+                let call = Call::post("/v1/users/ada/records", &body);
+                let report: WriteReport = client.ask(&call).await.expect("it is kept");
+                assert_eq!(report.inserted, 1);
+                kept.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        Self {
+            stop,
+            acknowledged,
+            writer,
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -27,30 +58,12 @@ async fn a_backup_taken_while_many_write_is_whole_and_comes_back() {
     let home = Home::new();
     let client = Arc::new(home.client());
     client.wake().await.expect("a daemon starts");
-    let (stop, acknowledged) = (
-        Arc::new(AtomicBool::new(false)),
-        Arc::new(AtomicUsize::new(0)),
-    );
-    let writer = {
-        let (client, stop, acknowledged) = (
-            Arc::clone(&client),
-            Arc::clone(&stop),
-            Arc::clone(&acknowledged),
-        );
-        tokio::spawn(async move {
-            let mut number = 0;
-            while !stop.load(Ordering::SeqCst) {
-                let body = json!({ "text": format!("number {number}") });
-                let call = Call::post("/v1/users/ada/records", &body);
-                let report: WriteReport = client.ask(&call).await.expect("it is kept");
-                assert_eq!(report.inserted, 1);
-                number += 1;
-                acknowledged.store(number, Ordering::SeqCst);
-            }
-        })
-    };
-    let folder = home.folder().join("copies");
-    let folder = folder.to_string_lossy().into_owned();
+    let Writing {
+        stop,
+        acknowledged,
+        writer,
+    } = Writing::begin(&client);
+    let folder = home.path("copies");
     let mut copies = Vec::new();
     for copy in 0..3 {
         while acknowledged.load(Ordering::SeqCst) < 40 * (copy + 1) {
@@ -69,8 +82,7 @@ async fn a_backup_taken_while_many_write_is_whole_and_comes_back() {
         let mode = fs::metadata(&file).expect("there").permissions().mode() & 0o777;
         assert_eq!(mode, 0o600);
         let user = format!("copy-{number}");
-        let restored = run_blocking(&home, &["restore", &file, "--user", &user]);
-        assert_eq!(restored.code, Some(0), "{}", restored.stderr);
+        run_blocking(&home, &["restore", &file, "--user", &user]).ended(0);
         let export = home.done(&["--no-daemon", "export", "--user", &user]);
         let texts = texts(&export);
         assert!(texts.len() >= before, "{} of {before}", texts.len());
@@ -85,41 +97,28 @@ fn run_blocking(home: &Home, arguments: &[&str]) -> Finished {
 #[test]
 fn a_restore_harms_nothing_that_is_there_and_takes_nothing_damaged() {
     let home = Home::new();
-    let lines = home.folder().join("lines.jsonl");
-    fs::write(&lines, "{\"text\":\"kept\"}\n").expect("written");
-    let lines = lines.to_string_lossy().into_owned();
+    let lines = home.write("lines.jsonl", "{\"text\":\"kept\"}\n");
     home.done(&["ingest", "--user", "ada", "--jsonl", &lines]);
-    let copy = home
-        .folder()
-        .join("copy.rvf")
-        .to_string_lossy()
-        .into_owned();
+    let copy = home.path("copy.rvf");
     home.done(&["backup", "--user", "ada", &copy]);
-    let refused = home.run(&["restore", &copy, "--user", "ada"]);
-    assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("--replace"), "{}", refused.stderr);
+    let refused = home.run(&["restore", &copy, "--user", "ada"]).ended(2);
+    says!(refused.stderr, "--replace");
 
     let mut bytes = fs::read(&copy).expect("there");
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0xFF;
-    let bad = home.folder().join("bad.rvf").to_string_lossy().into_owned();
+    let bad = home.path("bad.rvf");
     fs::write(&bad, &bytes).expect("written");
-    let refused = home.run(&["restore", &bad, "--user", "eve"]);
-    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
-    assert!(
-        refused.stderr.contains("nothing was restored"),
-        "{}",
-        refused.stderr
-    );
+    let refused = home.run(&["restore", &bad, "--user", "eve"]).ended(2);
+    says!(refused.stderr, "nothing was restored");
     assert!(!home.data().join("eve").exists());
     for (other, expected) in [
         (&lines, "no backup"),
         (&"nowhere.rvf".to_owned(), "there is no backup"),
     ] {
-        let refused = home.run(&["restore", other, "--user", "eve"]);
-        assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+        let refused = home.run(&["restore", other, "--user", "eve"]).ended(2);
         let said = refused.stderr;
-        assert!(said.contains(expected) && said.contains(other), "{said}");
+        says!(said, expected, other);
         assert!(!home.data().join("eve").exists(), "{other}");
     }
 
@@ -148,11 +147,7 @@ fn an_export_comes_back_from_json_and_from_yaml() {
     home.done(&["ingest", "--user", "ada", "--jsonl", &path]);
     let without = home.run(&["export", "--user", "ada"]);
     assert_eq!(without.stdout.lines().count(), 2);
-    assert!(
-        without.stderr.contains("1 record tagged `sensitive`"),
-        "{}",
-        without.stderr
-    );
+    says!(without.stderr, "1 record tagged `sensitive`");
     let json_list = home.done(&["export", "--user", "ada", "--format", "json"]);
     let json_list: Vec<Value> = serde_json::from_str(&json_list).expect("a JSON list");
     assert_eq!(json_list.len(), 2);
@@ -161,9 +156,8 @@ fn an_export_comes_back_from_json_and_from_yaml() {
     fs::write(&lines, &yaml).expect("written");
     home.done(&["ingest", "--user", "eve", "--yaml", &path]);
     let same = |user: &str| -> Vec<Value> {
-        let export = home.done(&["export", "--sensitive", "--user", user]);
-        let lines = export.lines().map(|line| {
-            let mut line: Value = serde_json::from_str(line).expect("JSON");
+        let mut lines = rows(&home.done(&["export", "--sensitive", "--user", user]));
+        for line in &mut lines {
             let line = line.as_object_mut().expect("an object");
             for name in ["id", "known_at", "archive"] {
                 line.remove(name);
@@ -172,9 +166,8 @@ fn an_export_comes_back_from_json_and_from_yaml() {
             if line["external_id"] != "a" {
                 line.remove("timestamp");
             }
-            json!(line)
-        });
-        lines.collect()
+        }
+        lines
     };
     assert_eq!(same("ada"), same("eve"), "{yaml}");
 }
@@ -182,9 +175,7 @@ fn an_export_comes_back_from_json_and_from_yaml() {
 #[test]
 fn a_memory_is_its_owners_alone() {
     let home = Home::new();
-    let lines = home.folder().join("lines.jsonl");
-    fs::write(&lines, "{\"text\":\"mine\"}\n").expect("written");
-    let lines = lines.to_string_lossy().into_owned();
+    let lines = home.write("lines.jsonl", "{\"text\":\"mine\"}\n");
     home.done(&["ingest", "--user", "ada", "--jsonl", &lines]);
     for _ in 0..2 {
         for name in ["ada", "ada/memory.rvf"] {
@@ -196,9 +187,10 @@ fn a_memory_is_its_owners_alone() {
         home.done(&["compact", "--user", "ada"]);
     }
     // A slip in a user's name makes no memory.
-    let shown = home.run(&["--no-daemon", "show", "x", "--user", "bob"]);
-    assert_eq!(shown.code, Some(2));
-    assert!(shown.stderr.contains("no memory yet"), "{}", shown.stderr);
+    let shown = home
+        .run(&["--no-daemon", "show", "x", "--user", "bob"])
+        .ended(2);
+    says!(shown.stderr, "no memory yet");
     assert!(!home.data().join("bob").exists());
 }
 
@@ -220,12 +212,11 @@ fn age_opens(arguments: &[&str], file: &str) -> Option<Vec<u8>> {
 
 /// Backups for a key and for a passphrase, an export for the key: no text of theirs is to be read.
 fn seals(home: &Home, word: &str) {
-    let path = |name: &str| home.folder().join(name).to_string_lossy().into_owned();
     let sealed = [
         "backup",
         "--user",
         "ada",
-        &path("ada.age"),
+        &home.path("ada.age"),
         "--recipient",
         PUBLIC,
     ];
@@ -235,7 +226,7 @@ fn seals(home: &Home, word: &str) {
         "backup",
         "--user",
         "ada",
-        &path("word.age"),
+        &home.path("word.age"),
         "--passphrase-file",
         word,
     ]);
@@ -244,16 +235,16 @@ fn seals(home: &Home, word: &str) {
         "--user",
         "ada",
         "--out",
-        &path("lines.age"),
+        &home.path("lines.age"),
         "--recipient",
         PUBLIC,
     ]);
     for name in ["ada.age", "word.age", "lines.age"] {
-        let bytes = fs::read(path(name)).expect("there");
+        let bytes = fs::read(home.path(name)).expect("there");
         assert!(bytes.starts_with(b"age-encryption.org/v1"), "{name}");
         let held = |text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
         assert!(!held(b"vault code"), "{name}");
-        let mode = fs::metadata(path(name))
+        let mode = fs::metadata(home.path(name))
             .expect("there")
             .permissions()
             .mode();
@@ -262,31 +253,22 @@ fn seals(home: &Home, word: &str) {
 }
 
 fn refuses_a_wrong_recipient(home: &Home) {
-    let path = |name: &str| home.folder().join(name).to_string_lossy().into_owned();
     let bad = home.run(&[
         "backup",
         "--user",
         "ada",
-        &path("x.age"),
+        &home.path("x.age"),
         "--recipient",
         "age1nobody",
     ]);
-    assert!(
-        bad.stderr.contains("no public key of age"),
-        "{}",
-        bad.stderr
-    );
+    says!(bad.stderr, "no public key of age");
     assert!(!home.folder().join("x.age").exists());
 }
 
 #[test]
 fn an_encrypted_backup_and_export_open_with_their_key_alone_and_in_age_itself() {
     let home = Home::new();
-    let path = |name: &str| home.folder().join(name).to_string_lossy().into_owned();
-    let write = |name: &str, text: &str| {
-        fs::write(path(name), text).expect("written");
-        path(name)
-    };
+    let write = |name: &str, text: &str| home.write(name, text);
     let lines = write(
         "lines.jsonl",
         "{\"text\":\"the vault code is under the mat\"}\n",
@@ -311,12 +293,9 @@ fn an_encrypted_backup_and_export_open_with_their_key_alone_and_in_age_itself() 
         ("ada.age", "--identity", &key, "by-key"),
         ("word.age", "--passphrase-file", &word, "by-word"),
     ] {
-        home.done(&["restore", &path(file), "--user", user, flag, secret]);
+        home.done(&["restore", &home.path(file), "--user", user, flag, secret]);
         let export = home.done(&["--no-daemon", "export", "--user", user]);
-        assert!(
-            export.contains("the vault code is under the mat"),
-            "{export}"
-        );
+        says!(export, "the vault code is under the mat");
     }
     for (file, flags, said) in [
         ("ada.age", &[][..], "--identity FILE"),
@@ -332,7 +311,7 @@ fn an_encrypted_backup_and_export_open_with_their_key_alone_and_in_age_itself() 
             "no file of age keys",
         ),
     ] {
-        let file = path(file);
+        let file = home.path(file);
         let arguments = [&["restore", file.as_str(), "--user", "eve"], flags].concat();
         let refused = home.run(&arguments);
         assert_eq!(refused.code, Some(2), "{arguments:?}: {}", refused.stdout);
@@ -344,12 +323,12 @@ fn an_encrypted_backup_and_export_open_with_their_key_alone_and_in_age_itself() 
         assert!(!home.data().join("eve").exists(), "{arguments:?}");
     }
     refuses_a_wrong_recipient(&home);
-    if let Some(opened) = age_opens(&["-d", "-i", &key], &path("lines.age")) {
+    if let Some(opened) = age_opens(&["-d", "-i", &key], &home.path("lines.age")) {
         let opened = String::from_utf8(opened).expect("text");
         assert_eq!(texts(&opened).len(), 1);
-        let whole = age_opens(&["-d", "-i", &key], &path("ada.age")).expect("age is there");
-        fs::write(path("ada.rvf"), whole).expect("written");
-        home.done(&["restore", &path("ada.rvf"), "--user", "by-age"]);
+        let whole = age_opens(&["-d", "-i", &key], &home.path("ada.age")).expect("age is there");
+        fs::write(home.path("ada.rvf"), whole).expect("written");
+        home.done(&["restore", &home.path("ada.rvf"), "--user", "by-age"]);
     }
 }
 
@@ -366,34 +345,21 @@ fn a_file_that_a_repository_would_take_along_is_named() {
         &lines.to_string_lossy(),
     ]);
     let checkout = home.folder().join("dotfiles");
-    let git = |arguments: &[&str]| {
-        let mut command = std::process::Command::new("git");
-        let done = command
-            .arg("-C")
-            .arg(home.folder())
-            .args(arguments)
-            .output();
-        assert!(done.expect("git runs").status.success());
-    };
-    git(&["init", "-q", "dotfiles"]);
+    git(home.folder(), &["init", "-q", "dotfiles"]);
     let export = |name: &str| {
         let to = checkout.join(name).to_string_lossy().into_owned();
         home.run(&["export", "--user", "ada", "--out", &to]).stderr
     };
     let said = export("knowledge.jsonl");
-    assert!(said.contains("put it into .gitignore"), "{said}");
+    says!(said, "put it into .gitignore");
     fs::write(checkout.join(".gitignore"), "*.jsonl\n").expect("written");
     let said = export("knowledge.jsonl");
-    assert!(!said.contains(".gitignore"), "{said}");
-    let elsewhere = home
-        .folder()
-        .join("out.jsonl")
-        .to_string_lossy()
-        .into_owned();
+    lacks!(said, ".gitignore");
+    let elsewhere = home.path("out.jsonl");
     let said = home
         .run(&["export", "--user", "ada", "--out", &elsewhere])
         .stderr;
-    assert!(!said.contains(".gitignore"), "{said}");
+    lacks!(said, ".gitignore");
 }
 
 #[test]
@@ -432,7 +398,7 @@ fn cut_short(home: &Home) -> Vec<u8> {
     keep("second");
     keep("third");
     let whole = fs::read(&memory).expect("there");
-    let backup = home.folder().join("ada.rvf").to_string_lossy().into_owned();
+    let backup = home.path("ada.rvf");
     home.done(&["backup", "--user", "ada", &backup]);
     let cut = usize::try_from(first).expect("small") + 100;
     fs::write(&memory, &whole[..cut]).expect("written");
@@ -442,45 +408,49 @@ fn cut_short(home: &Home) -> Vec<u8> {
 #[test]
 fn a_backup_keeps_the_fuller_copy_and_tells_what_was_cut_off() {
     let home = Home::new();
-    let path = |name: &str| home.folder().join(name).to_string_lossy().into_owned();
     cut_short(&home);
-    let before = fs::read(path("ada.rvf")).expect("there");
-    let refused = home.run(&["backup", "--user", "ada", &path("ada.rvf")]);
-    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    let before = fs::read(home.path("ada.rvf")).expect("there");
+    let refused = home
+        .run(&["backup", "--user", "ada", &home.path("ada.rvf")])
+        .ended(2);
     let said = refused.stderr;
-    assert!(said.contains("name another file to keep it"), "{said}");
-    assert_eq!(fs::read(path("ada.rvf")).expect("there"), before);
+    says!(said, "name another file to keep it");
+    assert_eq!(fs::read(home.path("ada.rvf")).expect("there"), before);
 
-    let other = home.run(&["backup", "--user", "ada", &path("other.rvf")]);
-    assert_eq!(other.code, Some(0), "{}", other.stderr);
+    let other = home
+        .run(&["backup", "--user", "ada", &home.path("other.rvf")])
+        .ended(0);
     let said = other.stderr;
-    assert!(
-        said.contains("were no whole commit and are not in the copy"),
-        "{said}"
-    );
+    says!(said, "were no whole commit and are not in the copy");
     // It grows again, and is still another one.
     for text in ["fourth", "fifth", "sixth"] {
         home.done(&["--no-daemon", "note", "--user", "ada", text]);
     }
-    let refused = home.run(&["backup", "--user", "ada", &path("ada.rvf")]);
-    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
-    home.done(&["backup", "--user", "ada", &path("other.rvf")]);
-    home.done(&["restore", "--user", "ada", "--replace", &path("ada.rvf")]);
-    home.done(&["backup", "--user", "ada", &path("ada.rvf")]);
+    home.run(&["backup", "--user", "ada", &home.path("ada.rvf")])
+        .ended(2);
+    home.done(&["backup", "--user", "ada", &home.path("other.rvf")]);
+    home.done(&[
+        "restore",
+        "--user",
+        "ada",
+        "--replace",
+        &home.path("ada.rvf"),
+    ]);
+    home.done(&["backup", "--user", "ada", &home.path("ada.rvf")]);
 
-    let nowhere = home.run(&["backup", "--user", "ada", &path("nowhere/x.rvf")]);
-    assert_eq!(nowhere.code, Some(2), "{}", nowhere.stdout);
+    let nowhere = home
+        .run(&["backup", "--user", "ada", &home.path("nowhere/x.rvf")])
+        .ended(2);
     let said = nowhere.stderr;
-    assert!(
-        said.contains("x.rvf` cannot be written") && !said.contains("unfinished"),
-        "{said}"
-    );
+    says!(said, "x.rvf` cannot be written");
+    lacks!(said, "unfinished");
 
-    fs::write(path("cut.rvf"), &before[..before.len() - 70]).expect("written");
-    let refused = home.run(&["restore", "--user", "eve", &path("cut.rvf")]);
-    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    fs::write(home.path("cut.rvf"), &before[..before.len() - 70]).expect("written");
+    let refused = home
+        .run(&["restore", "--user", "eve", &home.path("cut.rvf")])
+        .ended(2);
     let said = refused.stderr;
-    assert!(said.contains("restore an earlier backup"), "{said}");
+    says!(said, "restore an earlier backup");
 }
 
 #[test]
@@ -489,29 +459,17 @@ fn a_memory_that_was_cut_short_is_not_called_well() {
     let whole = cut_short(&home);
     let memory = home.data().join("ada/memory.rvf");
     let doctor = home.run(&["doctor"]).stdout;
-    assert!(
-        doctor.contains("bytes of its file are no whole commit"),
-        "{doctor}"
-    );
+    says!(doctor, "bytes of its file are no whole commit");
     let check = home.done(&["check", "--user", "ada"]);
-    assert!(
-        check.contains("no whole commit and are not counted"),
-        "{check}"
-    );
+    says!(check, "no whole commit and are not counted");
 
     fs::write(&memory, &whole[..300]).expect("written");
-    let check = home.run(&["check", "--user", "ada"]);
-    assert_eq!(check.code, Some(1), "{}", check.stdout);
+    let check = home.run(&["check", "--user", "ada"]).ended(1);
     let said = check.stdout;
-    assert!(
-        said.contains("damaged") && !said.contains("sound"),
-        "{said}"
-    );
+    says!(said, "damaged");
+    lacks!(said, "sound");
     let doctor = home.run(&["doctor"]).stdout;
-    assert!(
-        doctor.contains("run `reprise check --user ada`"),
-        "{doctor}"
-    );
+    says!(doctor, "run `reprise check --user ada`");
 
     let mut flipped = whole;
     let middle = flipped.len() / 2;
@@ -520,7 +478,7 @@ fn a_memory_that_was_cut_short_is_not_called_well() {
     }
     fs::write(&memory, &flipped).expect("written");
     let said = home.run(&["doctor"]).stderr;
-    assert!(said.contains("ada/memory.rvf`"), "{said}");
+    says!(said, "ada/memory.rvf`");
 }
 
 #[test]
@@ -536,22 +494,17 @@ fn counts_of_records_agree_and_say_where_earlier_versions_are_in_them() {
     );
     run(&["edit", "a", "--content", "as it is now", "--user", "ada"]);
     let forked = run(&["branch", "fork", "try", "--user", "ada"]);
-    assert!(forked.contains("ada+try: 2 records"), "{forked}");
+    says!(forked, "ada+try: 2 records");
     let packed = run(&["compact", "--user", "ada"]);
     let kept = "2 records (3 with their earlier versions) kept";
-    assert!(packed.contains(kept), "{packed}");
+    says!(packed, kept);
     let before = ["forget", "--user", "ada", "--before", "2100-01-01"];
     let would = run(&[&before[..], &["--dry-run"]].concat());
     let said = "2 records would be forgotten, 3 with their earlier versions";
-    assert!(would.contains(said), "{would}");
+    says!(would, said);
     let gone = run(&before);
     let said = "2 records forgotten, 3 with their earlier versions";
-    assert!(gone.contains(said), "{gone}");
-    let empty = home.run(&["--no-daemon", "list", "--user", "ada"]);
-    assert_eq!(empty.code, Some(0), "{}", empty.stderr);
-    assert!(
-        empty.stderr.contains("nothing is kept here yet"),
-        "{}",
-        empty.stderr
-    );
+    says!(gone, said);
+    let empty = home.run(&["--no-daemon", "list", "--user", "ada"]).ended(0);
+    says!(empty.stderr, "nothing is kept here yet");
 }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use reprise_tests::has;
+
 use crate::global::{done, run};
 
 fn ingest(data: &Path, user: &str, lines: &str) {
@@ -31,10 +33,7 @@ fn a_branch_is_tried_out_and_brought_back() {
         "{\"external_id\":\"1\",\"text\":\"the port is 8080\",\"tags\":[\"Net Work\"]}\n",
     );
     let made = done(&data, &["branch", "fork", "try", "--user", "ada"]);
-    assert_eq!(
-        (&made["branch"], &made["records"]),
-        (&"ada+try".into(), &1.into())
-    );
+    has!(made, "branch": "ada+try", "records": 1);
     assert!(
         made["copy_on_write"].is_boolean(),
         "it says which it was: {made}"
@@ -53,10 +52,7 @@ fn a_branch_is_tried_out_and_brought_back() {
     let diff = done(&data, &["branch", "diff", "try", "--user", "ada"]);
     assert_eq!(diff["added"].as_array().map(Vec::len), Some(1));
     let list = done(&data, &["branch", "list", "--user", "ada"]);
-    assert_eq!(
-        (&list["name"], &list["records"]),
-        (&"try".into(), &2.into())
-    );
+    has!(list, "name": "try", "records": 2);
     for (added, known) in [(1, 0), (0, 1)] {
         let merged = done(&data, &["branch", "merge", "try", "--user", "ada"]);
         assert_eq!(

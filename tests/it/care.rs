@@ -5,22 +5,25 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use reprise_operations::WriteReport;
 use reprise_server::Call;
+use reprise_tests::has;
 use serde_json::{Value, json};
 
+use crate::backup::Writing;
 use crate::home::Home;
 
 /// Keeps these texts in one session each, without a daemon.
 fn keep(home: &Home, user: &str, texts: &[(&str, &str)]) {
-    let file = home.folder().join(format!("{user}.jsonl"));
     let line = |(session, text): &(&str, &str)| {
         format!("{}\n", json!({ "text": text, "session_id": session }))
     };
-    fs::write(&file, texts.iter().map(line).collect::<String>()).expect("written");
-    let file = file.to_string_lossy().into_owned();
+    let file = home.write(
+        &format!("{user}.jsonl"),
+        &texts.iter().map(line).collect::<String>(),
+    );
     let user = ["--user", user];
     home.done(&["--no-daemon", "ingest", user[0], user[1], "--jsonl", &file]);
 }
@@ -54,11 +57,7 @@ fn a_proof_of_forgetting_names_every_copy_that_still_holds_it() {
             ("garden", "ok"),
         ],
     );
-    let copy = home
-        .folder()
-        .join("copy.rvf")
-        .to_string_lossy()
-        .into_owned();
+    let copy = home.path("copy.rvf");
     home.done(&["backup", "--user", "ada", &copy]);
     home.done(&["--no-daemon", "branch", "fork", "trial", "--user", "ada"]);
     home.done(&[
@@ -119,24 +118,12 @@ async fn forgetting_is_proven_while_others_write() {
         let report: WriteReport = client.ask(&call).await.expect("they are kept");
         assert_eq!(report.inserted, 100);
     }
-    let stop = Arc::new(AtomicBool::new(false));
-    let writer = {
-        let (client, stop) = (Arc::clone(&client), Arc::clone(&stop));
-        tokio::spawn(async move {
-            let mut number = 0;
-            while !stop.load(Ordering::SeqCst) {
-                let body = json!({ "text": format!("number {number}") });
-                let call = Call::post("/v1/users/ada/records", &body);
-                let _report: WriteReport = client.ask(&call).await.expect("it is kept");
-                number += 1;
-            }
-            number
-        })
-    };
+    let writing = Writing::begin(&client);
     let forget = ["forget", "--user", "ada", "--session", "gone", "--verify"];
     let finished = tokio::task::block_in_place(|| home.run(&forget));
-    stop.store(true, Ordering::SeqCst);
-    let written = writer.await.expect("the writer ends");
+    writing.stop.store(true, Ordering::SeqCst);
+    writing.writer.await.expect("the writer ends");
+    let written = writing.acknowledged.load(Ordering::SeqCst);
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
     let said = &finished.stdout;
     assert!(said.contains("300 records forgotten"), "{said}");
@@ -150,15 +137,13 @@ async fn forgetting_is_proven_while_others_write() {
 #[test]
 fn a_proof_looks_into_what_was_made_of_a_memory_too() {
     let home = Home::new();
-    let file = home.folder().join("ada.jsonl");
     let line = |text: &str, tag: &str| json!({ "text": text, "tags": [tag] }).to_string();
     let lines = [
         line("the door says \"friend\" in the dark", "project:moria"),
         line("another door is painted green", "doors"),
         line("what stays is here to stay", "kept"),
     ];
-    fs::write(&file, lines.join("\n")).expect("written");
-    let file = file.to_string_lossy().into_owned();
+    let file = home.write("ada.jsonl", &lines.join("\n"));
     let user = ["--user", "ada"];
     let run = |command: &[&str]| home.done(&[&["--no-daemon"], command, &user].concat());
     run(&["ingest", "--jsonl", &file]);
@@ -236,18 +221,13 @@ fn doctor_tells_of_a_pipe_in_a_memorys_place_and_goes_on() {
 #[test]
 fn an_audit_counts_what_waits_for_a_vector() {
     let home = Home::new();
-    let file = home.folder().join("two.jsonl");
     let embedding: Vec<f32> = (0..384).map(|n| f32::from(u8::from(n == 7))).collect();
     let space = json!({ "model": "m", "version": "1", "dimensions": 384 });
     let with = json!({ "text": "has one", "embedding": embedding, "embedding_space": space });
     let lines = format!("{with}\n{}\n", json!({ "text": "waits" }));
-    fs::write(&file, lines).expect("written");
-    let file = file.to_string_lossy().into_owned();
+    let file = home.write("two.jsonl", &lines);
     home.done(&["--no-daemon", "ingest", "--user", "ada", &file]);
     let said = home.done(&["--json", "--no-daemon", "audit", "--user", "ada"]);
     let said: Value = serde_json::from_str(&said).expect("JSON");
-    assert_eq!(
-        (&said["records"], &said["unembedded"]),
-        (&json!(2), &json!(1))
-    );
+    has!(said, "records": 2, "unembedded": 1);
 }

@@ -7,9 +7,11 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use reprise_tests::{Finished, Seeded, finish, reprise};
+use reprise_tests::{Finished, Seeded, finish, reprise, says};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::home::rows;
 
 const DONE: Option<i32> = Some(0);
 const REFUSED: Option<i32> = Some(1);
@@ -60,11 +62,7 @@ impl Place {
     fn export(&self) -> Vec<Value> {
         let finished = self.run(&["export", "--user", "ada"]);
         assert_eq!(finished.code, DONE, "{}", finished.stderr);
-        finished
-            .stdout
-            .lines()
-            .map(|line| serde_json::from_str(line).expect("JSON"))
-            .collect()
+        rows(&finished.stdout)
     }
 
     /// A closed store with one record.
@@ -206,16 +204,9 @@ fn ingest_takes_secrets_out_unless_told_not_to() {
     let line = format!(r#"{{"text": "the bucket's key is {secret}, <Private>psst</private>"}}"#);
     let finished = place.ingest(line.as_bytes());
     assert_eq!(finished.code, DONE, "{}", finished.stderr);
-    assert!(
-        finished.stderr.contains("2 secrets were taken out"),
-        "{}",
-        finished.stderr
-    );
+    says!(finished.stderr, "2 secrets were taken out");
     let kept = format!("{:?}", place.export());
-    assert!(
-        kept.contains("[redacted:aws_key], [redacted:private]"),
-        "{kept}"
-    );
+    says!(kept, "[redacted:aws_key], [redacted:private]");
     let file = place.file(line.as_bytes());
     let ingest = ["ingest", "--user", "ada", "--verbatim", "--jsonl", &file];
     assert_eq!(place.run(&ingest).code, DONE);
@@ -282,11 +273,7 @@ fn a_directory_that_cannot_be_written_is_named() {
         let finished = finish(&mut command).expect("reprise runs");
         is_civil(&finished);
         assert_eq!(finished.code, FAILED, "{}", finished.stderr);
-        assert!(
-            finished.stderr.contains(&*data.to_string_lossy()),
-            "{}",
-            finished.stderr
-        );
+        says!(finished.stderr, &*data.to_string_lossy());
     }
 }
 
@@ -304,7 +291,7 @@ fn a_second_process_on_the_same_user_is_told_who_holds_it() {
     let file = place.file(b"{\"external_id\":\"two\",\"text\":\"t\"}\n");
     let finished = place.run(&["ingest", "--user", "ada", "--wait", "0", &file]);
     assert_eq!(finished.code, FAILED, "{}", finished.stderr);
-    assert!(finished.stderr.contains("process"), "{}", finished.stderr);
+    says!(finished.stderr, "process");
     assert_eq!(fs::read(place.store()).expect("the store"), before);
     // Who can wait says so and has its turn.
     let mut waiting = place.command(&["ingest", "--user", "ada", &file]);
@@ -313,11 +300,11 @@ fn a_second_process_on_the_same_user_is_told_who_holds_it() {
     let mut said = BufReader::new(waiting.stderr.take().expect("piped"));
     let mut line = String::new();
     said.read_line(&mut line).expect("it says that it waits");
-    assert!(line.contains("waiting"), "{line}");
+    says!(line, "waiting");
     drop(held);
     let output = waiting.wait_with_output().expect("it ends");
     let counts = String::from_utf8_lossy(&output.stdout);
-    assert!(counts.contains("\"inserted\":1"), "{counts}");
+    says!(counts, "\"inserted\":1");
 }
 
 #[test]
@@ -349,11 +336,7 @@ fn a_foreign_file_in_the_stores_place_is_refused_and_left_alone() {
         }
         let finished = place.ingest(b"{\"text\":\"t\"}\n");
         assert_eq!(finished.code, FAILED, "{}", finished.stderr);
-        assert!(
-            finished.stderr.contains("memory.rvf"),
-            "{}",
-            finished.stderr
-        );
+        says!(finished.stderr, "memory.rvf");
         assert_eq!(fs::read(place.store()).expect("the foreign file"), bytes);
     }
 }
@@ -378,7 +361,7 @@ fn a_file_of_a_newer_format_is_refused_and_left_alone() {
     ] {
         let finished = place.run(&[arguments, vec!["--user", "ada"]].concat());
         assert_eq!(finished.code, FAILED, "{}", finished.stderr);
-        assert!(finished.stderr.contains("newer"), "{}", finished.stderr);
+        says!(finished.stderr, "newer");
     }
     let finished = place.ingest(b"{\"text\":\"t\"}\n");
     assert_eq!(finished.code, FAILED, "{}", finished.stderr);
@@ -427,11 +410,7 @@ fn a_file_that_is_not_there_is_named() {
     let place = Place::new();
     let finished = place.run(&["ingest", "--user", "ada", "--jsonl", "no-such-file.jsonl"]);
     assert_eq!(finished.code, FAILED);
-    assert!(
-        finished.stderr.contains("no-such-file.jsonl"),
-        "{}",
-        finished.stderr
-    );
+    says!(finished.stderr, "no-such-file.jsonl");
     assert!(!place.store().exists(), "nothing was made");
 }
 
@@ -503,7 +482,7 @@ fn an_odd_question_is_answered_or_refused_with_what_to_do() {
     for (empty, word) in [("", "reprise list"), (" \n", "reprise list")] {
         let finished = ask(empty);
         assert_eq!(finished.code, FAILED, "{}", finished.stderr);
-        assert!(finished.stderr.contains(word), "{}", finished.stderr);
+        says!(finished.stderr, word);
     }
     for (question, note) in [
         ("the", "no word to look up by"),
@@ -533,13 +512,10 @@ fn an_odd_question_is_answered_or_refused_with_what_to_do() {
         ("--as-of", "2026-13-01", "12 months"),
     ] {
         let finished = place.run(&["recall", "--user", "ada", "kept", flag, value]);
-        assert!(finished.stderr.contains(word), "{}", finished.stderr);
+        says!(finished.stderr, word);
         assert_ne!(finished.code, DONE);
     }
     let finished = place.run(&["recall", "--user", "ada", "kept", "--author", "nobody"]);
     let answer: Value = serde_json::from_str(&finished.stdout).expect("JSON");
-    assert!(
-        answer["notes"][0].to_string().contains("by `nobody`"),
-        "{answer}"
-    );
+    says!(answer["notes"][0].to_string(), "by `nobody`");
 }

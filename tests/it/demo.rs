@@ -5,7 +5,7 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 
-use reprise_tests::{finish, reprise};
+use reprise_tests::{finish, reprise, says};
 use serde_json::{Value, json};
 
 #[test]
@@ -16,14 +16,8 @@ fn the_demo_brings_back_the_race_of_three_days_ago() {
             .expect("reprise is built")
             .arg("demo"),
     )
-    .expect("the demo runs");
-    assert_eq!(
-        finished.code,
-        Some(0),
-        "{}{}",
-        finished.stdout,
-        finished.stderr
-    );
+    .expect("the demo runs")
+    .ended(0);
     assert!(
         !finished.stdout.contains("degraded"),
         "{}{}",
@@ -88,12 +82,9 @@ fn each_of_three_weeks_is_helped_by_what_the_weeks_before_it_learned() {
         .collect();
     assert!(!moved.is_empty(), "{}", weeks[1]["recall"]);
     for one in moved {
-        assert!(
-            one["text"]
-                .as_str()
-                .expect("a text")
-                .contains("`tests inline`: worked"),
-            "{one}"
+        says!(
+            one["text"].as_str().expect("a text"),
+            "`tests inline`: worked"
         );
         let teachers = list(one, "taught_by");
         let asked = |run: &Value| {

@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use reprise_tests::{finish, reprise, reprise_binary};
+use reprise_tests::{finish, has, reprise, reprise_binary};
 use serde_json::{Value, json};
 
 use crate::away::serve;
@@ -69,8 +69,7 @@ fn what_the_program_keeps_stands_in_its_xdg_directories_and_nowhere_else() {
     let answer = server.call("tags", &json!({})).to_string();
     server.end();
     let sockets: Vec<_> = fs::read_dir(at("run/reprise")).expect("there").collect();
-    let stopped = finish(&mut command(&["stop"])).expect("it runs");
-    assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
+    finish(&mut command(&["stop"])).expect("it runs").ended(0);
     assert_eq!(sockets.len(), 1, "{answer}");
     assert!(answer.contains("0 tags"), "{answer}");
     let left: Vec<_> = fs::read_dir(at("home")).expect("there").collect();
@@ -124,10 +123,7 @@ fn rendered(template: &str, values: &Value) -> String {
 #[test]
 fn the_chart_renders_to_a_deployment_that_the_program_can_run() {
     let chart = yaml(&text("helm/reprise-global/Chart.yaml"));
-    assert_eq!(
-        (&chart["apiVersion"], &chart["type"]),
-        (&"v2".into(), &"application".into())
-    );
+    has!(chart, "apiVersion": "v2", "type": "application");
     let values = yaml(&text("helm/reprise-global/values.yaml"));
     let deployment = text("helm/reprise-global/templates/deployment.yaml");
     let deployment = yaml(&rendered(&deployment, &values));

@@ -9,18 +9,15 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 
+use reprise_tests::says;
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::global::run;
+use crate::home::rows;
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../reprise-eval/tests/data/jsonl")
-}
-
-fn lines(text: &str) -> Vec<Value> {
-    let read = |line| serde_json::from_str(line).expect("JSON");
-    text.lines().map(read).collect()
 }
 
 /// The fixture's folder of one user, ingested.
@@ -43,9 +40,8 @@ fn filled() -> (TempDir, PathBuf) {
 fn eval_and_the_batch_contract_find_the_same() {
     let (data, folder) = filled();
     let path = folder.to_string_lossy().into_owned();
-    let finished = run(data.path(), &["eval", "jsonl", "--data", &path]);
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
-    let report = lines(&finished.stdout).remove(0);
+    let finished = run(data.path(), &["eval", "jsonl", "--data", &path]).ended(0);
+    let report = rows(&finished.stdout).remove(0);
     assert_eq!(report["judged"], 5);
 
     let queries = folder.join("queries.jsonl");
@@ -53,10 +49,10 @@ fn eval_and_the_batch_contract_find_the_same() {
     let top = ["--top-k", "20"];
     let ask = ["recall", "--user", "anna", "--queries", &queries];
     let finished = run(data.path(), &[&ask[..], &top[..]].concat());
-    let answers = lines(&finished.stdout);
+    let answers = rows(&finished.stdout);
     let gold = fs::read_to_string(folder.join("gold.jsonl")).expect("the gold is there");
     let mut shares = Vec::new();
-    for line in lines(&gold) {
+    for line in rows(&gold) {
         let wanted: BTreeSet<&str> = texts(&line["gold"], None).into_iter().collect();
         if wanted.is_empty() || line["category"] == 5 {
             continue;
@@ -100,7 +96,7 @@ fn a_protocol_of_others_says_what_a_document_is_and_one_that_a_set_lacks_is_refu
         let asked = ["eval", set, "--protocol", protocol, "--data", &path];
         let finished = run(data.path(), &asked);
         assert_eq!(finished.code, Some(0), "{asked:?}: {}", finished.stderr);
-        let report = lines(&finished.stdout).remove(0);
+        let report = rows(&finished.stdout).remove(0);
         assert_eq!(
             (&report["set"], &report["documents"]),
             (&set.into(), &protocol.into())
@@ -114,11 +110,7 @@ fn a_protocol_of_others_says_what_a_document_is_and_one_that_a_set_lacks_is_refu
     let asked = ["eval", "beam", "--protocol", "sessions", "--data", &path];
     let finished = run(data.path(), &asked);
     assert_eq!((finished.code, &*finished.stdout), (Some(2), ""));
-    assert!(
-        finished.stderr.contains("turns, rounds"),
-        "{}",
-        finished.stderr
-    );
+    says!(finished.stderr, "turns, rounds");
 }
 
 #[test]
@@ -186,9 +178,8 @@ fn answers_are_judged_by_the_models_that_are_configured_and_no_other() {
     let set = fixtures().with_file_name("longmemeval_types.json");
     let set = set.to_string_lossy().into_owned();
     let ask = ["eval", "answer", "--data", &set, "--limit", "1"];
-    let none = run(data.path(), &ask);
-    assert_eq!(none.code, Some(2));
-    assert!(none.stderr.contains("[eval.answer]"), "{}", none.stderr);
+    let none = run(data.path(), &ask).ended(2);
+    says!(none.stderr, "[eval.answer]");
 
     let (answers, asked) = model("You own two.");
     let (judges, judged) = model("yes");
@@ -199,16 +190,15 @@ fn answers_are_judged_by_the_models_that_are_configured_and_no_other() {
     let both = table("answer", &answers) + &table("judge", &judges);
     fs::write(&config, both).expect("written");
     let config = config.to_string_lossy().into_owned();
-    let finished = run(data.path(), &[&["--config", &config], &ask[..]].concat());
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
-    let report = lines(&finished.stdout).remove(0);
+    let finished = run(data.path(), &[&["--config", &config], &ask[..]].concat()).ended(0);
+    let report = rows(&finished.stdout).remove(0);
     assert_eq!(report["all"]["percent"], 100.0);
     assert_eq!(report["answers"][0]["hypothesis"], "You own two.");
     let asked = asked.recv().expect("asked once");
     assert!(asked.contains("Bearer k-answer") && asked.contains("answer-model"));
-    assert!(asked.contains("red kayak"), "{asked}");
+    says!(asked, "red kayak");
     let judged = judged.recv().expect("judged once");
-    assert!(judged.contains("Model Response: You own two."), "{judged}");
+    says!(judged, "Model Response: You own two.");
 }
 
 #[test]
@@ -223,16 +213,12 @@ fn a_prompt_gets_no_more_than_its_budget() {
             budget,
             "who fixed the boiler?",
         ];
-        let finished = run(data.path(), &ask);
-        assert_eq!(finished.code, Some(0), "{}", finished.stderr);
-        lines(&finished.stdout).remove(0)
+        let finished = run(data.path(), &ask).ended(0);
+        rows(&finished.stdout).remove(0)
     };
     let wide = block("1000");
     let text = wide["text"].as_str().expect("a text");
-    assert!(
-        text.contains("Session session_3\n") && text.contains("2024-02-20"),
-        "{text}"
-    );
+    says!(text, "Session session_3\n", "2024-02-20");
     assert_eq!(wide["counted_by"], "bytes_over_four");
     for budget in [0_u64, 1, 30, 60] {
         let narrow = block(&budget.to_string());
@@ -262,8 +248,8 @@ fn a_vector_handed_over_with_a_question_is_checked() {
         let finished = run(
             data.path(),
             &["recall", "--user", "anna", "--queries", &path],
-        );
-        assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-        assert!(finished.stderr.contains(said), "{}", finished.stderr);
+        )
+        .ended(1);
+        says!(finished.stderr, said);
     }
 }

@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use reprise_operations::WriteReport;
 use reprise_server::{Call, TokenFile};
-use reprise_tests::finish;
+use reprise_tests::{finish, lacks, says};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::home::{Home, kill};
+use crate::home::{Home, kill, rows};
 
 const CLIENTS: usize = 8;
 const WRITES: usize = 25;
@@ -166,11 +166,7 @@ fn the_command_line_asks_the_daemon_where_one_runs() {
     let mut said = [0; 7];
     let stderr = daemon.stderr.as_mut().expect("piped");
     std::io::Read::read_exact(stderr, &mut said).expect("it says that it serves");
-    let run = |arguments: &[&str]| {
-        let finished = home.run(arguments);
-        assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
-        finished.stdout
-    };
+    let run = |arguments: &[&str]| home.done(arguments);
     let path = lines.to_string_lossy().into_owned();
     let counts = run(&["ingest", "--user", "ada", "--jsonl", &path, "--ack"]);
     assert!(
@@ -190,11 +186,12 @@ fn the_command_line_asks_the_daemon_where_one_runs() {
     let outcome = json!({"recall_id": found["recall_id"], "used": ["a"], "quality": 1.0});
     fs::write(&lines, outcome.to_string()).expect("written");
     let learned = run(&["outcome", "--user", "ada", "--jsonl", &path]);
-    assert!(learned.contains("\"learned\":1"), "{learned}");
+    says!(learned, "\"learned\":1");
     // Who has no memory remembers nothing, whoever is asked.
     for past in [&["--no-daemon"][..], &[]] {
-        let said = home.run(&[past, &["recall", "--user", "nobody", "anything"]].concat());
-        assert_eq!(said.code, Some(2), "{}", said.stderr);
+        let said = home
+            .run(&[past, &["recall", "--user", "nobody", "anything"]].concat())
+            .ended(2);
         assert!(
             said.stdout.starts_with("nothing comes to mind\n"),
             "{}",
@@ -206,19 +203,15 @@ fn the_command_line_asks_the_daemon_where_one_runs() {
     fs::write(home.data().join("eve"), "no folder").expect("written");
     for past in [&["--no-daemon"][..], &[]] {
         let command = [past, &["stats", "--user", "eve"]].concat();
-        let refused = home.run(&command);
-        assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+        let refused = home.run(&command).ended(2);
         let said = refused.stderr;
-        assert!(
-            said.contains("directory") && !said.contains("no memory"),
-            "{said}"
-        );
+        says!(said, "directory");
+        lacks!(said, "no memory");
     }
     // The file is the daemon's: who insists on it is told who has it.
     fs::write(&lines, "{\"text\":\"past the daemon\"}").expect("written");
     let past = ["--no-daemon", "ingest", "--user", "ada", "--jsonl", &path];
-    let refused = home.run(&past);
-    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    home.run(&past).ended(2);
     let gone = run(&[
         "--json",
         "forget",
@@ -228,11 +221,10 @@ fn the_command_line_asks_the_daemon_where_one_runs() {
         "a",
         "--verify",
     ]);
-    assert!(gone.contains("\"traces_in_file\":0"), "{gone}");
+    says!(gone, "\"traces_in_file\":0");
     run(&["stop"]);
     assert!(daemon.wait().expect("it ends").success());
-    let status = home.run(&["status"]);
-    assert_eq!(status.code, Some(1), "{}", status.stdout);
+    home.run(&["status"]).ended(1);
 }
 
 #[test]
@@ -254,8 +246,9 @@ fn a_daemon_that_hangs_is_given_up_with_one_sentence_and_ended_by_its_successor(
     let mut first = serve(&["serve"]);
     kill(Some(first.id().to_string()), "-STOP");
     for command in [&["recall", "--user", "ada", "anything"][..], &["stop"]] {
-        let ended = finish(&mut impatient(command)).expect("reprise runs");
-        assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+        let ended = finish(&mut impatient(command))
+            .expect("reprise runs")
+            .ended(2);
         assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
         let advice = ended.stderr.contains("serve --replace");
         let named = ended.stderr.contains(&first.id().to_string());
@@ -264,8 +257,9 @@ fn a_daemon_that_hangs_is_given_up_with_one_sentence_and_ended_by_its_successor(
     let mut second = serve(&["serve", "--replace"]);
     assert_eq!(first.wait().expect("it ends").code(), None, "by a signal");
     assert_eq!(home.daemon(), Some(second.id().to_string()));
-    let stopped = finish(&mut impatient(&["stop"])).expect("reprise runs");
-    assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
+    finish(&mut impatient(&["stop"]))
+        .expect("reprise runs")
+        .ended(0);
     assert!(second.wait().expect("it ends").success());
 }
 
@@ -281,8 +275,7 @@ fn who_has_stopped_a_daemon_finds_every_file_closed() {
         assert_eq!(kept.expect("it is kept").inserted, 1);
     }
     drop(client);
-    let stopped = home.run(&["stop"]);
-    assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
+    home.run(&["stop"]).ended(0);
     let lock = fs::File::open(home.place().life_lock()).expect("there");
     lock.try_lock().expect("nobody holds the data directory");
 }
@@ -359,24 +352,14 @@ fn connect_writes_what_it_shows_and_disconnect_takes_it_back() {
     let elsewhere = home.folder().join("dotfiles.json");
     fs::write(&elsewhere, "{ \"theme\": 1,\n\"model\": \"opus\" }\n").expect("written");
     std::os::unix::fs::symlink(&elsewhere, &settings).expect("linked");
-    let run = |arguments: &[&str]| {
-        let finished = home.run(arguments);
-        assert_eq!(finished.code, Some(0), "{}", finished.stderr);
-        finished.stdout
-    };
+    let run = |arguments: &[&str]| home.done(arguments);
     let shown = run(&["connect", "claude-code", "--show"]);
-    assert!(
-        shown.contains("UserPromptSubmit") && shown.contains("mcpServers"),
-        "{shown}"
-    );
+    says!(shown, "UserPromptSubmit", "mcpServers");
     let before = fs::read_to_string(&settings).expect("there");
     assert!(!before.contains("hooks"));
     run(&["connect", "claude-code", "--user", "ada"]);
     let after = fs::read_to_string(&settings).expect("there");
-    assert!(
-        after.contains("hook stop") && after.contains("opus"),
-        "{after}"
-    );
+    says!(after, "hook stop", "opus");
     assert!(run(&["connect", "claude-code", "--user", "ada"]).contains("as it should be"));
     let kept = settings.with_file_name("settings.json.before-reprise");
     assert_eq!(fs::read_to_string(kept).expect("there"), before);
@@ -390,14 +373,8 @@ fn connect_writes_what_it_shows_and_disconnect_takes_it_back() {
 
 #[test]
 fn a_lesson_is_kept_corrected_and_walked_from_the_command_line_without_a_daemon() {
-    let home = Home::new();
-    let run = |arguments: &[&str]| -> Value {
-        let mut command = home.command(&["--no-daemon", "--json"]);
-        let finished = finish(command.args(arguments).args(["--user", "ada"]));
-        let finished = finished.expect("reprise runs");
-        assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
-        serde_json::from_str(&finished.stdout).expect("JSON")
-    };
+    let home = Home::with(&["--no-daemon", "--user", "ada"]);
+    let run = |arguments: &[&str]| home.asked(arguments);
     let text = |value: &Value| value.as_str().map(str::to_owned).expect("a text");
     let lesson = [
         "learn",
@@ -437,20 +414,11 @@ fn a_list_is_the_same_with_a_daemon_and_without() {
                 + "\n"
         })
         .collect();
-    let file = home.folder().join("lines.jsonl");
-    fs::write(&file, lines).expect("the file is written");
-    let file = file.to_string_lossy().into_owned();
-    let kept = finish(&mut home.command(&["ingest", "--user", "ada", "--jsonl", &file]));
-    assert_eq!(kept.expect("reprise runs").code, Some(0));
+    let file = home.write("lines.jsonl", &lines);
+    home.done(&["ingest", "--user", "ada", "--jsonl", &file]);
     let list = |more: &[&str]| {
         let arguments = [&["list", "--user", "ada", "--json"], more].concat();
-        let listed = home.run(&arguments);
-        assert_eq!(listed.code, Some(0), "{}", listed.stderr);
-        let lines = listed.stdout.lines();
-        let records: Vec<Value> = lines
-            .map(|line| serde_json::from_str(line).expect("every line is a record"))
-            .collect();
-        records
+        rows(&home.run(&arguments).ended(0).stdout)
     };
     let walk = |order: &[&str]| {
         let mut seen = list(&[order, &["--limit", "2"]].concat());
@@ -534,10 +502,7 @@ fn a_hosts_log_feeds_a_memory_beside_the_daemon_as_it_grows() {
         "Charge once by an idempotency key",
     ]);
     let listed = home.run(&["list", "--user", "ada"]).stdout;
-    assert!(
-        listed.contains("charges twice") && listed.contains("Charge once"),
-        "{listed}"
-    );
+    says!(listed, "charges twice", "Charge once");
     home.done(&["stop"]);
     assert!(daemon.wait().expect("it ends").success());
 }

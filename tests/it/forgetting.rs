@@ -313,8 +313,7 @@ fn a_user_is_removed_whole_and_only_when_that_was_meant() {
     done(&data, &["ingest", "--user", "ada+own", "--jsonl", &path]);
 
     let everything = ["forget", "--user", "ada", "--everything"];
-    let refused = run(&data, &everything);
-    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    let refused = run(&data, &everything).ended(2);
     assert!(refused.stderr.contains("--yes"), "{}", refused.stderr);
     let would = done(&data, &[&everything[..], &["--dry-run"]].concat());
     assert_eq!(would["branches"], json!(["ada+idea"]));
@@ -335,8 +334,7 @@ fn an_id_that_was_given_to_forget_in_another_form_is_told_its_option() {
         &[],
     );
     for arguments in [&["forget", "m5"][..], &["forget", "--id", "m5"]] {
-        let told = home.run(arguments);
-        assert_eq!(told.code, Some(2), "{}", told.stdout);
+        let told = home.run(arguments).ended(2);
         assert!(told.stderr.contains("--external-id m5"), "{}", told.stderr);
     }
     home.done(&["forget", "--external-id", "m5"]);

@@ -1,21 +1,19 @@
 //! Published knowledge through the real binary: shown, refused, found by others, taken back.
 
 mod again;
-mod changed;
 mod finish;
 mod hooks;
 mod nodes;
 mod operator;
-mod rating;
 mod service;
 mod teams;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use reprise_tests::{Finished, finish, reprise};
+use reprise_tests::{Finished, finish, has, lacks, reprise, says};
 use reprise_types::sha256_hex;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(crate) fn run(data: &Path, arguments: &[&str]) -> Finished {
     let mut command = reprise(data).expect("reprise is built");
@@ -58,14 +56,12 @@ fn the_receipt_is_no_knowledge(data: &Path, published: &Value, id: &str) {
     // The receipt is in Ann's own log, and says nothing of the content.
     let receipt_id = published["receipt"].as_str().expect("a receipt");
     let receipt = done(data, &["show", "--user", "ann", receipt_id]).to_string();
-    assert!(
-        receipt.contains(id) && !receipt.contains("starves"),
-        "{receipt}"
-    );
+    says!(receipt, id);
+    lacks!(receipt, "starves");
 
     // It is no knowledge: nothing but its id, and `published`, leads to it, and it stays here.
     let listed = done(data, &["list", "--user", "ann"]).to_string();
-    assert!(!listed.contains("Published record"), "{listed}");
+    lacks!(listed, "Published record");
     let found = recall(
         data,
         "ann",
@@ -79,66 +75,57 @@ fn the_receipt_is_no_knowledge(data: &Path, published: &Value, id: &str) {
         "{found:?}"
     );
     let said = refused(data, &["publish", "--user", "ann", receipt_id, "--yes"]);
-    assert!(said.contains("is a receipt"), "{said}");
+    says!(said, "is a receipt");
 }
 
 const KEY: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
 
-fn data(folder: &tempfile::TempDir) -> std::path::PathBuf {
+fn data() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a temporary directory");
     let data = folder.path().join("data");
     ingest(
         &data,
         "ann",
         &[
-            serde_json::json!({"external_id": "tokio", "text": format!(
+            json!({"external_id": "tokio", "text": format!(
                 "Blocking inside an async handler starves tokio. My key is {KEY}. \
                  <private>Ann's diary</private>"), "tags": ["rust"]}),
-            serde_json::json!({"external_id": "salary", "text": "My salary is low",
+            json!({"external_id": "salary", "text": "My salary is low",
                 "tags": ["sensitive"]}),
-            serde_json::json!({"external_id": "diary", "text": "Dear diary",
+            json!({"external_id": "diary", "text": "Dear diary",
                 "visibility": "private"}),
         ],
     );
     ingest(
         &data,
         "bob",
-        &[serde_json::json!({"external_id": "1", "text": "The lift is broken"})],
+        &[json!({"external_id": "1", "text": "The lift is broken"})],
     );
-    data
+    (folder, data)
 }
 
 #[test]
 fn what_is_published_is_shown_first_found_by_others_and_taken_back() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let data = data(&folder);
+    let (_folder, data) = data();
     let shown = done(&data, &["publish", "--user", "ann", "tokio", "--dry-run"]);
     let exact = shown["exact"].as_str().expect("the bytes");
-    assert!(exact.contains("starves tokio"), "{exact}");
-    assert!(!exact.contains(KEY) && !exact.contains("diary"), "{exact}");
-    assert!(!exact.contains("ann"), "{exact}");
+    says!(exact, "starves tokio");
+    lacks!(exact, KEY, "diary");
+    lacks!(exact, "ann");
     assert_eq!(shown["bytes"], exact.len());
     assert!(recall(&data, "bob", "global", "tokio").is_empty());
 
     let said = refused(&data, &["publish", "--user", "ann", "tokio"]);
-    assert!(
-        said.contains("--yes") && said.contains("--dry-run"),
-        "{said}"
-    );
+    says!(said, "--yes", "--dry-run");
     let published = done(&data, &["publish", "--user", "ann", "tokio", "--yes"]);
     let thing = &published["published"][0];
-    assert_eq!(
-        (&thing["version"], &thing["bytes"]),
-        (&"1".into(), &shown["bytes"])
-    );
+    has!(thing, "version": "1", "bytes": shown["bytes"]);
     let id = thing["id"].as_str().expect("an id").to_owned();
 
     let found = recall(&data, "bob", "global", "tokio handler");
     assert_eq!(found[0]["id"], id);
     assert_eq!(found[0]["scope"], "global");
-    assert_eq!(
-        (&found[0]["author"], &found[0]["version"]),
-        (&"ann".into(), &"1".into())
-    );
+    has!(found[0], "author": "ann", "version": "1");
     assert_eq!(found[0]["quality"], 0.5);
     let both = recall(&data, "bob", "local+global", "tokio handler lift");
     let scopes: Vec<&str> = both
@@ -170,7 +157,7 @@ fn what_is_published_is_shown_first_found_by_others_and_taken_back() {
         ],
     );
     let text = block["text"].as_str().expect("a text");
-    assert!(text.contains("published by ann, version 1"), "{text}");
+    says!(text, "published by ann, version 1");
 
     the_receipt_is_no_knowledge(&data, &published, &id);
 
@@ -179,7 +166,7 @@ fn what_is_published_is_shown_first_found_by_others_and_taken_back() {
     assert_eq!(again["published"][0]["unchanged"], true);
 
     let said = refused(&data, &["unpublish", "--user", "bob", &id]);
-    assert!(said.contains("only its author"), "{said}");
+    says!(said, "only its author");
     let gone = done(&data, &["unpublish", "--user", "ann", &id]);
     assert_eq!(
         (&gone["unpublished"], &gone["verified"]),
@@ -193,8 +180,7 @@ fn what_is_published_is_shown_first_found_by_others_and_taken_back() {
 
 #[test]
 fn a_corrected_record_becomes_a_new_version() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let data = data(&folder);
+    let (_folder, data) = data();
     let exact = done(&data, &["publish", "--user", "ann", "tokio", "--dry-run"])["exact"].clone();
     let exact = exact.as_str().expect("the bytes");
     let published = done(&data, &["publish", "--user", "ann", "tokio", "--yes"]);
@@ -213,10 +199,7 @@ fn a_corrected_record_becomes_a_new_version() {
     // What left stays as it was until it is published again.
     let stays = recall(&data, "bob", "global", "tokio handler");
     assert_eq!((stays.len(), &stays[0]["version"]), (1, &"1".into()));
-    assert!(
-        !stays[0].to_string().contains("spawn_blocking"),
-        "{stays:?}"
-    );
+    lacks!(stays[0].to_string(), "spawn_blocking");
     assert_eq!(checksum(), of_first);
     let published = done(&data, &["publish", "--user", "ann", "tokio", "--yes"]);
     let thing = &published["published"][0];
@@ -229,8 +212,7 @@ fn a_corrected_record_becomes_a_new_version() {
 
 #[test]
 fn what_is_marked_stays_and_a_policy_needs_its_readers() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let data = data(&folder);
+    let (folder, data) = data();
     for (record, word) in [
         ("salary", "sensitive"),
         ("diary", "private"),
@@ -238,7 +220,7 @@ fn what_is_marked_stays_and_a_policy_needs_its_readers() {
     ] {
         for yes in ["--yes", "--dry-run"] {
             let said = refused(&data, &["publish", "--user", "ann", record, yes]);
-            assert!(said.contains(word), "{said}");
+            says!(said, word);
             // Nothing of the others leaves either.
             refused(&data, &["publish", "--user", "ann", "tokio", record, yes]);
         }
@@ -248,7 +230,7 @@ fn what_is_marked_stays_and_a_policy_needs_its_readers() {
         "publish", "--user", "ann", "tokio", "--policy", "org", "--yes",
     ];
     let said = refused(&data, &to_org);
-    assert!(said.contains("no organisation"), "{said}");
+    says!(said, "no organisation");
     let config = folder.path().join("config.toml");
     fs::write(
         &config,
@@ -267,15 +249,13 @@ fn what_is_marked_stays_and_a_policy_needs_its_readers() {
 
 #[test]
 fn a_branch_is_tried_out_by_its_author_and_merged_or_dropped() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let data = data(&folder);
+    let (_folder, data) = data();
     let branch = |user: &str, arguments: &[&str]| {
         let own = ["--user", user];
         run(&data, &[&["global", "branch"], arguments, &own].concat())
     };
     let titles = |user: &str| -> Vec<Value> {
-        let asked = branch(user, &["ask", "next", "tokio handler"]);
-        assert_eq!(asked.code, Some(0), "{}", asked.stderr);
+        let asked = branch(user, &["ask", "next", "tokio handler"]).ended(0);
         let answer: Value = serde_json::from_str(&asked.stdout).expect("JSON");
         let hits = answer["hits"].as_array().expect("hits").iter();
         hits.map(|hit| hit["record"]["title"].clone()).collect()
@@ -283,33 +263,19 @@ fn a_branch_is_tried_out_by_its_author_and_merged_or_dropped() {
     let publish = ["publish", "--user", "ann", "tokio", "--yes"];
     let on_branch = [&publish[..], &["--branch", "next", "--title", "Tried"]].concat();
     let said = refused(&data, &on_branch);
-    assert!(said.contains("global branch add next"), "{said}");
+    says!(said, "global branch add next");
     assert_eq!(branch("ann", &["add", "next"]).code, Some(0));
     done(&data, &on_branch);
     assert_eq!(titles("ann"), ["Tried"]);
     assert!(recall(&data, "bob", "global", "tokio handler").is_empty());
     assert!(recall(&data, "ann", "global", "tokio handler").is_empty());
-    let theirs = branch("bob", &["ask", "next", "tokio handler"]);
-    assert_eq!(theirs.code, Some(2), "{}", theirs.stdout);
-    assert!(
-        theirs.stderr.contains("you have no branch"),
-        "{}",
-        theirs.stderr
-    );
-    let merged = branch("ann", &["merge", "next"]);
-    assert_eq!(merged.code, Some(0), "{}", merged.stderr);
+    let theirs = branch("bob", &["ask", "next", "tokio handler"]).ended(2);
+    says!(theirs.stderr, "you have no branch");
+    branch("ann", &["merge", "next"]).ended(0);
     let found = recall(&data, "bob", "global", "tokio handler");
     assert_eq!(found[0]["version"], "1");
-    let seen = call(
-        &data,
-        "ann",
-        "visibility",
-        &serde_json::json!({ "id": "tokio" }),
-    );
-    assert_eq!(
-        (&seen["published"], &seen["version"]),
-        (&found[0]["id"], &"1".into())
-    );
+    let seen = call(&data, "ann", "visibility", &json!({ "id": "tokio" }));
+    has!(seen, "published": found[0]["id"], "version": "1");
 
     assert_eq!(branch("ann", &["add", "next"]).code, Some(0));
     let corrected = "Blocking inside an async handler starves tokio; use spawn_blocking.";
@@ -328,8 +294,7 @@ fn a_branch_is_tried_out_by_its_author_and_merged_or_dropped() {
 /// A power cut between the merge and its receipt leaves the memory as it was before both.
 #[test]
 fn a_merge_whose_answer_was_lost_leaves_its_receipt_the_next_time() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let data = data(&folder);
+    let (folder, data) = data();
     let branch = |verb: &'static str| ["global", "branch", verb, "next", "--user", "ann"];
     done(&data, &branch("add"));
     let publish = ["publish", "--user", "ann", "tokio", "--yes"];
@@ -343,7 +308,7 @@ fn a_merge_whose_answer_was_lost_leaves_its_receipt_the_next_time() {
         let of = |answer: &Value| answer["published"][0][what].clone();
         assert_eq!(of(&again), of(&merged), "{what}");
     }
-    let shown = serde_json::json!({ "id": "tokio" });
+    let shown = json!({ "id": "tokio" });
     let seen = call(&data, "ann", "visibility", &shown);
     assert_eq!(seen["published"], merged["published"][0]["id"], "{seen}");
     assert!(again["receipt"].is_string(), "{again}");
@@ -355,7 +320,7 @@ fn a_merge_whose_answer_was_lost_leaves_its_receipt_the_next_time() {
     done(&data, &branch("drop"));
     let is_over = || {
         let said = refused(&data, &branch("merge"));
-        assert!(said.contains("you have no branch"), "{said}");
+        says!(said, "you have no branch");
     };
     is_over();
     // Nor is it where the same was published by itself.
@@ -388,13 +353,12 @@ fn whoever_hides_or_forgets_a_record_hears_of_its_published_copy() {
         &["forget", "--tag", "rust"],
         &["forget", "--tag", "rust", "--verify"],
     ] {
-        let folder = tempfile::tempdir().expect("a temporary directory");
-        let data = data(&folder);
+        let (_folder, data) = data();
         let published = done(&data, &["publish", "--user", "ann", "tokio", "--yes"]);
         let id = published["published"][0]["id"].as_str().expect("an id");
         let take_back = format!("`reprise unpublish {id} --user ann`");
         let harmless = told(&data, &["edit", "tokio", "--tags", "rust", "--user", "ann"]);
-        assert!(!harmless.contains("unpublish"), "{harmless}");
+        lacks!(harmless, "unpublish");
 
         let said = told(&data, &[act, &["--user", "ann"]].concat());
         assert_eq!(said.matches(&take_back).count(), 1, "{act:?}: {said}");
@@ -403,8 +367,7 @@ fn whoever_hides_or_forgets_a_record_hears_of_its_published_copy() {
 
 #[test]
 fn of_what_was_taken_back_nothing_is_said() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let data = data(&folder);
+    let (_folder, data) = data();
     let published = done(&data, &["publish", "--user", "ann", "tokio", "--yes"]);
     let id = published["published"][0]["id"].as_str().expect("an id");
     done(&data, &["unpublish", id, "--user", "ann"]);
@@ -429,18 +392,17 @@ fn refused_call(data: &Path, user: &str, operation: &str, arguments: &Value) -> 
 
 #[test]
 fn the_operations_publish_what_was_shown_and_tell_of_newer_versions() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let data = data(&folder);
-    let what = serde_json::json!({ "ids": ["tokio"], "title": "Tokio handlers" });
+    let (_folder, data) = data();
+    let what = json!({ "ids": ["tokio"], "title": "Tokio handlers" });
     let shown = call(&data, "ann", "publish_preview", &what);
     let shown = &shown["leaving"][0];
     let agreed = |hash: &str| {
         let mut agreed = what.clone();
-        agreed["agreed"] = serde_json::json!([hash]);
+        agreed["agreed"] = json!([hash]);
         agreed
     };
     let said = refused_call(&data, "ann", "publish", &agreed(&"0".repeat(64)));
-    assert!(said.contains("not what was shown"), "{said}");
+    says!(said, "not what was shown");
     assert!(recall(&data, "bob", "global", "tokio handler").is_empty());
     let hash = shown["sha256"].as_str().expect("a hash");
     let first = call(&data, "ann", "publish", &agreed(hash));
@@ -449,9 +411,9 @@ fn the_operations_publish_what_was_shown_and_tell_of_newer_versions() {
     assert_eq!(shown["leaving"][0]["replaces"], id);
 
     // What a run of Bob's used is known by its version, and a newer one is told of.
-    let ask = serde_json::json!({ "query": "tokio handler", "scope": "local+global" });
+    let ask = json!({ "query": "tokio handler", "scope": "local+global" });
     let found = call(&data, "bob", "recall", &ask);
-    assert_eq!(found["notes"], serde_json::json!([]));
+    assert_eq!(found["notes"], json!([]));
     let hit = found["results"].as_array().expect("results").iter();
     let mut hit = hit.filter(|hit| hit["id"] == id);
     assert_eq!(hit.next().expect("it is found")["scope"], "global");
@@ -459,18 +421,15 @@ fn the_operations_publish_what_was_shown_and_tell_of_newer_versions() {
     let light = light["results"].as_array().expect("results").iter();
     let mut light = light.filter(|hit| hit["id"] == id);
     assert_eq!(light.next().expect("it is found")["author"], "ann");
-    let outcome = serde_json::json!({ "query": "tokio", "used": [id], "quality": 0.9 });
+    let outcome = json!({ "query": "tokio", "used": [id], "quality": 0.9 });
     call(&data, "bob", "outcome", &outcome);
-    let receipts = call(&data, "bob", "receipts", &serde_json::json!({}));
+    let receipts = call(&data, "bob", "receipts", &json!({}));
     let used = &receipts["receipts"][0];
-    assert_eq!(
-        (&used["act"], &used["version"]),
-        (&"used".into(), &"1".into())
-    );
-    let nobody = serde_json::json!({ "query": "tokio", "used": ["01ARZ3NDEKTSV4RRFFQ69G5FAV"],
+    has!(used, "act": "used", "version": "1");
+    let nobody = json!({ "query": "tokio", "used": ["01ARZ3NDEKTSV4RRFFQ69G5FAV"],
         "quality": 0.9 });
     let said = refused_call(&data, "bob", "outcome", &nobody);
-    assert!(said.contains("no record"), "{said}");
+    says!(said, "no record");
     let corrected = "Blocking inside an async handler starves tokio; use spawn_blocking.";
     done(
         &data,
@@ -480,46 +439,28 @@ fn the_operations_publish_what_was_shown_and_tell_of_newer_versions() {
     assert_eq!(next["published"][0]["version"], "2");
     let found = call(&data, "bob", "recall", &ask);
     let note = found["notes"][0].as_str().expect("a note");
-    assert!(
-        note.contains("is at version 2: you have used version 1"),
-        "{note}"
-    );
+    says!(note, "is at version 2: you have used version 1");
     shown_and_narrowed(&data, &id);
 }
 
 /// Who can see a record, a published thing whole, and a filter on what others published.
 fn shown_and_narrowed(data: &Path, id: &Value) {
-    let seen = call(
-        data,
-        "ann",
-        "visibility",
-        &serde_json::json!({ "id": "tokio" }),
-    );
+    let seen = call(data, "ann", "visibility", &json!({ "id": "tokio" }));
     assert_eq!((&seen["published"], &seen["version"]), (id, &"2".into()));
-    let seen = call(
-        data,
-        "ann",
-        "visibility",
-        &serde_json::json!({ "id": "salary" }),
-    );
+    let seen = call(data, "ann", "visibility", &json!({ "id": "salary" }));
     let stays = |seen: &Value| -> usize {
         let ways = seen["ways"].as_array().expect("ways").iter();
         ways.filter(|way| way["stays"].is_string()).count()
     };
     assert_eq!(stays(&seen), 4);
-    let whole = call(data, "bob", "get", &serde_json::json!({ "id": id }));
-    assert!(
-        whole["records"][0]["text"]
-            .to_string()
-            .contains("spawn_blocking"),
-        "{whole}"
-    );
-    let thing = serde_json::json!({ "id": id, "version": "1" });
+    let whole = call(data, "bob", "get", &json!({ "id": id }));
+    says!(whole["records"][0]["text"].to_string(), "spawn_blocking");
+    let thing = json!({ "id": id, "version": "1" });
     let thing = call(data, "bob", "published_thing", &thing);
     assert_eq!(thing["title"], "Tokio handlers");
     // A filter narrows what others published too.
     for (tag, count) in [("rust", 1), ("python", 0)] {
-        let narrow = serde_json::json!({ "query": "tokio", "scope": "global", "tag": [tag] });
+        let narrow = json!({ "query": "tokio", "scope": "global", "tag": [tag] });
         let found = call(data, "bob", "recall", &narrow);
         assert_eq!(
             found["results"].as_array().map(Vec::len),

@@ -3,9 +3,9 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use reprise_tests::finish;
+use reprise_tests::{finish, git, lacks, says};
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -13,7 +13,7 @@ use crate::home::Home;
 fn refused(home: &Home, arguments: &[&str], word: &str) {
     let finished = home.run(arguments);
     assert_eq!(finished.code, Some(2), "{arguments:?}: {}", finished.stdout);
-    assert!(finished.stderr.contains(word), "{}", finished.stderr);
+    says!(finished.stderr, word);
     assert_eq!(
         finished.stderr.trim().lines().count(),
         1,
@@ -22,23 +22,10 @@ fn refused(home: &Home, arguments: &[&str], word: &str) {
     );
 }
 
-fn path(home: &Home, name: &str) -> String {
-    home.folder().join(name).to_string_lossy().into_owned()
-}
-
-fn texts(home: &Home, user: &str) -> Vec<String> {
-    let export = home.done(&["export", "--user", user]);
-    let lines = export.lines().map(|line| {
-        let line: Value = serde_json::from_str(line).expect("JSON");
-        line["text"].as_str().expect("a text").to_owned()
-    });
-    lines.collect()
-}
-
 #[test]
 fn each_restore_keeps_what_it_replaced_under_a_name_of_its_own() {
     let home = Home::with(&["--no-daemon"]);
-    let copy = path(&home, "copy.rvf");
+    let copy = home.path("copy.rvf");
     home.done(&["learn", "one"]);
     home.done(&["backup", &copy, "--user", "default"]);
     for (later, aside) in [
@@ -46,11 +33,12 @@ fn each_restore_keeps_what_it_replaced_under_a_name_of_its_own() {
         ("precious three", "memory.rvf.before-restore-2"),
     ] {
         home.done(&["learn", later]);
-        let said = home.run(&["restore", &copy, "--user", "default", "--replace"]);
-        assert_eq!(said.code, Some(0), "{}", said.stderr);
-        assert!(said.stderr.contains(aside), "{}", said.stderr);
+        let said = home
+            .run(&["restore", &copy, "--user", "default", "--replace"])
+            .ended(0);
+        says!(said.stderr, aside);
     }
-    assert_eq!(texts(&home, "default"), ["one"]);
+    assert_eq!(home.texts("default"), ["one"]);
     for (number, aside, expected) in [
         (2, "memory.rvf.before-restore", "precious two"),
         (3, "memory.rvf.before-restore-2", "precious three"),
@@ -61,7 +49,7 @@ fn each_restore_keeps_what_it_replaced_under_a_name_of_its_own() {
             format!("user-{number}"),
         );
         home.done(&["restore", &file, "--user", &user]);
-        assert_eq!(texts(&home, &user), ["one", expected]);
+        assert_eq!(home.texts(&user), ["one", expected]);
     }
 }
 
@@ -109,13 +97,10 @@ fn who_has_no_turn_is_not_told_to_end_anybody() {
     let held = options.read(true).write(true).open(file);
     let held = held.expect("the store");
     held.lock().expect("nobody holds it");
-    let lines = path(&home, "lines.jsonl");
+    let lines = home.path("lines.jsonl");
     let said = home.run(&["ingest", "--wait", "0", &lines]).stderr;
-    assert!(
-        said.contains("in use by process") && said.contains("try again"),
-        "{said}"
-    );
-    assert!(!said.contains("end that one"), "{said}");
+    says!(said, "in use by process", "try again");
+    lacks!(said, "end that one");
     drop(held);
 }
 
@@ -136,7 +121,7 @@ fn a_sentence_is_kept_whatever_word_it_begins_with() {
         let unquoted = [&["remember"], &words[..], &["again", "--tags", "typed"]].concat();
         home.done(&unquoted);
     }
-    let kept = texts(&home, "default");
+    let kept = home.texts("default");
     for sentence in sentences {
         assert!(
             kept.iter().any(|text| text == sentence),
@@ -148,7 +133,7 @@ fn a_sentence_is_kept_whatever_word_it_begins_with() {
     refused(&home, &["learn", "statsu"], "`learning status` is one");
     refused(&home, &["learn", "reset"], "--yes");
     home.done(&["learn", "reset", "--yes"]);
-    assert_eq!(texts(&home, "default").len(), kept.len());
+    assert_eq!(home.texts("default").len(), kept.len());
 }
 
 #[test]
@@ -156,9 +141,9 @@ fn a_file_of_somebody_elses_is_not_written_over() {
     let home = Home::with(&["--no-daemon"]);
     home.done(&["learn", "one"]);
     home.done(&["learn", "two", "--user", "eve"]);
-    let thesis = path(&home, "thesis.txt");
+    let thesis = home.path("thesis.txt");
     fs::write(&thesis, "years of work").expect("written");
-    let fresh = |name: &str| path(&home, name);
+    let fresh = |name: &str| home.path(name);
     let (copy, lines, notes) = (fresh("copy.rvf"), fresh("lines.jsonl"), fresh("notes"));
     for (command, own) in [
         (&["backup", "--user", "default"][..], &copy),
@@ -209,7 +194,7 @@ fn a_file_of_somebody_elses_is_not_written_over() {
     let markdown = ["export", "--format", "markdown", "--out", &notes];
     home.done(&markdown);
     refused(&home, &markdown, "name another place");
-    let both = path(&home, "both");
+    let both = home.path("both");
     for _ in 0..2 {
         home.done(&["backup", "--all", &both]);
     }
@@ -324,25 +309,17 @@ fn what_tending_and_forgetting_take_is_shown() {
     let did = home.done(&["consolidate"]);
     let diary = home.done(&["diary"]);
     for said in [would, did, diary] {
-        assert!(said.contains(kept) && said.contains(gone), "{said}");
-        assert!(!said.contains("1 records"), "{said}");
+        says!(said, kept, gone);
+        lacks!(said, "1 records");
     }
     let would = home.done(&["forget", "--external-id", "t-30", "--dry-run"]);
-    assert!(
-        would.contains("The timeout of the login page is 30"),
-        "{would}"
-    );
+    says!(would, "The timeout of the login page is 30");
 }
 
-fn repository(folder: &Path, remote: &str) {
+pub(crate) fn repository(folder: &Path, remote: &str) {
     fs::create_dir_all(folder).expect("a folder");
-    let git = |arguments: &[&str]| {
-        let mut git = Command::new("git");
-        let made = git.args(arguments).current_dir(folder).output();
-        assert!(made.expect("git runs").status.success());
-    };
-    git(&["init", "-q"]);
-    git(&["remote", "add", "origin", remote]);
+    git(folder, &["init", "-q"]);
+    git(folder, &["remote", "add", "origin", remote]);
 }
 
 #[test]
@@ -434,19 +411,19 @@ fn a_whole_name_comes_before_a_short_one_and_forgetting_asks_for_it() {
     let listed = |project: &str| home.done(&["--json", "list", "--project", project]);
     assert!(listed("api").contains("own"), "{}", listed("api"));
     home.done(&["forget", "--project", "api"]);
-    assert_eq!(texts(&home, "default"), ["tagged", "other"]);
+    assert_eq!(home.texts("default"), ["tagged", "other"]);
     for (short, whole, text) in [
         ("api", "github.com/acme/api", "tagged"),
         ("billing", "github.com/acme/billing", "other"),
     ] {
         assert!(listed(short).contains(text), "{}", listed(short));
         let would = home.done(&["forget", "--dry-run", "--project", short]);
-        assert!(would.contains(text), "{would}");
+        says!(would, text);
         refused(&home, &["forget", "--project", short], whole);
-        assert!(texts(&home, "default").contains(&text.to_owned()));
+        assert!(home.texts("default").contains(&text.to_owned()));
         home.done(&["forget", "--project", whole]);
     }
-    assert!(texts(&home, "default").is_empty());
+    assert!(home.texts("default").is_empty());
 }
 
 #[test]
@@ -470,5 +447,5 @@ fn what_is_sensitive_is_in_no_answer_to_an_agent() {
         "{said}"
     );
     let plain = home.done(&["recall", "the vault key of the shop"]);
-    assert!(plain.contains("the mat"), "{plain}");
+    says!(plain, "the mat");
 }

@@ -179,8 +179,7 @@ fn connect_says_what_there_is_to_bring_in() {
         ("codex", ".codex/sessions"),
         ("gemini", ".gemini/tmp"),
     ] {
-        let done = home.run(&["connect", program, "--user", "ada"]);
-        assert_eq!(done.code, Some(0), "{}", done.stderr);
+        let done = home.run(&["connect", program, "--user", "ada"]).ended(0);
         let offered = format!("{place} holds 1 session of 1 project on 1 day; `reprise import");
         assert!(done.stderr.contains(&offered), "{}", done.stderr);
         assert!(done.stderr.contains("--dry-run"), "{}", done.stderr);

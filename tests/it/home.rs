@@ -33,6 +33,21 @@ impl Home {
         self.folder.path()
     }
 
+    /// The path of a file in its folder, as an argument.
+    pub(crate) fn path(&self, name: &str) -> String {
+        let path = self.folder().join(name);
+        path.to_string_lossy().into_owned()
+    }
+
+    /// A file with this in it, and the path of that file.
+    pub(crate) fn write(&self, name: &str, text: &(impl AsRef<[u8]> + ?Sized)) -> String {
+        let file = self.folder().join(name);
+        let folder = file.parent().expect("it has a folder");
+        fs::create_dir_all(folder).expect("the folder is made");
+        fs::write(&file, text).expect("the folder takes files");
+        file.to_string_lossy().into_owned()
+    }
+
     pub(crate) fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }
@@ -83,12 +98,17 @@ impl Home {
         serde_json::from_str(&said).expect("JSON")
     }
 
+    /// The texts of a user, as an export has them.
+    pub(crate) fn texts(&self, user: &str) -> Vec<String> {
+        let records = rows(&self.done(&["export", "--user", user]));
+        let texts = records.iter().filter_map(|record| record["text"].as_str());
+        texts.map(str::to_owned).collect()
+    }
+
     /// Keeps lines of the ingest form; `flags` say whose they are.
     pub(crate) fn keep(&self, lines: &[Value], flags: &[&str]) {
-        let file = self.folder().join("lines.jsonl");
         let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
-        fs::write(&file, lines.join("\n")).expect("written");
-        let file = file.to_string_lossy().into_owned();
+        let file = self.write("lines.jsonl", &lines.join("\n"));
         self.done(&[&["ingest", &file], flags].concat());
     }
 
@@ -102,6 +122,12 @@ impl Drop for Home {
     fn drop(&mut self) {
         kill(self.daemon(), "-TERM");
     }
+}
+
+/// Lines of JSON.
+pub(crate) fn rows(text: &str) -> Vec<Value> {
+    let rows = text.lines().map(serde_json::from_str);
+    rows.collect::<Result<_, _>>().expect("lines of JSON")
 }
 
 pub(crate) fn kill(process: Option<String>, signal: &str) {

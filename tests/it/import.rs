@@ -1,9 +1,8 @@
 //! `reprise import` and what comes out again, by the real binary, with a daemon and without.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use reprise_tests::finish;
+use reprise_tests::{git, has, lacks, says};
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -100,35 +99,15 @@ fn a_repository_and_its_notes_move_in_once_and_are_found_by_the_same_recall() {
     )
     .unwrap();
     let words = "Raise the pool to fifty connections";
-    for arguments in [
-        &["init", "-q"][..],
-        &[
-            "-c",
-            "user.name=Ada",
-            "-c",
-            "user.email=ada@example.com",
-            "commit",
-            "-q",
-        ],
-    ] {
-        let mut git = Command::new("git");
-        git.current_dir(folder.path()).args(arguments);
-        if arguments.len() > 2 {
-            git.args(["--allow-empty", "-m", words]);
-        }
-        assert_eq!(
-            finish(&mut git).expect("git runs").code,
-            Some(0),
-            "{arguments:?}"
-        );
-    }
+    let commit = ["commit", "-q", "--allow-empty", "-m", words];
+    git(folder.path(), &["init", "-q"]);
+    git(folder.path(), &commit);
     let path = folder.path().to_string_lossy().into_owned();
     let command = ["import", &path, "--dry-run", "--user", "ada"];
     let plan = home.run(&command);
-    assert!(
-        plan.stderr
-            .contains("--from takes what it holds besides: instructions"),
-        "{plan:?}"
+    says!(
+        plan.stderr,
+        "--from takes what it holds besides: instructions"
     );
     let history: &[&str] = &["import", &path];
     let rules: &[&str] = &["import", &path, "--from", "instructions"];
@@ -151,11 +130,9 @@ fn a_repository_and_its_notes_move_in_once_and_are_found_by_the_same_recall() {
     };
     assert!(tags.iter().any(of_project), "{listed}");
     let found = run(&home, &["recall", "money in cents"]);
-    assert!(
-        found["results"][0]["text"]
-            .as_str()
-            .unwrap()
-            .contains("Money is in cents")
+    says!(
+        found["results"][0]["text"].as_str().unwrap(),
+        "Money is in cents"
     );
 }
 
@@ -196,8 +173,7 @@ fn a_whole_memory_moves_in_each_of_our_forms_and_a_cut_one_is_refused() {
         let file = file.to_str().unwrap();
         let export = |user: &str, out: &str| {
             let arguments = ["export", "--user", user, "--format", format, "--out", out];
-            let done = home.run(&arguments);
-            assert_eq!(done.code, Some(0), "{}", done.stderr);
+            home.run(&arguments).ended(0);
             std::fs::read_to_string(out).expect("the export is there")
         };
         let import = |user: &str, more: &[&str]| {
@@ -205,10 +181,7 @@ fn a_whole_memory_moves_in_each_of_our_forms_and_a_cut_one_is_refused() {
             home.run(&arguments)
         };
         let first = export("ada", file);
-        assert!(
-            !first.contains("Forget me") && !first.contains("My pay"),
-            "{first}"
-        );
+        lacks!(first, "Forget me", "My pay");
         let plan = import(format, &["--dry-run"]);
         let report: Value = serde_json::from_str(&plan.stdout).expect("JSON");
         assert_eq!(
@@ -263,17 +236,15 @@ fn a_whole_memory_moves_in_each_of_our_forms_and_a_cut_one_is_refused() {
 fn a_stock_file_brings_the_whole_memory_back() {
     let home = Home::new();
     lived(&home);
-    let out = home.folder().join("ada.rvf").to_string_lossy().into_owned();
+    let out = home.path("ada.rvf");
     let export = |user: &str, more: &[&str]| {
         let arguments = [&["export", "--user", user], more].concat();
-        let done = home.run(&arguments);
-        assert_eq!(done.code, Some(0), "{}", done.stderr);
+        let done = home.run(&arguments).ended(0);
         done.stdout
     };
     export("ada", &["--format", "rvf", "--out", &out]);
     let import = ["import", &out, "--user", "eve"];
-    let moved = home.run(&import);
-    assert_eq!(moved.code, Some(0), "{}", moved.stderr);
+    home.run(&import).ended(0);
     let json = ["--format", "json"];
     assert_eq!(export("eve", &json), export("ada", &json));
 }
@@ -292,9 +263,7 @@ fn with_vectors(home: &Home) -> String {
         })
         .to_string()
     });
-    let file = home.folder().join("vectors.jsonl");
-    std::fs::write(&file, lines.collect::<Vec<_>>().join("\n")).expect("the folder takes files");
-    file.to_string_lossy().into_owned()
+    home.write("vectors.jsonl", &lines.collect::<Vec<_>>().join("\n"))
 }
 
 #[test]
@@ -308,10 +277,10 @@ fn a_memory_moves_out_in_other_systems_forms_and_in_again() {
         ("ai-lessons", "ai-lessons", 3),
         ("frames", "frames", 3),
     ] {
-        let out = home.folder().join(format).to_string_lossy().into_owned();
+        let out = home.path(format);
         let export = ["export", "--user", "ada", "--format", format, "--out", &out];
         let without = home.run(&export[..5]);
-        assert!(without.stderr.contains("--out PATH"), "{}", without.stderr);
+        says!(without.stderr, "--out PATH");
         let again = match format {
             "markdown" | "sunwell" => (Some(2), "is there already"),
             // Its own file is written anew.
@@ -349,11 +318,8 @@ fn stock_rvf_runtime_finds_the_same_neighbours_in_a_closed_file() {
     let lines = with_vectors(&home);
     run(&home, &["ingest", "--jsonl", &lines]);
     let report = run(&home, &["check", "--stock"]);
-    assert_eq!(
-        (&report["sound"], &report["stock_vectors"]),
-        (&json!(true), &json!(40))
-    );
-    let out = home.folder().join("ada.rvf").to_string_lossy().into_owned();
+    has!(report, "sound": true, "stock_vectors": 40);
+    let out = home.path("ada.rvf");
     let export = ["export", "--user", "ada", "--format", "rvf", "--out", &out];
     assert_eq!(home.run(&export).code, Some(0));
     let import = ["import", &out, "--user", "eve", "--json"];
@@ -366,11 +332,7 @@ fn stock_rvf_runtime_finds_the_same_neighbours_in_a_closed_file() {
 fn secrets_are_taken_out_of_whatever_moves_in() {
     let home = Home::new();
     let secret = format!("ghp_{}", "Aa1Bb2Cc3Dd4Ee5Ff6Gg7Hh8Ii9Jj0Kk1Ll2");
-    let write = |name: &str, line: &Value| {
-        let file = home.folder().join(name);
-        std::fs::write(&file, format!("{line}\n")).unwrap();
-        file.to_string_lossy().into_owned()
-    };
+    let write = |name: &str, line: &Value| home.write(name, &format!("{line}\n"));
     let said = format!("the deploy token is {secret}");
     let graph = json!({ "type": "entity", "name": "ci", "entityType": "tool",
         "observations": [&said] });
@@ -380,26 +342,21 @@ fn secrets_are_taken_out_of_whatever_moves_in() {
     let record = json!({ "text": &said, "session_id": &secret, "tags": [&secret],
         "metadata": { "seen": &said } });
     let file = write("verbatim.jsonl", &record);
-    let archive = home
-        .folder()
-        .join("eve.json")
-        .to_string_lossy()
-        .into_owned();
+    let archive = home.path("eve.json");
     for arguments in [
         vec!["ingest", "--user", "eve", "--verbatim", &file],
         vec![
             "export", "--user", "eve", "--format", "json", "--out", &archive,
         ],
     ] {
-        let done = home.run(&arguments);
-        assert_eq!(done.code, Some(0), "{}", done.stderr);
+        home.run(&arguments).ended(0);
     }
     assert!(std::fs::read_to_string(&archive).unwrap().contains(&secret));
     run(&home, &["import", &archive, "--from", "reprise"]);
     let export = home.run(&["export", "--user", "ada"]);
     assert_eq!(export.stdout.lines().count(), 3, "{}", export.stdout);
     let kept = export.stdout.to_lowercase();
-    assert!(!kept.contains(&secret.to_lowercase()), "{kept}");
+    lacks!(kept, &secret.to_lowercase());
 }
 
 #[test]
@@ -411,21 +368,15 @@ fn a_plain_text_beside_notes_is_not_passed_over_in_silence() {
     let text = folder.join("printer.txt");
     std::fs::write(&text, "The printer is on the third floor.\n").expect("written");
     let [folder, text] = [&folder, &text].map(|path| path.to_string_lossy().into_owned());
-    let told = home.run(&["import", &folder]);
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
-    assert!(
-        told.stderr.contains("1 file with the ending .txt") && told.stderr.contains(&text),
-        "{}",
-        told.stderr
-    );
-    let told = home.run(&["import", &text]);
-    assert_eq!(told.code, Some(2), "{}", told.stdout);
-    assert!(told.stderr.contains("--from markdown"), "{}", told.stderr);
+    let told = home.run(&["import", &folder]).ended(0);
+    says!(told.stderr, "1 file with the ending .txt", &text);
+    let told = home.run(&["import", &text]).ended(2);
+    says!(told.stderr, "--from markdown");
     home.done(&["import", &text, "--from", "markdown"]);
     // Markdown that was given to the other command is sent here.
     let note = folder + "/a.md";
     for flag in ["--jsonl", "--yaml"] {
         let told = home.run(&["ingest", flag, &note]);
-        assert!(told.stderr.contains("reprise import"), "{}", told.stderr);
+        says!(told.stderr, "reprise import");
     }
 }

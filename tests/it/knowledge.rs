@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use reprise_tests::{has, lacks, says};
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -89,20 +90,7 @@ fn each_view_of_what_was_learned_has_its_readers_words() {
         task["id"],
         golden["ids"]["learning task_completion/Completed: Create model"]
     );
-    assert_eq!(
-        (
-            &task["confidence"],
-            &task["source"],
-            &task["source_type"],
-            &task["goal"]
-        ),
-        (
-            &json!(1.0),
-            &json!("task1"),
-            &json!("task"),
-            &json!("forum")
-        )
-    );
+    has!(task, "confidence": 1.0, "source": "task1", "source_type": "task", "goal": "forum");
     let decision = json!({"fact": "Use PostgreSQL for persistence", "category": "decision",
         "rationale": "It is there"});
     let decision = call(&home, "add_learning", &decision)["learning"].clone();
@@ -121,10 +109,7 @@ fn each_view_of_what_was_learned_has_its_readers_words() {
     );
 
     let all = view(&home, &json!({}));
-    assert_eq!(
-        (&all["totalLearnings"], &all["totalDecisions"]),
-        (&json!(3), &json!(1))
-    );
+    has!(all, "totalLearnings": 3, "totalDecisions": 1);
     assert_eq!(all["deadEnds"][0]["approach"], "Unbounded cache");
     let stats = view(&home, &json!({"view": "stats", "session": "s"}));
     assert_eq!(
@@ -160,13 +145,9 @@ fn a_project(home: &Home) {
     let plan =
         r#"{"goal":"forum","tasks":[{"id":"t1","description":"Create model"},"Add routes"]}"#;
     fs::write(folder.join("plans/a.json"), plan).expect("written");
-    let tree = home.folder().join("forum").to_string_lossy().into_owned();
+    let tree = home.path("forum");
     let done = home.asked(&["--no-daemon", "import", &tree, "--user", "ada"]);
-    assert_eq!(
-        (&done["inserted"], &done["rejected"]),
-        (&json!(1), &json!(0)),
-        "{done}"
-    );
+    has!(done, "inserted": 1, "rejected": 0);
     let backup = done["backup"].as_str().expect("a copy is kept (S40)");
     assert!(Path::new(backup).join("plans/a.json").exists(), "{backup}");
     for learning in [
@@ -321,10 +302,7 @@ fn what_is_said_again_is_answered_as_it_was_kept_and_an_old_event_has_its_own_na
     for old in [&one, &other] {
         let id = old["id"].as_str().expect("an id");
         assert!(id.starts_with("legacy-"), "{id}");
-        assert_eq!(
-            (&old["category"], &old["goal"]),
-            (&json!("pattern"), &json!("forum"))
-        );
+        has!(old, "category": "pattern", "goal": "forum");
         assert_eq!(
             view(&home, &json!({"view": "get", "id": id}))["fact"],
             old["fact"]
@@ -354,10 +332,8 @@ fn a_learning_that_names_its_end_has_one() {
     assert_eq!(facts, ["The key of next century"]);
     home.done(&["--no-daemon", "consolidate", "--user", "ada"]);
     let left = home.done(&["--no-daemon", "list", "--user", "ada"]);
-    assert!(
-        !left.contains("last year") && left.contains("next century"),
-        "{left}"
-    );
+    says!(left, "next century");
+    lacks!(left, "last year");
     let soon = json!({"fact": "x", "expires_at": "soon"});
     assert!(!refused(&home, "add_learning", &soon).is_empty());
 }

@@ -1,10 +1,9 @@
 //! The lessons of the document that asked for them, from the command line.
 
 use std::fmt::Write as _;
-use std::fs;
 
-use reprise_tests::finish;
-use serde_json::{Value, json};
+use reprise_tests::{has, says};
+use serde_json::json;
 
 use crate::home::Home;
 
@@ -74,49 +73,27 @@ const JIRA: [&str; 19] = [
     "goal-7",
 ];
 
-struct Ada(Home);
-
-impl Ada {
-    fn with_others(count: usize) -> Self {
-        let home = Home::new();
-        let file = home.folder().join("others.jsonl");
-        fs::write(&file, others(count)).expect("written");
-        let file = file.to_string_lossy().into_owned();
-        let kept = finish(&mut home.command(&["ingest", "--user", "ada", &file]));
-        assert_eq!(kept.expect("reprise runs").code, Some(0));
-        Self(home)
-    }
-
-    fn run(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
-        let mut command = self.0.command(&["--no-daemon"]);
-        let finished = finish(command.args(arguments).args(["--user", "ada"]));
-        let finished = finished.expect("reprise runs");
-        (finished.code, finished.stdout, finished.stderr)
-    }
-
-    fn json(&self, arguments: &[&str]) -> Value {
-        let (code, out, said) = self.run(&[&["--json"], arguments].concat());
-        assert_eq!(code, Some(0), "{arguments:?}: {said}");
-        serde_json::from_str(&out).expect("JSON")
-    }
+/// The memory of ada, with so many others.
+fn with_others(count: usize) -> Home {
+    let ada = Home::with(&["--no-daemon", "--user", "ada"]);
+    let file = ada.write("others.jsonl", &others(count));
+    ada.done(&["ingest", &file]);
+    ada
 }
 
 #[test]
 fn the_jira_lesson_comes_first_among_five_hundred_and_says_where_it_does_not_hold() {
-    let ada = Ada::with_others(500);
-    let id = ada.json(&JIRA)["id"].clone();
+    let ada = with_others(500);
+    let id = ada.asked(&JIRA)["id"].clone();
     let ask = ["search", "jira workflow update", "--tags", "api"];
-    let found = ada.json(&ask);
+    let found = ada.asked(&ask);
     let first = &found["results"][0];
     assert_eq!(first["id"], id);
     let lesson = &first["lesson"];
-    assert_eq!(
-        (&lesson["confidence"], &lesson["evidence"]),
-        (&json!("high"), &json!("tested"))
-    );
+    has!(lesson, "confidence": "high", "evidence": "tested");
     assert_eq!(lesson["contexts"], json!(["updating existing workflows"]));
     assert!(lesson.get("warning").is_none());
-    let (_, text, _) = ada.run(&ask);
+    let text = ada.run(&ask).stdout;
     let first: String = text.lines().take(9).collect::<Vec<_>>().join("\n");
     // The document's own form: `[high] Title`, Context, Source, and how the content begins.
     let mut rest = first.as_str();
@@ -139,7 +116,7 @@ fn the_jira_lesson_comes_first_among_five_hundred_and_says_where_it_does_not_hol
         1,
         "{first}"
     );
-    let shown = ada.json(&["show", id.as_str().expect("an id")]);
+    let shown = ada.asked(&["show", id.as_str().expect("an id")]);
     let details = &shown["records"][0]["details"];
     assert_eq!(details["derived_from_experiment"], "goal-7");
     assert!(
@@ -151,7 +128,7 @@ fn the_jira_lesson_comes_first_among_five_hundred_and_says_where_it_does_not_hol
     // Elsewhere it is shown, and says that it does not hold; or is left out where that is asked
     // for.
     let elsewhere = [&ask[..], &["--context", "I create a new workflow"]].concat();
-    let found = ada.json(&elsewhere);
+    let found = ada.asked(&elsewhere);
     let first = &found["results"][0];
     assert_eq!(
         (&first["id"], &first["lesson"]["applies"]),
@@ -159,10 +136,10 @@ fn the_jira_lesson_comes_first_among_five_hundred_and_says_where_it_does_not_hol
     );
     assert!(
         ada.run(&elsewhere)
-            .1
+            .stdout
             .contains("WARNING: does not apply here: creating new workflows")
     );
-    let found = ada.json(&[&elsewhere[..], &["--applying"]].concat());
+    let found = ada.asked(&[&elsewhere[..], &["--applying"]].concat());
     let results = found["results"].as_array().expect("results");
     assert!(
         results.len() == 5 && results.iter().all(|hit| hit["id"] != id),
@@ -172,34 +149,30 @@ fn the_jira_lesson_comes_first_among_five_hundred_and_says_where_it_does_not_hol
 
 #[test]
 fn a_kind_of_evidence_comes_into_use_is_reviewed_and_merged() {
-    let ada = Ada::with_others(1);
+    let ada = with_others(1);
     let learn = |words: &str, more: &[&str]| {
         let lesson = ["learn", "--content", words, "--source", "Trial and error"];
-        ada.json(&[&lesson[..], more].concat())
+        ada.asked(&[&lesson[..], more].concat())
     };
     let first = learn("The proxy needs HTTP/1.1.", &[]);
     let doubt = first["evidence"].as_str().expect("a doubt");
-    assert!(
-        doubt.contains("`tested`") && doubt.contains("`observed`"),
-        "{doubt}"
-    );
+    says!(doubt, "`tested`", "`observed`");
     learn("The mirror needs a trailing slash.", &[]);
-    let (code, _, said) = ada.run(&["learn", "x y", "--source", "gut-feeling", "--strict"]);
-    assert_eq!(code, Some(2));
-    assert!(said.contains("no kind of evidence here"), "{said}");
+    let strict = ["learn", "x y", "--source", "gut-feeling", "--strict"];
+    says!(ada.run(&strict).ended(2).stderr, "no kind of evidence here");
 
-    let review = ada.json(&["sources", "--review"]);
+    let review = ada.asked(&["sources", "--review"]);
     assert_eq!(review["evidence"].as_array().map(Vec::len), Some(1));
     assert_eq!(review["evidence"][0]["name"], "trial-and-error");
     assert_eq!(review["evidence"][0]["count"], 2);
-    ada.json(&[
+    ada.asked(&[
         "sources",
         "--add",
         "field-report",
         "--description",
         "A customer wrote it",
     ]);
-    let all = ada.json(&["sources"]);
+    let all = ada.asked(&["sources"]);
     let kind = |name: &str| {
         let kinds = all["evidence"].as_array().expect("kinds");
         kinds
@@ -212,27 +185,25 @@ fn a_kind_of_evidence_comes_into_use_is_reviewed_and_merged() {
     assert_eq!(kind("tested")["typical_confidence"], "high");
     assert_eq!(kind("inferred")["typical_confidence"], "low-medium");
 
-    let merged = ada.json(&["sources", "--merge", "trial-and-error", "tested"]);
+    let merged = ada.asked(&["sources", "--merge", "trial-and-error", "tested"]);
     assert_eq!(merged["merged"], 2);
     let third = learn("The cache wants a key.", &[]);
     assert!(
         third.get("evidence").is_none(),
         "the word means `tested` now: {third}"
     );
-    let shown = ada.json(&["show", third["id"].as_str().expect("an id")]);
+    let shown = ada.asked(&["show", third["id"].as_str().expect("an id")]);
     assert_eq!(shown["records"][0]["evidence"], "tested");
-    assert_eq!(ada.json(&["sources", "--review"])["evidence"], json!([]));
-    assert_eq!(
-        ada.run(&["sources", "--merge", "tested", "observed"]).0,
-        Some(2)
-    );
+    assert_eq!(ada.asked(&["sources", "--review"])["evidence"], json!([]));
+    ada.run(&["sources", "--merge", "tested", "observed"])
+        .ended(2);
 }
 
 #[test]
 fn links_lead_from_one_domain_to_another() {
-    let ada = Ada::with_others(1);
+    let ada = with_others(1);
     let learn = |title: &str, tags: &str| {
-        let kept = ada.json(&[
+        let kept = ada.asked(&[
             "learn",
             "--title",
             title,
@@ -250,16 +221,16 @@ fn links_lead_from_one_domain_to_another() {
     );
     let concept = learn("PUT vs PATCH semantics in REST", "rest");
     let alone = learn("Tea is best at eighty degrees", "kitchen");
-    ada.json(&["link", &gotcha, &pattern, "--relation", "learned_from"]);
-    ada.json(&["link", &pattern, &concept, "--relation", "instance_of"]);
-    ada.json(&["link", &concept, &gotcha, "--relation", "contradicts"]);
-    ada.json(&[
+    ada.asked(&["link", &gotcha, &pattern, "--relation", "learned_from"]);
+    ada.asked(&["link", &pattern, &concept, "--relation", "instance_of"]);
+    ada.asked(&["link", &concept, &gotcha, "--relation", "contradicts"]);
+    ada.asked(&[
         "call",
         "unlink",
         &json!({"from": concept, "to": gotcha, "relation": "contradicts"}).to_string(),
     ]);
 
-    let path = ada.json(&["graph", "path", &gotcha, &concept]);
+    let path = ada.asked(&["graph", "path", &gotcha, &concept]);
     let words: Vec<&str> = path["steps"]
         .as_array()
         .expect("steps")
@@ -268,20 +239,20 @@ fn links_lead_from_one_domain_to_another() {
         .collect();
     assert_eq!(words, ["learned_from", "instance_of"]);
     assert_eq!(
-        ada.json(&["graph", "path", &gotcha, &alone])["connected"],
+        ada.asked(&["graph", "path", &gotcha, &alone])["connected"],
         false
     );
-    let bridges = ada.json(&["graph", "bridges", "jira", "rest"]);
+    let bridges = ada.asked(&["graph", "bridges", "jira", "rest"]);
     assert_eq!(bridges["bridges"][0]["id"], json!(pattern));
-    let clusters = ada.json(&["graph", "clusters"]);
+    let clusters = ada.asked(&["graph", "clusters"]);
     assert_eq!(clusters["clusters"][0]["size"], 3);
-    let around = ada.json(&["graph", "around", &gotcha, "--depth", "1"]);
+    let around = ada.asked(&["graph", "around", &gotcha, "--depth", "1"]);
     assert_eq!(
         around["clusters"][0]["links"].as_array().map(Vec::len),
         Some(1)
     );
     let related = |more: &[&str]| {
-        let found = ada.json(&[&["related", &pattern], more].concat());
+        let found = ada.asked(&[&["related", &pattern], more].concat());
         found["related"].as_array().map(Vec::len)
     };
     assert_eq!(related(&[]), Some(1), "outgoing, as the document asks");

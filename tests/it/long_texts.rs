@@ -1,9 +1,7 @@
 //! What is longer than a record keeps is cut, and every way in says so; a record at its own limit
 //! can be published.
 
-use std::fs;
-
-use reprise_tests::Finished;
+use reprise_tests::{Finished, has};
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -11,10 +9,8 @@ use crate::home::Home;
 const LIMIT: usize = 64 * 1024;
 
 fn ingest(home: &Home, lines: &[Value], more: &[&str]) -> Finished {
-    let file = home.folder().join("long.jsonl");
     let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
-    fs::write(&file, lines.join("\n")).expect("written");
-    let file = file.to_string_lossy().into_owned();
+    let file = home.write("long.jsonl", &lines.join("\n"));
     home.run(&[&["ingest", "--user", "ada", &file], more].concat())
 }
 
@@ -40,8 +36,7 @@ fn a_long_text_is_cut_and_said_alike_with_and_without_a_daemon() {
             let runtime = tokio::runtime::Runtime::new().expect("a runtime");
             runtime.block_on(home.client().wake()).expect("it starts");
         }
-        let finished = ingest(&home, &lines(), &[]);
-        assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+        let finished = ingest(&home, &lines(), &[]).ended(1);
         let counts: Value = serde_json::from_str(&finished.stdout).expect("JSON");
         assert_eq!(
             counts,
@@ -82,10 +77,7 @@ fn every_way_in_says_what_it_cut() {
         "observe",
         &json!({ "records": [record, { "text": "short" }] }),
     );
-    assert_eq!(
-        (&report["inserted"], &report["truncated"]),
-        (&json!(2), &json!(1))
-    );
+    has!(report, "inserted": 2, "truncated": 1);
     assert_eq!(report["outcomes"][0]["truncated_from_bytes"], long.len());
     assert_eq!(report["outcomes"][1].get("truncated_from_bytes"), None);
     let seen = call("record", &json!({ "type": "learning", "content": long }));
@@ -110,9 +102,7 @@ fn every_way_in_says_what_it_cut() {
     // Another program's file.
     let frame = json!({ "id": "e-1", "content": long, "frame_type": "error", "metadata": {},
         "timestamp": "2026-01-10T11:00:00+00:00", "session_id": "s", "tags": [] });
-    let frames = home.folder().join("frames.jsonl");
-    fs::write(&frames, frame.to_string()).expect("written");
-    let frames = frames.to_string_lossy().into_owned();
+    let frames = home.write("frames.jsonl", &frame.to_string());
     for more in [&["--dry-run"][..], &[]] {
         let import = [
             &["import", "--user", "bob", "--from", "frames", &frames],
@@ -131,8 +121,7 @@ fn a_record_at_its_limit_can_be_published() {
     let home = Home::new();
     let zero = format!("nul\0{}", "y ".repeat(LIMIT));
     for (name, text) in [("long", &"word ".repeat(LIMIT)), ("zero", &zero)] {
-        let finished = ingest(&home, &[json!({ "external_id": name, "text": text })], &[]);
-        assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+        ingest(&home, &[json!({ "external_id": name, "text": text })], &[]).ended(0);
         let title = "A title of its own";
         let publish = ["publish", name, "--user", "ada", "--yes", "--title", title];
         let published = home.asked(&publish);

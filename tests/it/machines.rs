@@ -4,9 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use reprise_tests::{has, lacks, says};
 use serde_json::{Value, json};
 
-use crate::home::Home;
+use crate::home::{Home, rows};
 
 fn learn(home: &Home, text: &str) -> String {
     let kept = home.asked(&["learn", text, "--user", "ada"]);
@@ -20,12 +21,8 @@ fn memory(home: &Home) -> PathBuf {
 
 fn texts(home: &Home) -> Vec<String> {
     let listed = home.done(&["list", "--user", "ada", "--json", "--limit", "500"]);
-    let lines = listed
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
-    let mut texts: Vec<String> = lines
-        .map(|record| record["text"].as_str().expect("text").to_owned())
-        .collect();
+    let text = |record: &Value| record["text"].as_str().expect("text").to_owned();
+    let mut texts: Vec<String> = rows(&listed).iter().map(text).collect();
     texts.sort();
     texts
 }
@@ -86,8 +83,7 @@ fn two_files_of_one_user_say_the_same_afterwards_and_those_of_two_users_are_refu
     one.done(&["check", "--user", "ada"]);
     one.done(&["learn", "bob keeps this to himself", "--user", "bob"]);
     let bobs = one.data().join("bob/memory.rvf");
-    let refused = one.run(&["sync", &own, &bobs.to_string_lossy()]);
-    assert_eq!(refused.code, Some(2));
+    let refused = one.run(&["sync", &own, &bobs.to_string_lossy()]).ended(2);
     assert!(refused.stderr.contains("`ada`") && refused.stderr.contains("`bob`"));
 }
 
@@ -167,13 +163,8 @@ fn machines_exchange_over_a_folder_and_a_file_of_another_user_is_left_out() {
         "--user",
         "ada",
     ];
-    let refused = one.run(&words);
-    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
-    assert!(
-        refused.stderr.contains("is of the memory of `bob`"),
-        "{}",
-        refused.stderr
-    );
+    let refused = one.run(&words).ended(1);
+    says!(refused.stderr, "is of the memory of `bob`");
     assert_eq!(texts(&one).len(), 1);
 }
 
@@ -202,8 +193,8 @@ fn what_is_sensitive_does_not_get_into_the_folder_nor_what_it_said_before() {
     let files = fs::read_dir(carried.path().join("ada")).expect("read");
     let files = files.map(|file| fs::read_to_string(file.expect("a file").path()));
     let all: String = files.map(|file| file.expect("text")).collect();
-    assert!(all.contains("the lift is broken"), "{all}");
-    assert!(!all.contains("salary") && !all.contains("drawer"), "{all}");
+    says!(all, "the lift is broken");
+    lacks!(all, "salary", "drawer");
     sync(&other, carried.path());
     assert_eq!(texts(&other), ["the lift is broken on Mondays"]);
     // It stays where it was kept.
@@ -235,10 +226,7 @@ fn the_vectors_of_both_files_are_in_both_afterwards() {
     one.asked(&["sync", &own.to_string_lossy(), &theirs.to_string_lossy()]);
     for (home, axis) in [(&one, 4), (&other, 1)] {
         let stats = home.asked(&["stats", "--user", "ada"]);
-        assert_eq!(
-            (&stats["embedded"], &stats["unembedded"]),
-            (&6.into(), &0.into())
-        );
+        has!(stats, "embedded": 6, "unembedded": 0);
         // No word of it: by its vector alone.
         let vector: Vec<f32> = (0..384).map(|at| f32::from(u8::from(at == axis))).collect();
         let query = json!({ "query_id": "q", "query": "zzz", "embedding": vector,
@@ -267,12 +255,9 @@ fn a_file_of_its_own_that_a_machine_cannot_read_is_not_written_to() {
     let own = files.next().expect("one").expect("a file").path();
     fs::write(&own, "mine\n").expect("written");
     let folder = carried.path().to_string_lossy();
-    let refused = one.run(&["sync", "--folder", &folder, "--user", "ada"]);
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(
-        refused.stderr.contains("no exchange file"),
-        "{}",
-        refused.stderr
-    );
+    let refused = one
+        .run(&["sync", "--folder", &folder, "--user", "ada"])
+        .ended(2);
+    says!(refused.stderr, "no exchange file");
     assert_eq!(fs::read_to_string(&own).expect("read"), "mine\n");
 }

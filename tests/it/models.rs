@@ -4,35 +4,41 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use reprise_tests::{Finished, finish, reprise};
+use reprise_tests::{Finished, finish, has, reprise, says};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-struct Desk(TempDir);
+/// A memory with a configuration of its own, and no daemon.
+pub(crate) struct Desk(TempDir);
 
 impl Desk {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let desk = Self(tempfile::tempdir().expect("a folder"));
         fs::write(desk.path("config.toml"), "").expect("written");
         desk
     }
 
-    fn path(&self, name: &str) -> String {
+    pub(crate) fn path(&self, name: &str) -> String {
         self.0.path().join(name).to_string_lossy().into_owned()
     }
 
-    fn run(&self, arguments: &[&str]) -> Finished {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = reprise(&self.0.path().join("data")).expect("reprise is built");
         command.args(["--no-daemon", "--config", &self.path("config.toml")]);
         command.args(arguments);
-        finish(&mut command).expect("reprise runs")
+        command
     }
 
-    fn json(&self, arguments: &[&str]) -> Value {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Finished {
+        finish(&mut self.command(arguments)).expect("reprise runs")
+    }
+
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
         let finished = self.run(arguments);
         assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
         serde_json::from_str(&finished.stdout).expect("JSON")
@@ -132,13 +138,9 @@ fn an_endpoint_makes_the_vectors_of_a_memory_and_takes_over_another_ones() {
     ];
     let answer = desk.json(&ask);
     assert_eq!(answer["results"][0]["text"], NOTES[0], "{answer}");
-    let done = desk.run(&["reembed", "--user", "ada"]);
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    desk.run(&["reembed", "--user", "ada"]).ended(0);
     let spaces = desk.spaces("ada");
-    assert_eq!(
-        (&spaces[0]["width"], &spaces[0]["records"]),
-        (&json!(12), &json!(3))
-    );
+    has!(spaces[0], "width": 12, "records": 3);
     assert_eq!(spaces.as_array().map(Vec::len), Some(1), "{spaces}");
     let answer = desk.json(&ask);
     assert_eq!(
@@ -146,14 +148,9 @@ fn an_endpoint_makes_the_vectors_of_a_memory_and_takes_over_another_ones() {
         (&json!(NOTES[0]), &json!([]))
     );
     assert!(texts.load(Ordering::SeqCst) >= 5);
-    let sound = desk.run(&["check", "--user", "ada"]);
-    assert_eq!(sound.code, Some(0), "{}{}", sound.stdout, sound.stderr);
+    desk.run(&["check", "--user", "ada"]).ended(0);
     let doctor = desk.run(&["doctor"]);
-    assert!(
-        doctor.stdout.contains("subjects at http"),
-        "{}",
-        doctor.stdout
-    );
+    says!(doctor.stdout, "subjects at http");
 }
 
 #[test]
@@ -170,11 +167,7 @@ fn a_silent_endpoint_is_degraded_and_what_is_kept_meanwhile_is_found_by_words() 
     assert_eq!(answer["results"][0]["text"], NOTES[0], "{answer}");
     assert_eq!(answer["degraded"], json!(["no_query_vector"]), "{answer}");
     let doctor = desk.run(&["doctor"]);
-    assert!(
-        doctor.stdout.contains("gives no vectors"),
-        "{}",
-        doctor.stdout
-    );
+    says!(doctor.stdout, "gives no vectors");
 }
 
 #[test]
@@ -197,11 +190,7 @@ fn a_user_has_a_model_of_the_users_own() {
     let added = desk.json(&["models", "add", &setting, "--json"]);
     assert_eq!(added["dimensions"], 12);
     let refused = desk.run(&["models", "use", "https://host/v1/embeddings"]);
-    assert!(
-        refused.stderr.contains("is no endpoint"),
-        "{}",
-        refused.stderr
-    );
+    says!(refused.stderr, "is no endpoint");
 }
 
 #[test]
@@ -264,10 +253,7 @@ fn models_are_compared_by_a_memorys_own_records() {
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     desk.keep("ada", &texts);
     let report = desk.json(&["eval", "mine", "--user", "ada", "--json"]);
-    assert_eq!(
-        (&report["records"], &report["questions"]),
-        (&json!(12), &json!(12))
-    );
+    has!(report, "records": 12, "questions": 12);
     let models: Vec<&str> = report["models"]
         .as_array()
         .expect("models")
@@ -281,5 +267,5 @@ fn models_are_compared_by_a_memorys_own_records() {
     );
     desk.keep("bob", &["One sentence alone."]);
     let few = desk.run(&["eval", "mine", "--user", "bob"]);
-    assert!(few.stderr.contains("10 are needed"), "{}", few.stderr);
+    says!(few.stderr, "10 are needed");
 }

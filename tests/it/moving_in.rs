@@ -2,19 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use reprise_tests::{Finished, finish};
+use reprise_tests::{Finished, finish, lacks, says};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::home::Home;
-
-fn write(home: &Home, name: &str, text: impl AsRef<[u8]>) -> String {
-    let file = home.folder().join(name);
-    let folder = file.parent().expect("it has a folder");
-    std::fs::create_dir_all(folder).expect("the folder is made");
-    std::fs::write(&file, text).expect("the folder takes files");
-    file.to_string_lossy().into_owned()
-}
 
 fn lines(lines: &[Value]) -> String {
     let written = lines.iter().map(Value::to_string);
@@ -52,7 +44,7 @@ fn refused(home: &Home, arguments: &[&str]) -> String {
         "{arguments:?}: {said:?}"
     );
     let said = said.join("\n");
-    assert!(!said.contains("panicked"), "{said}");
+    lacks!(said, "panicked");
     said
 }
 
@@ -101,30 +93,26 @@ fn what_crashed_the_originals_own_migration_comes_in() {
             "created_at": "2026-01-20T10:11:12"}),
         json!({"id": "l3", "category": "pattern"}),
     ]);
-    write(
-        &home,
+    home.write(
         "shop/.sunwell/intelligence/learnings.jsonl",
-        learnings + "{\"id\": \"cut",
+        &(learnings + "{\"id\": \"cut"),
     );
     let decisions = json!({"id": "d1", "question": "Which store?", "choice": "SQLite"});
-    write(
-        &home,
+    home.write(
         "shop/.sunwell/intelligence/decisions.jsonl",
-        lines(&[decisions]),
+        &lines(&[decisions]),
     );
     let failures = json!({"id": "f1", "description": "Tried Redis", "error_message": "too slow"});
-    write(
-        &home,
+    home.write(
         "shop/.sunwell/intelligence/failures.jsonl",
-        lines(&[failures]),
+        &lines(&[failures]),
     );
     let dead = json!({"approach": "Polling", "reason": "it misses events"});
-    write(
-        &home,
+    home.write(
         "shop/.sunwell/intelligence/dead_ends.jsonl",
-        lines(&[dead]),
+        &lines(&[dead]),
     );
-    let tree = home.folder().join("shop").to_string_lossy().into_owned();
+    let tree = home.path("shop");
     let report = run(&home, &["import", &tree, "--utc"]);
     let learnings = ".sunwell/intelligence/learnings.jsonl";
     assert_eq!(
@@ -152,7 +140,7 @@ fn what_crashed_the_originals_own_migration_comes_in() {
     assert!(!Path::new(&tree).join(".sunwell/memory").exists());
     let gossip = r#"{"fact": "x", "category": "gossip"}"#;
     let said = refused(&home, &["call", "add_learning", gossip]);
-    assert!(said.contains("task_completion"), "{said}");
+    says!(said, "task_completion");
     assert_eq!(records(&home), 5);
 }
 
@@ -175,11 +163,11 @@ fn circles_come_in_whole_and_what_leads_nowhere_is_told() {
         "{around}"
     );
     let itself = refused(&home, &["link", "a", "a"]);
-    assert!(itself.contains("lead to one record"), "{itself}");
+    says!(itself, "lead to one record");
     run(&home, &["forget", "--external-id", "c"]);
     for arguments in [["link", "a", "c"], ["link", "c", "a"]] {
         let said = refused(&home, &arguments);
-        assert!(said.contains("there is no record `c`"), "{said}");
+        says!(said, "there is no record `c`");
     }
     // What was forgotten does not come in again, and its links neither.
     let again = run(&home, &["import", &file]);
@@ -187,7 +175,7 @@ fn circles_come_in_whole_and_what_leads_nowhere_is_told() {
     let frames = json!({"id": "f1", "content": "It belongs to what is gone",
         "frame_type": "learning", "metadata": {"related_ids": ["c", "nowhere"]},
         "timestamp": "2026-01-10T12:00:00", "session_id": "s", "tags": []});
-    let frames = write(&home, "frames.jsonl", lines(&[frames]));
+    let frames = home.write("frames.jsonl", &lines(&[frames]));
     let report = run(&home, &["import", &frames]);
     assert_eq!((fate(&report).0, &report["links"]), (1, &json!(0)));
 }
@@ -202,7 +190,7 @@ fn ten_thousand_tags_and_a_bomb_of_aliases_spoil_nothing_else() {
             "tags": tags})
     };
     let frames = lines(&[frame("many", &tags), frame("few", &tags[..3])]);
-    let frames = write(&home, "frames.jsonl", frames);
+    let frames = home.write("frames.jsonl", &frames);
     let report = run(&home, &["import", &frames]);
     assert_eq!(
         fate(&report).0 + report["rejected"].as_u64().unwrap_or_default(),
@@ -211,9 +199,9 @@ fn ten_thousand_tags_and_a_bomb_of_aliases_spoil_nothing_else() {
     let few = run(&home, &["show", "few"]);
     assert_eq!(few["records"][0]["tags"].as_array().map(Vec::len), Some(3));
     let line = json!({"external_id": "x", "text": "tagged", "tags": tags});
-    let line = write(&home, "lines.jsonl", lines(&[line]));
+    let line = home.write("lines.jsonl", &lines(&[line]));
     let said = command(&home, &["ingest", "--jsonl", &line]);
-    assert!(!said.stderr.contains("panicked"), "{}", said.stderr);
+    lacks!(said.stderr, "panicked");
 
     let mut bomb = "a0: &a0 [lol, lol, lol]\n".to_owned();
     for level in 1..30 {
@@ -223,17 +211,15 @@ fn ten_thousand_tags_and_a_bomb_of_aliases_spoil_nothing_else() {
         bomb.push_str(&line);
     }
     let kept = records(&home);
-    write(
-        &home,
+    home.write(
         "notes/bomb.md",
-        format!("---\n{bomb}---\n\n# Title\n\nThe text stays.\n"),
+        &format!("---\n{bomb}---\n\n# Title\n\nThe text stays.\n"),
     );
-    write(
-        &home,
+    home.write(
         "notes/good.md",
         "---\ntags: [a]\n---\n\n# Good\n\nIt is read.\n",
     );
-    let notes = home.folder().join("notes").to_string_lossy().into_owned();
+    let notes = home.path("notes");
     let report = run(&home, &["import", &notes, "--from", "markdown"]);
     assert!(fate(&report).0 >= 1, "{report}");
     let found = run(&home, &["recall", "it is read"]);
@@ -243,7 +229,7 @@ fn ten_thousand_tags_and_a_bomb_of_aliases_spoil_nothing_else() {
             .is_some_and(|text| text.contains("It is read"))
     );
     let kept = (records(&home) > kept).then(|| records(&home));
-    let file = write(&home, "bomb.yaml", &bomb);
+    let file = home.write("bomb.yaml", &bomb);
     refused(&home, &["import", &file, "--from", "reprise"]);
     refused(&home, &["ingest", &file]);
     assert_eq!(Some(records(&home)), kept);
@@ -259,7 +245,7 @@ fn a_database_in_use_or_damaged_is_told_in_one_sentence_and_nothing_is_kept() {
     let exclusive = "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE;";
     other.execute_batch(exclusive).expect("it is locked");
     let said = refused(&home, &["import", &path]);
-    assert!(said.contains("close the program that uses it"), "{said}");
+    says!(said, "close the program that uses it");
     assert!(!home.data().join("ada").exists());
     drop(other);
     let whole = std::fs::read(&file).expect("the database");
@@ -316,7 +302,7 @@ fn exports_of_other_systems_cut_in_the_middle_give_what_is_whole() {
     ] {
         let half = text.len() / 2 + 7;
         let whole = text[..half].lines().count() as u64 - 1;
-        let file = write(&home, name, &text[..half]);
+        let file = home.write(name, &text[..half]);
         let report = run(&home, &["import", &file, "--from", kind]);
         let (inserted, _, places) = fate(&report);
         let of_line = if kind == "server-memory" { 2 } else { 1 };
@@ -330,7 +316,7 @@ fn exports_of_other_systems_cut_in_the_middle_give_what_is_whole() {
             "{kind}: {places:?}"
         );
         // The whole of it, later: what is there already stays once.
-        let file = write(&home, name, &text);
+        let file = home.write(name, &text);
         let report = run(&home, &["import", &file, "--from", kind]);
         let (inserted, known, places) = fate(&report);
         assert_eq!(
@@ -368,21 +354,16 @@ fn the_state_of_a_sunwell_project_may_stand_where_the_environment_says() {
     // The variable is of the project that is worked in.
     for (user, path) in [("ada", project.as_path()), ("bob", Path::new("."))] {
         let told = import(path, user);
-        assert!(
-            told.contains("out of the tree") && !told.contains("in the tree"),
-            "{told}"
-        );
+        says!(told, "out of the tree");
+        lacks!(told, "in the tree");
     }
     // Another one that is named has its own, and so has one whose state was moved.
     let other = home.folder().join("other");
-    write(
-        &home,
+    home.write(
         "other/.sunwell/memory/learnings.jsonl",
-        json!({ "id": "b", "fact": "Stands in another tree", "category": "pattern" }).to_string(),
+        &json!({ "id": "b", "fact": "Stands in another tree", "category": "pattern" }).to_string(),
     );
     let told = import(&other, "eve");
-    assert!(
-        told.contains("another tree") && !told.contains("out of the tree"),
-        "{told}"
-    );
+    says!(told, "another tree");
+    lacks!(told, "out of the tree");
 }

@@ -6,15 +6,15 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use reprise_tests::finish;
+use reprise_tests::{finish, lacks, says};
 use serde_json::Value;
 
-use crate::home::Home;
+use crate::home::{Home, rows};
 
 /// A record and the folder with the note that memory wrote of it.
 fn exported(home: &Home) -> (String, PathBuf) {
     home.done(&["learn", "--user", "ada", "The api listens on port 80."]);
-    let folder = home.folder().join("bundle").to_string_lossy().into_owned();
+    let folder = home.path("bundle");
     home.done(&[
         "export", "--user", "ada", "--format", "markdown", "--out", &folder,
     ]);
@@ -35,9 +35,7 @@ fn counts(report: &Value) -> [u64; 4] {
 }
 
 fn listed(home: &Home) -> Vec<Value> {
-    let lines = home.done(&["--json", "list", "--user", "ada"]);
-    let read = |line| serde_json::from_str(line).expect("JSON");
-    lines.lines().map(read).collect()
+    rows(&home.done(&["--json", "list", "--user", "ada"]))
 }
 
 fn texts(home: &Home) -> Vec<String> {
@@ -53,7 +51,7 @@ fn only(home: &Home) -> String {
 fn edit(note: &PathBuf, from: &str, to: &str) {
     let text = fs::read_to_string(note).expect("readable");
     let (head, body) = text.rsplit_once("---\n").expect("front matter");
-    assert!(body.contains(from), "{body}");
+    says!(body, from);
     fs::write(note, format!("{head}---\n{}", body.replace(from, to))).expect("written");
 }
 
@@ -79,7 +77,7 @@ fn a_changed_section_of_a_note_supersedes_the_old_one() {
     assert_eq!(report["gone"][0]["forgotten"], false);
     let first = home.asked(&["recall", "--user", "ada", "when do we deploy?"]);
     let first = first["results"][0]["text"].as_str().expect("a text");
-    assert!(first.contains("Mondays"), "{first}");
+    says!(first, "Mondays");
     assert!(texts(&home).iter().all(|text| !text.contains("Thursdays")));
     // The section that is gone goes where that is said.
     let report = import(&home, &path, &["--forget-gone"]);
@@ -106,7 +104,7 @@ fn a_note_that_left_a_plain_folder_is_named_and_forgotten_however_the_folder_was
     assert_eq!(texts(&home).len(), 3);
     // A note that is named alone, from its own folder, is the same one.
     let alone = imported("b.md", "n5", &[]);
-    assert!(alone.stdout.contains("1 was known"), "{}", alone.stdout);
+    says!(alone.stdout, "1 was known");
     fs::remove_file(folder.join("b.md")).expect("removed");
     for (place, inside) in [("n5", "."), (".", "n5"), ("./n5/", ".")] {
         let told = imported(place, inside, &[]);
@@ -117,12 +115,7 @@ fn a_note_that_left_a_plain_folder_is_named_and_forgotten_however_the_folder_was
         );
     }
     let told = imported("n5", ".", &["--forget-gone"]);
-    assert!(
-        told.stdout
-            .contains("forgotten: b.md: b > Of b What b says."),
-        "{}",
-        told.stdout
-    );
+    says!(told.stdout, "forgotten: b.md: b > Of b What b says.");
     assert_eq!(texts(&home).len(), 2);
 }
 
@@ -135,10 +128,7 @@ fn an_exported_note_goes_both_ways_and_comes_to_rest() {
         index.starts_with("---\nokf_version: \"0.1\"\n---\n# "),
         "{index}"
     );
-    assert!(
-        index.contains("* [The api listens on port 80.](the-api-"),
-        "{index}"
-    );
+    says!(index, "* [The api listens on port 80.](the-api-");
     let head = fs::read_to_string(&note).expect("readable");
     assert!(head.starts_with("---\ntype: "), "{head}");
     assert_eq!(counts(&import(&home, &folder, &["--sync"])), [0, 0, 1, 0]);
@@ -264,12 +254,8 @@ fn what_helped_three_times_is_proposed_as_a_skill_and_a_persons_own_stays() {
         "export", "--user", "ada", "--format", "skills", "--out", &path,
     ];
     let asked = home.run(&export);
-    assert!(
-        asked.stdout.contains("## Round coupons once per cart."),
-        "{}",
-        asked.stdout
-    );
-    assert!(!asked.stdout.contains("gate"), "{}", asked.stdout);
+    says!(asked.stdout, "## Round coupons once per cart.");
+    lacks!(asked.stdout, "gate");
     assert!(
         asked.stderr.contains("--yes") && !place.exists(),
         "{}",
@@ -281,10 +267,10 @@ fn what_helped_three_times_is_proposed_as_a_skill_and_a_persons_own_stays() {
     assert!(skill.starts_with("---\nname: money\n"), "{skill}");
     fs::write(&file, "mine").expect("written");
     let kept = home.run(&[&export[..], &["--yes"]].concat());
-    assert!(kept.stderr.contains("stays as it is"), "{}", kept.stderr);
+    says!(kept.stderr, "stays as it is");
     assert_eq!(fs::read_to_string(&file).expect("there"), "mine");
     // A run that was taken back helped nobody.
     home.done(&["learning", "withdraw", "run-0", "--user", "ada"]);
     let after = home.run(&export);
-    assert!(!after.stdout.contains("coupons"), "{}", after.stdout);
+    lacks!(after.stdout, "coupons");
 }

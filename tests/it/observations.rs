@@ -1,7 +1,7 @@
 //! Observations as ralph keeps them, titles, sources and projects, through the operations that
 //! every face has.
 
-use reprise_tests::finish;
+use reprise_tests::has;
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -78,10 +78,7 @@ fn observations_are_recorded_found_and_made_fewer() {
         4
     );
     let few = call(&home, "observations", &json!({"max_tokens": 8}));
-    assert_eq!(
-        (&few["truncated"], &few["total_count"]),
-        (&json!(true), &json!(4))
-    );
+    has!(few, "truncated": true, "total_count": 4);
     assert_eq!(few["by_type"]["error"], 2);
     assert!(
         refused(&home, "record", &json!({"type": "gossip", "content": "x"})).contains("summary")
@@ -96,8 +93,7 @@ fn a_day_belongs_to_its_range_whole_and_so_do_both_ends() {
         "/../../crates/reprise-knowledge/tests/fixtures/ralph_memory.jsonl"
     );
     let import = ["--no-daemon", "import", frames, "--user", "ada"];
-    let done = home.run(&import);
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    home.run(&import).ended(0);
     let count = |since: &str, until: &str| {
         let range = json!({ "since": since, "until": until, "limit": 100 });
         call(&home, "observations", &range)["total_count"].clone()
@@ -130,10 +126,7 @@ fn a_long_session_is_made_shorter_and_comes_back() {
         "{planned}"
     );
     let done = call(&home, "compact_observations", &json!({"session": "long"}));
-    assert_eq!(
-        (&done["frames_compacted"], &done["summaries_created"]),
-        (&json!(50), &json!(2))
-    );
+    has!(done, "frames_compacted": 50, "summaries_created": 2);
     let left = call(
         &home,
         "observations",
@@ -149,8 +142,7 @@ fn a_long_session_is_made_shorter_and_comes_back() {
     let shown = call(&home, "get", &json!({"id": summary}));
     let original = shown["records"][0]["details"]["metadata"]["original_ids"][0].clone();
     let original = original.as_str().expect("an id");
-    let undone = finish(&mut home.command(&["--no-daemon", "undo", original, "--user", "ada"]));
-    assert_eq!(undone.expect("reprise runs").code, Some(0));
+    home.done(&["--no-daemon", "undo", original, "--user", "ada"]);
     let back = call(
         &home,
         "observations",
@@ -229,10 +221,7 @@ fn what_is_called_a_source_in_three_ways_stands_in_three_places() {
         "source_notes": "load test of May"});
     let id = call(&home, "learn", &lesson)["id"].clone();
     let record = call(&home, "get", &json!({"id": id}))["records"][0].clone();
-    assert_eq!(
-        (&record["source"], &record["evidence"]),
-        (&json!("user_input"), &json!("tested"))
-    );
+    has!(record, "source": "user_input", "evidence": "tested");
     assert_eq!(record["details"]["source_notes"], "load test of May");
 }
 

@@ -5,16 +5,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use reprise_tests::finish;
+use reprise_tests::{finish, has, lacks, says};
 use serde_json::Value;
 
 use crate::home::Home;
-
-fn write(home: &Home, name: &str, text: &str) -> String {
-    let path = home.folder().join(name);
-    fs::write(&path, text).expect("written");
-    path.to_string_lossy().into_owned()
-}
 
 fn wake(home: &Home) {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -29,8 +23,7 @@ fn wake(home: &Home) {
 #[test]
 fn what_is_typed_first_works_or_says_what_does() {
     let home = Home::new();
-    let file = write(
-        &home,
+    let file = home.write(
         "notes.yaml",
         "text: the port is 8080\n---\ntext: tea at five\n",
     );
@@ -45,22 +38,19 @@ fn what_is_typed_first_works_or_says_what_does() {
         let found = home.done(&question);
         assert!(found.contains(answer), "{question:?}: {found}");
     }
-    let nothing = home.run(&[]);
-    assert_eq!(nothing.code, Some(2));
-    assert!(nothing.stderr.contains("  import "), "{}", nothing.stderr);
-    let hint = home.run(&["init"]);
-    assert_eq!(hint.code, Some(2));
-    assert!(hint.stderr.contains("reprise connect"), "{}", hint.stderr);
-    let slip = home.run(&["learn", "statsu"]);
-    assert_eq!(slip.code, Some(2));
-    assert!(slip.stderr.contains("`learning status`"), "{}", slip.stderr);
+    let nothing = home.run(&[]).ended(2);
+    says!(nothing.stderr, "  import ");
+    let hint = home.run(&["init"]).ended(2);
+    says!(hint.stderr, "reprise connect");
+    let slip = home.run(&["learn", "statsu"]).ended(2);
+    says!(slip.stderr, "`learning status`");
 }
 
 /// What somebody tried who had never seen this program, and what it said about it.
 #[test]
 fn a_stranger_is_answered_in_words_of_use() {
     let home = Home::new();
-    let lines = write(&home, "notes.jsonl", "{\"text\":\"the port is 8080\"}\n");
+    let lines = home.write("notes.jsonl", "{\"text\":\"the port is 8080\"}\n");
     let backup = home.folder().join("me.rvf").display().to_string();
     home.done(&["ingest", &lines]);
     home.done(&["note", "off"]);
@@ -134,10 +124,7 @@ fn a_lesson_is_kept_once_and_again_when_it_was_forgotten() {
     let first = outcome(&lesson);
     assert_eq!(first["outcome"], "inserted");
     let again = outcome(&lesson);
-    assert_eq!(
-        (&again["outcome"], &again["id"]),
-        (&"duplicate".into(), &first["id"])
-    );
+    has!(again, "outcome": "duplicate", "id": first["id"]);
     let tagged = outcome(&[&lesson[..], &["--tags", "db"]].concat());
     assert_eq!(tagged["outcome"], "inserted", "it says more");
     for _ in 0..2 {
@@ -151,9 +138,8 @@ fn a_lesson_is_kept_once_and_again_when_it_was_forgotten() {
         vec!["learn", " "],
         vec!["learn", "--tags", "a"],
     ] {
-        let refused = home.run(&empty);
-        assert_eq!(refused.code, Some(2), "{}", refused.stdout);
-        assert!(refused.stderr.contains("empty"), "{}", refused.stderr);
+        let refused = home.run(&empty).ended(2);
+        says!(refused.stderr, "empty");
     }
 }
 
@@ -161,13 +147,14 @@ fn a_lesson_is_kept_once_and_again_when_it_was_forgotten() {
 fn a_wrong_file_is_given_up_after_ten_lines_and_makes_no_memory() {
     let home = Home::new();
     let notes = "# Notes\n\n- something that nobody wrote as JSON, however often\n".repeat(200);
-    let file = write(&home, "notes.md", &notes);
+    let file = home.write("notes.md", &notes);
     for daemon in [false, true] {
         if daemon {
             wake(&home);
         }
-        let finished = home.run(&["ingest", "--user", "bea", "--jsonl", &file]);
-        assert_eq!(finished.code, Some(2), "{}", finished.stdout);
+        let finished = home
+            .run(&["ingest", "--user", "bea", "--jsonl", &file])
+            .ended(2);
         let lines: Vec<&str> = finished.stderr.lines().collect();
         assert_eq!(lines.len(), 11, "{}", finished.stderr);
         assert!(lines[10].contains("`reprise import "), "{}", lines[10]);
@@ -176,14 +163,9 @@ fn a_wrong_file_is_given_up_after_ten_lines_and_makes_no_memory() {
     }
     // Some bad lines among good ones are no wrong file; the first of them are named.
     let mixed = "{\"text\":\"good\"}\n".to_owned() + &"bad\n".repeat(30);
-    let file = write(&home, "mixed.jsonl", &mixed);
-    let finished = home.run(&["ingest", "--user", "ada", &file]);
-    assert_eq!(finished.code, Some(1));
-    assert!(
-        finished.stdout.contains("\"rejected\":30"),
-        "{}",
-        finished.stdout
-    );
+    let file = home.write("mixed.jsonl", &mixed);
+    let finished = home.run(&["ingest", "--user", "ada", &file]).ended(1);
+    says!(finished.stdout, "\"rejected\":30");
     assert_eq!(finished.stderr.lines().count(), 11, "{}", finished.stderr);
 }
 
@@ -210,7 +192,7 @@ fn offline(home: &Home) -> std::path::PathBuf {
 #[test]
 fn without_network_and_model_a_recall_says_one_sentence_and_asks_nobody_twice() {
     let home = Home::new();
-    let file = write(&home, "a.jsonl", "{\"text\":\"the lift is broken\"}\n");
+    let file = home.write("a.jsonl", "{\"text\":\"the lift is broken\"}\n");
     home.done(&["ingest", &file]);
     let path = format!("{}:/usr/bin:/bin", offline(&home).display());
     let models = home.folder().join("models");
@@ -222,13 +204,8 @@ fn without_network_and_model_a_recall_says_one_sentence_and_asks_nobody_twice() 
             .arg("--models-dir")
             .arg(&models)
             .args(["recall", "lift"]);
-        let finished = finish(&mut command).expect("reprise runs");
-        assert_eq!(finished.code, Some(0), "{}", finished.stderr);
-        assert!(
-            finished.stdout.contains("the lift is broken"),
-            "{}",
-            finished.stdout
-        );
+        let finished = finish(&mut command).expect("reprise runs").ended(0);
+        says!(finished.stdout, "the lift is broken");
         finished.stderr
     };
     let asked = || fs::read_to_string(home.folder().join("asked")).unwrap_or_default();
@@ -236,7 +213,7 @@ fn without_network_and_model_a_recall_says_one_sentence_and_asks_nobody_twice() 
         let last = said.lines().last().unwrap_or_default();
         assert!(last.starts_with("degraded: ") && last.len() < 300, "{said}");
         assert!(last.contains("reprise models pull"), "{said}");
-        assert!(!said.contains("NewConnectionError"), "{said}");
+        lacks!(said, "NewConnectionError");
         assert_eq!(asked(), "python3\ncurl\n", "each is asked once in all");
     }
 }
@@ -244,15 +221,15 @@ fn without_network_and_model_a_recall_says_one_sentence_and_asks_nobody_twice() 
 #[test]
 fn a_configuration_that_changed_under_a_daemon_is_told() {
     let home = Home::new();
-    let file = write(&home, "config.toml", "");
+    let file = home.write("config.toml", "");
     wake(&home);
     let note = "has changed since the daemon read it";
     let before = home.run(&["--config", &file, "status"]);
-    assert!(!before.stderr.contains(note), "{}", before.stderr);
-    write(&home, "config.toml", "[tags]\nknown = [\"rust\"]\n");
+    lacks!(before.stderr, note);
+    home.write("config.toml", "[tags]\nknown = [\"rust\"]\n");
     let after = home.run(&["--config", &file, "status"]);
-    assert!(after.stderr.contains(note), "{}", after.stderr);
-    assert!(after.stderr.contains("serve --replace"), "{}", after.stderr);
+    says!(after.stderr, note);
+    says!(after.stderr, "serve --replace");
 }
 
 fn texts(home: &Home, user: &str) -> usize {
@@ -265,7 +242,7 @@ fn a_running_daemon_lets_a_branch_come_back_and_a_backup_take_its_place() {
     wake(&home);
     let keep = |user: &str, text: &str| {
         let line = format!("{{\"text\":\"{text}\"}}\n");
-        let file = write(&home, "line.jsonl", &line);
+        let file = home.write("line.jsonl", &line);
         home.done(&["ingest", "--user", user, &file]);
         // The daemon has it open.
         home.done(&["recall", "--user", user, text]);
@@ -273,10 +250,10 @@ fn a_running_daemon_lets_a_branch_come_back_and_a_backup_take_its_place() {
     keep("ada", "one");
     home.done(&["branch", "fork", "idea", "--user", "ada"]);
     keep("ada+idea", "two");
-    let backup = home.folder().join("ada.rvf").to_string_lossy().into_owned();
+    let backup = home.path("ada.rvf");
     home.done(&["backup", &backup, "--user", "ada"]);
     let merged = home.done(&["--json", "branch", "merge", "idea", "--user", "ada"]);
-    assert!(merged.contains("\"added\":1"), "{merged}");
+    says!(merged, "\"added\":1");
     keep("ada", "three");
     assert_eq!(texts(&home, "ada"), 3);
     home.done(&["restore", &backup, "--user", "ada", "--replace"]);

@@ -4,11 +4,11 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 
-use reprise_tests::Finished;
+use reprise_tests::{Finished, says};
 use reprise_types::acts;
 use serde_json::{Value, json};
 
-use crate::home::Home;
+use crate::home::{Home, rows};
 
 /// Clears a screen by two ways, sets a title, turns a line around, hides a part, overwrites a line.
 const HOSTILE: &str = "safe\u{1b}[2J\u{9b}2J\u{1b}]0;x\u{7}\u{202e}egnaro\u{202c}\u{2066}a\u{200b}b\
@@ -31,14 +31,9 @@ fn planted(home: &Home) -> String {
         "metadata": { "note": HOSTILE, (HOSTILE): "value" },
         "details": { "title": HOSTILE, "content": HOSTILE },
     });
-    let file = home.folder().join("lines.jsonl");
-    fs::write(&file, record.to_string()).expect("written");
-    let file = file.to_string_lossy().into_owned();
+    let file = home.write("lines.jsonl", &record.to_string());
     let acknowledged = shown(home, &["ingest", &file, "--ack"]);
-    assert!(
-        acknowledged.contains("id-safe\\u001b[2J\\u009b2J"),
-        "{acknowledged}"
-    );
+    says!(acknowledged, "id-safe\\u001b[2J\\u009b2J");
     let listed = shown(home, &["--json", "list"]);
     let listed: Value = serde_json::from_str(listed.lines().next().expect("a line")).expect("JSON");
     assert_eq!(
@@ -151,15 +146,11 @@ fn mcp_prints_nothing_that_acts_and_is_the_same_without_a_daemon() {
             ),
             call(5, "recall", json!({ "query": HOSTILE, "what": HOSTILE })),
         ];
-        let said = spoken(&home, &lines);
-        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        let said = spoken(&home, &lines).ended(0);
         for stream in [&said.stdout, &said.stderr] {
             assert_eq!(stream.chars().find(|c| acts(*c)), None, "{stream:?}");
         }
-        let answers = said.stdout.lines();
-        let answers: Vec<Value> = answers
-            .map(|line| serde_json::from_str(line).expect("JSON"))
-            .collect();
+        let answers = rows(&said.stdout);
         let text = |place: usize| answers[place]["result"]["content"][0]["text"].clone();
         assert!(
             text(2).as_str().expect("text").contains("Otters safe"),
@@ -187,9 +178,7 @@ fn what_was_printed_comes_back_as_it_was() {
     planted(&home);
     for (format, ending) in [("jsonl", "jsonl"), ("yaml", "yaml")] {
         let printed = shown(&home, &["export", "--format", format]);
-        let file = home.folder().join(format!("again.{ending}"));
-        fs::write(&file, &printed).expect("written");
-        let path = file.to_string_lossy().into_owned();
+        let path = home.write(&format!("again.{ending}"), &printed);
         let input: &[&str] = match format {
             "yaml" => &["--yaml", &path],
             _ => &[&path],

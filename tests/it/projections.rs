@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use reprise_operations::WriteReport;
 use reprise_server::{Call, Client};
+use reprise_tests::says;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -97,14 +98,12 @@ async fn a_hundred_writers_lose_nothing_and_projections_are_whole_at_every_read(
         home.folder().join("project"),
         home.folder().join("knowledge.db"),
     );
-    let config = home.folder().join("config.toml");
     let place = |kind: &str, path: &Path| {
         let path = path.display();
         format!("[[projections]]\nuser = \"ada\"\nkind = \"{kind}\"\npath = \"{path}\"\n")
     };
     let text = place("sunwell", &project) + &place("ai-lessons", &database);
-    fs::write(&config, text).expect("written");
-    let config = config.to_string_lossy().into_owned();
+    let config = home.write("config.toml", &text);
     let mut daemon = home.command(&["--config", &config, "serve", "--idle-exit", "120"]);
     let mut daemon = daemon.stderr(Stdio::piped()).spawn().expect("it starts");
     let mut said = [0; 7];
@@ -155,20 +154,14 @@ async fn a_hundred_writers_lose_nothing_and_projections_are_whole_at_every_read(
     // The database may be a moment behind the lines.
     let both = ["rebuild", "sunwell", "ai-lessons"];
     assert_eq!(check(&both).code, Some(0));
-    let sound = check(&["check"]);
-    assert_eq!(sound.code, Some(0), "{}", sound.stdout);
+    check(&["check"]).ended(0);
     fs::write(project.join(".sunwell/memory/decisions.jsonl"), "{}\n").expect("written");
-    let changed = check(&["check"]);
-    assert_eq!(changed.code, Some(1), "{}", changed.stdout);
-    assert!(
-        changed.stdout.contains("decisions.jsonl"),
-        "{}",
-        changed.stdout
-    );
+    let changed = check(&["check"]).ended(1);
+    says!(changed.stdout, "decisions.jsonl");
     // What somebody changed is theirs until they say so.
     let refused = check(&["rebuild"]);
     assert_ne!(refused.code, Some(0), "{}", refused.stdout);
-    assert!(refused.stderr.contains("--adopt"), "{}", refused.stderr);
+    says!(refused.stderr, "--adopt");
     let rebuilt = check(&["--json", "rebuild", "--adopt"]);
     let rebuilt: Value = serde_json::from_str(&rebuilt.stdout).expect("JSON");
     assert_eq!(rebuilt["projections"][0]["written"], 1);
@@ -179,11 +172,9 @@ async fn a_hundred_writers_lose_nothing_and_projections_are_whole_at_every_read(
 fn a_command_without_a_daemon_leaves_projections_as_memory_is() {
     let home = Home::new();
     let project = home.folder().join("project");
-    let config = home.folder().join("config.toml");
     let path = project.display();
     let text = format!("[[projections]]\nuser = \"ada\"\nkind = \"sunwell\"\npath = \"{path}\"\n");
-    fs::write(&config, text).expect("written");
-    let config = config.to_string_lossy().into_owned();
+    let config = home.write("config.toml", &text);
     let run = |arguments: &[&str]| {
         let begin = ["--config", &*config, "--no-daemon"];
         let all = [&begin, arguments, &["--user", "ada"]].concat();
@@ -215,20 +206,14 @@ fn a_projection_that_cannot_be_written_is_said() {
     fs::create_dir_all(&project).expect("a folder");
     fs::create_dir_all(&elsewhere).expect("a folder");
     std::os::unix::fs::symlink(&elsewhere, project.join(".sunwell")).expect("a link");
-    let config = home.folder().join("config.toml");
     let path = project.display();
     let text = format!("[[projections]]\nuser = \"ada\"\nkind = \"sunwell\"\npath = \"{path}\"\n");
-    fs::write(&config, text).expect("written");
-    let config = config.to_string_lossy().into_owned();
+    let config = home.write("config.toml", &text);
     let begin = ["--config", &*config, "--no-daemon"];
     let learn = [&begin[..], &["learn", "--user", "ada", "Ask first"]].concat();
-    let said = home.run(&learn);
-    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let said = home.run(&learn).ended(0);
     for told in [&said.stdout, &said.stderr] {
-        assert!(
-            told.contains(".sunwell/memory` is a symbolic link"),
-            "{told}"
-        );
+        says!(told, ".sunwell/memory` is a symbolic link");
     }
     let learned = [
         &["--json"],
@@ -239,13 +224,8 @@ fn a_projection_that_cannot_be_written_is_said() {
     let learned: Value = serde_json::from_str(&home.done(&learned)).expect("JSON");
     let warnings = learned["warnings"].as_array().expect("a list");
     assert_eq!(warnings.len(), 1, "{learned}");
-    let doctor = home.run(&[&begin[..], &["doctor"]].concat());
-    assert_eq!(doctor.code, Some(1), "{}", doctor.stdout);
-    assert!(
-        doctor.stdout.contains("is a symbolic link"),
-        "{}",
-        doctor.stdout
-    );
+    let doctor = home.run(&[&begin[..], &["doctor"]].concat()).ended(1);
+    says!(doctor.stdout, "is a symbolic link");
 
     // A daemon tries when it starts.
     let mut daemon = home.command(&["--config", &config, "serve", "--idle-exit", "120"]);

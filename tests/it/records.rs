@@ -3,12 +3,13 @@
 
 use std::fs;
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
+use reprise_tests::{git, has, lacks, says};
 use reprise_types::{Clock, SystemClock};
 use serde_json::{Value, json};
 
-use crate::home::Home;
+use crate::home::{Home, rows};
 
 /// Every command in a process of its own.
 fn alone() -> Home {
@@ -24,12 +25,6 @@ fn with_daemon() -> Home {
     home
 }
 
-fn write(home: &Home, name: &str, text: &str) -> String {
-    let file = home.folder().join(name);
-    fs::write(&file, text).expect("the folder takes files");
-    file.to_string_lossy().into_owned()
-}
-
 fn fixture(name: &str) -> String {
     let root = env!("CARGO_MANIFEST_DIR");
     format!("{root}/../../crates/reprise-knowledge/tests/fixtures/{name}")
@@ -37,15 +32,7 @@ fn fixture(name: &str) -> String {
 
 /// The live records of a user, as an export has them.
 fn exported(home: &Home, user: &str) -> Vec<Value> {
-    let said = home.done(&["export", "--user", user]);
-    let lines = said.lines().map(serde_json::from_str);
-    lines.collect::<Result<_, _>>().expect("lines of JSON")
-}
-
-fn texts(home: &Home, user: &str) -> Vec<String> {
-    let records = exported(home, user);
-    let texts = records.iter().filter_map(|record| record["text"].as_str());
-    texts.map(str::to_owned).collect()
+    rows(&home.done(&["export", "--user", user]))
 }
 
 fn counts(report: &Value) -> [u64; 3] {
@@ -70,19 +57,9 @@ fn database(home: &Home) -> String {
 fn repository(home: &Home) -> String {
     let folder = home.folder().join("repository");
     fs::create_dir_all(&folder).expect("a folder");
-    let person = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"];
-    let commit = [
-        "commit",
-        "-q",
-        "--allow-empty",
-        "-m",
-        "Raise the pool to fifty",
-    ];
-    for arguments in [vec!["init", "-q"], [&person[..], &commit].concat()] {
-        let mut git = Command::new("git");
-        let done = git.current_dir(&folder).args(&arguments).status();
-        assert!(done.expect("git runs").success(), "{arguments:?}");
-    }
+    let words = "Raise the pool to fifty";
+    git(&folder, &["init", "-q"]);
+    git(&folder, &["commit", "-q", "--allow-empty", "-m", words]);
     folder.to_string_lossy().into_owned()
 }
 
@@ -90,7 +67,7 @@ fn repository(home: &Home) -> String {
 fn sources(home: &Home) -> Vec<(&'static str, Vec<String>)> {
     let graph = json!({"type":"entity","name":"Checkout","entityType":"service",
         "observations":["Checkout waits ten seconds"]});
-    let graph = write(home, "graph.jsonl", &graph.to_string());
+    let graph = home.write("graph.jsonl", &graph.to_string());
     let notes = home.folder().join("notes");
     fs::create_dir_all(&notes).expect("a folder");
     fs::write(
@@ -98,17 +75,14 @@ fn sources(home: &Home) -> Vec<(&'static str, Vec<String>)> {
         "# Pool\n\nTen connections are enough.\n",
     )
     .expect("written");
-    let other = write(
-        home,
+    let other = home.write(
         "other.jsonl",
         r#"{"external_id":"o","text":"Deploy on Mondays"}"#,
     );
     home.done(&["ingest", &other, "--user", "other"]);
-    let export = home.folder().join("other-export.jsonl");
-    let export = export.to_string_lossy().into_owned();
+    let export = home.path("other-export.jsonl");
     home.done(&["export", "--user", "other", "--out", &export, "--force"]);
-    let lines = write(
-        home,
+    let lines = home.write(
         "lines.jsonl",
         r#"{"external_id":"a","text":"Deploy on Tuesdays"}"#,
     );
@@ -151,7 +125,7 @@ fn a_correction_stands_wherever_the_record_came_from_and_wherever_it_goes() {
     let home = alone();
     for (from, source) in sources(&home) {
         // Not empty, so that an export of our own comes in record by record.
-        let first = write(&home, "first.jsonl", r#"{"text":"Already here"}"#);
+        let first = home.write("first.jsonl", r#"{"text":"Already here"}"#);
         home.done(&["ingest", &first, "--user", from]);
         run(&home, &source, from);
         let old = exported(&home, from);
@@ -172,10 +146,7 @@ fn a_correction_stands_wherever_the_record_came_from_and_wherever_it_goes() {
         let now = corrected(from);
         assert_eq!(now["external_id"], old["external_id"], "{from}");
         assert_eq!(now["external_ids"], old["external_ids"], "{from}");
-        assert!(
-            !texts(&home, from).iter().any(|text| text == said),
-            "{from}"
-        );
+        assert!(!home.texts(from).iter().any(|text| text == said), "{from}");
         // What is there is there, under the name it always had.
         let again = run(&home, &source, from);
         assert_eq!(counts(&again)[0], 0, "{from}: {again}");
@@ -195,16 +166,16 @@ fn a_correction_stands_wherever_the_record_came_from_and_wherever_it_goes() {
         let is_sample = ["ingest", "sunwell", "ai-lessons"].contains(&from);
         for form in &all[..if is_sample { all.len() } else { 1 }] {
             let user = format!("{from}-{form}");
-            let out = home.folder().join(&user).to_string_lossy().into_owned();
+            let out = home.path(&user);
             home.done(&["export", "--user", from, "--format", form, "--out", &out]);
             home.done(&["import", &out, "--user", &user]);
-            let here = texts(&home, &user).len();
+            let here = home.texts(&user).len();
             corrected(&user);
             let again = run(&home, &source, &user);
             assert_eq!(counts(&again)[0], 0, "{from} by {form}: {again}");
-            assert_eq!(texts(&home, &user).len(), here, "{from} by {form}");
+            assert_eq!(home.texts(&user).len(), here, "{from} by {form}");
             assert!(
-                !texts(&home, &user).iter().any(|text| text == said),
+                !home.texts(&user).iter().any(|text| text == said),
                 "{from} by {form}: the old text is back"
             );
         }
@@ -222,7 +193,7 @@ fn the_typed_parts_of_a_record_say_what_its_corrected_text_says() {
         .collect();
     let id = decisions[0]["id"].as_str().expect("a decision");
     home.done(&["edit", id, "--text", "Keep it in SQLite", "--user", "ada"]);
-    let out = home.folder().join("sunwell").to_string_lossy().into_owned();
+    let out = home.path("sunwell");
     home.done(&[
         "export", "--user", "ada", "--format", "sunwell", "--out", &out,
     ]);
@@ -230,10 +201,7 @@ fn the_typed_parts_of_a_record_say_what_its_corrected_text_says() {
         .folder()
         .join("sunwell/.sunwell/memory/decisions.jsonl");
     let written = fs::read_to_string(file).expect("decisions are written");
-    assert!(
-        written.contains(r#""decision":"Keep it in SQLite""#),
-        "{written}"
-    );
+    says!(written, r#""decision":"Keep it in SQLite""#);
     home.done(&["learn", "--title", "Pool", "--text", "Ten", "--user", "eve"]);
     let id = exported(&home, "eve")[0]["id"].as_str().unwrap().to_owned();
     let change = json!({"id": id, "text": "Twenty"}).to_string();
@@ -248,7 +216,7 @@ fn a_correction_is_shown_with_the_day_it_was_made() {
     let home = alone();
     let line =
         r#"{"external_id":"a","text":"The port is 8080","timestamp":"2024-05-06T07:08:09Z"}"#;
-    let file = write(&home, "lines.jsonl", line);
+    let file = home.write("lines.jsonl", line);
     home.done(&["ingest", &file, "--user", "ada"]);
     home.done(&["edit", "a", "--text", "The port is 9090", "--user", "ada"]);
     let made = exported(&home, "ada")[0]["known_at"].as_str().unwrap()[..10].to_owned();
@@ -274,23 +242,19 @@ fn no_way_in_takes_a_receipt_that_a_caller_wrote() {
     for home in [alone(), with_daemon()] {
         let daemon = home.daemon().is_some();
         let line = r#"{"text":"published","tags":["Receipt:Global"],"external_id":"r"}"#;
-        let file = write(&home, "lines.jsonl", line);
+        let file = home.write("lines.jsonl", line);
         let own = [&["ingest", &file][..], &["ingest", &file, "--verbatim"]];
         for arguments in own {
             let refused = home.run(&[arguments, &["--user", "ada"]].concat());
             assert_eq!(refused.code, Some(1), "{daemon} {arguments:?}: {refused:?}");
-            assert!(
-                refused.stderr.contains("use another tag"),
-                "{}",
-                refused.stderr
-            );
+            says!(refused.stderr, "use another tag");
         }
         let lesson = json!({"type":"entity","name":"x","entityType":"t","observations":["o"]});
-        let graph = write(&home, "graph.jsonl", &lesson.to_string());
+        let graph = home.write("graph.jsonl", &lesson.to_string());
         home.done(&["import", &graph, "--from", "server-memory", "--user", "ada"]);
         let frame = json!({"id":"f","content":"c","frame_type":"x","tags":["receipt:global"],
             "metadata":{},"timestamp":"2026-01-01T00:00:00Z"});
-        let frames = write(&home, "frames.jsonl", &frame.to_string());
+        let frames = home.write("frames.jsonl", &frame.to_string());
         let refused = home.run(&[
             "import", &frames, "--from", "frames", "--user", "ada", "--json",
         ]);
@@ -329,14 +293,11 @@ fn a_time_without_a_zone_is_the_users_wherever_it_is_given() {
             json!({"external_id":"zulu","text":"a zone","time":"2026-11-20T12:00:00Z"}),
         ];
         let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
-        let file = write(&home, "lines.jsonl", &lines.join("\n"));
+        let file = home.write("lines.jsonl", &lines.join("\n"));
         run(&["ingest", &file]);
-        let frames = write(&home, "frames.jsonl", &frame.to_string());
+        let frames = home.write("frames.jsonl", &frame.to_string());
         run(&["import", &frames, "--from", "frames"]);
-        let kept: Vec<Value> = run(&["export"])
-            .lines()
-            .map(|line| serde_json::from_str(line).expect("JSON"))
-            .collect();
+        let kept = rows(&run(&["export"]));
         for (text, at) in [
             ("a day", instant(20, 0)),
             ("a noon", instant(20, 12)),
@@ -397,9 +358,8 @@ fn fields_that_nobody_reads_are_named() {
         json!({"text":"two","mood":"calm","weather":"fine"}),
     ];
     let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
-    let file = write(&home, "lines.jsonl", &lines.join("\n"));
-    let done = home.run(&["ingest", &file, "--user", "ada"]);
-    assert_eq!(done.code, Some(0), "{done:?}");
+    let file = home.write("lines.jsonl", &lines.join("\n"));
+    let done = home.run(&["ingest", &file, "--user", "ada"]).ended(0);
     let said: Vec<&str> = done
         .stderr
         .lines()
@@ -418,19 +378,16 @@ fn what_was_ingested_and_is_learned_is_one_record() {
     for home in [alone(), with_daemon()] {
         let text = "The staging database is restored every night";
         let line = json!({ "text": text }).to_string();
-        let file = write(&home, "lines.jsonl", &line);
+        let file = home.write("lines.jsonl", &line);
         home.done(&["ingest", &file, "--user", "ada"]);
         let learned = home.asked(&["learn", text, "--user", "ada"]);
         assert_eq!(learned["outcome"], "duplicate", "{learned}");
         assert_eq!(learned["id"], exported(&home, "ada")[0]["id"]);
-        assert_eq!(texts(&home, "ada").len(), 1);
+        assert_eq!(home.texts("ada").len(), 1);
         // Capitals that begin words, spaces and closing marks say nothing more; all else does.
         let spoken = "the staging  database is restored every Night.";
         let again = home.asked(&["learn", spoken, "--user", "ada"]);
-        assert_eq!(
-            (&again["outcome"], &again["id"]),
-            (&json!("duplicate"), &learned["id"])
-        );
+        has!(again, "outcome": "duplicate", "id": learned["id"]);
         for other in [
             "The staging database is restored every night?",
             "The STAGING database is restored every night",
@@ -443,7 +400,7 @@ fn what_was_ingested_and_is_learned_is_one_record() {
         home.asked(&["learn", text, "--user", "eve"]);
         let report = run(&home, &["ingest".to_owned(), file], "eve");
         assert_eq!(counts(&report), [0, 1, 0]);
-        assert_eq!(texts(&home, "eve").len(), 1);
+        assert_eq!(home.texts("eve").len(), 1);
     }
 }
 
@@ -451,43 +408,40 @@ fn what_was_ingested_and_is_learned_is_one_record() {
 fn a_changed_line_is_told_and_replaces_what_is_there_where_that_is_asked_for() {
     for home in [alone(), with_daemon()] {
         let line = |text: &str| json!({"external_id":"a","text":text}).to_string();
-        let one = write(&home, "one.jsonl", &line("Deploy on Tuesdays"));
-        let two = write(&home, "two.jsonl", &line("Deploy on Wednesdays"));
+        let one = home.write("one.jsonl", &line("Deploy on Tuesdays"));
+        let two = home.write("two.jsonl", &line("Deploy on Wednesdays"));
         home.done(&["ingest", &one, "--user", "ada"]);
         let same = home.run(&["ingest", &one, "--user", "ada"]);
-        assert!(!same.stderr.contains("changed"), "{}", same.stderr);
-        let told = home.run(&["ingest", &two, "--user", "ada"]);
-        assert_eq!(told.code, Some(0));
-        assert!(
-            told.stderr
-                .contains("changed, kept as it was; `edit` or `--update` replaces it"),
-            "{}",
-            told.stderr
+        lacks!(same.stderr, "changed");
+        let told = home.run(&["ingest", &two, "--user", "ada"]).ended(0);
+        says!(
+            told.stderr,
+            "changed, kept as it was; `edit` or `--update` replaces it"
         );
-        assert_eq!(texts(&home, "ada"), ["Deploy on Tuesdays"]);
+        assert_eq!(home.texts("ada"), ["Deploy on Tuesdays"]);
         let update = ["ingest", &two, "--update"].map(str::to_owned);
         assert_eq!(counts(&run(&home, &update, "ada")), [1, 0, 0]);
-        assert_eq!(texts(&home, "ada"), ["Deploy on Wednesdays"]);
+        assert_eq!(home.texts("ada"), ["Deploy on Wednesdays"]);
         // What it said once is no news: a correction stands.
         let back = ["ingest", &one, "--update"].map(str::to_owned);
         assert_eq!(counts(&run(&home, &back, "ada")), [0, 1, 0]);
-        assert_eq!(texts(&home, "ada"), ["Deploy on Wednesdays"]);
+        assert_eq!(home.texts("ada"), ["Deploy on Wednesdays"]);
         let frame = |content: &str| {
             json!({"id":"f","content":content,"frame_type":"x","tags":[],"metadata":{},
                 "timestamp":"2026-01-01T00:00:00Z"})
             .to_string()
         };
-        let frames = write(&home, "frames.jsonl", &frame("as it was"));
+        let frames = home.write("frames.jsonl", &frame("as it was"));
         let import = ["import", &frames, "--from", "frames"].map(str::to_owned);
         run(&home, &import, "eve");
-        write(&home, "frames.jsonl", &frame("as it is"));
+        home.write("frames.jsonl", &frame("as it is"));
         let told = run(&home, &import, "eve");
         let why = told["lines"][0]["why"].as_str().unwrap_or_default();
         assert!(why.contains("changed, kept as it was"), "{told}");
         assert_eq!(counts(&told), [0, 1, 0]);
         let update = [&import[..], &["--update".to_owned()]].concat();
         assert_eq!(counts(&run(&home, &update, "eve")), [1, 0, 0]);
-        assert_eq!(texts(&home, "eve"), ["as it is"]);
+        assert_eq!(home.texts("eve"), ["as it is"]);
     }
 }
 
@@ -496,11 +450,7 @@ fn a_memory_that_comes_again_tells_of_what_was_corrected_since() {
     let home = alone();
     home.done(&["learn", "Ten connections", "--user", "ada"]);
     home.done(&["learn", "Something else", "--user", "eve"]);
-    let out = home
-        .folder()
-        .join("ada.jsonl")
-        .to_string_lossy()
-        .into_owned();
+    let out = home.path("ada.jsonl");
     let import = ["import", &out, "--update"].map(str::to_owned);
     for (text, before) in [("Ten", ""), ("Twenty", "Ten"), ("Thirty", "Twenty")] {
         if !before.is_empty() {
@@ -519,7 +469,7 @@ fn a_memory_that_comes_again_tells_of_what_was_corrected_since() {
             assert!(why.contains("changed, kept as it was"), "{text}: {told}");
         }
         assert_eq!(counts(&run(&home, &import, "eve")), [1, 0, 0], "{text}");
-        let (here, wanted) = (texts(&home, "eve"), format!("{text} connections"));
+        let (here, wanted) = (home.texts("eve"), format!("{text} connections"));
         assert!(
             here.len() == 2 && here.contains(&wanted),
             "{text}: {here:?}"
@@ -547,11 +497,10 @@ fn a_dash_is_standard_input() {
         writeln!(input, "{text}").expect("it reads");
         drop(input);
         assert!(child.wait().expect("it ends").success());
-        let kept = texts(&home, "ada");
+        let kept = home.texts("ada");
         assert!(kept.iter().any(|kept| kept.contains(text)), "{kept:?}");
     }
-    let empty = home.run(&["learn", "-", "--user", "ada"]);
-    assert_eq!(empty.code, Some(2), "{empty:?}");
+    home.run(&["learn", "-", "--user", "ada"]).ended(2);
 }
 
 #[test]
@@ -566,10 +515,7 @@ fn a_reader_that_has_gone_is_no_damage() {
     drop(reader);
     let done = command.stdout(writer).output().expect("reprise runs");
     let said = String::from_utf8_lossy(&done.stderr);
-    assert!(
-        !said.contains("salvaged") && !said.contains("can be read"),
-        "{said}"
-    );
+    lacks!(said, "salvaged", "can be read");
     let names: Vec<String> = fs::read_dir(&to)
         .expect("the folder is there")
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use reprise_server::Call;
+use reprise_tests::{lacks, says};
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -42,13 +43,10 @@ fn learn_and_edit_tell_what_they_took_out() {
         let learned = home.asked(&learn);
         assert_eq!(learned["redacted"], told("text", 2), "{learned}");
         let id = learned["id"].as_str().expect("an id").to_owned();
-        let again = home.run(&["learn", "--title", "Others", "--content", &text]);
-        assert_eq!(again.code, Some(0), "{}", again.stderr);
-        assert!(
-            again.stderr.contains("`text` line 2 (aws_key)"),
-            "{}",
-            again.stderr
-        );
+        let again = home
+            .run(&["learn", "--title", "Others", "--content", &text])
+            .ended(0);
+        says!(again.stderr, "`text` line 2 (aws_key)");
         let edited = home.asked(&["edit", &id, "--title", &key()]);
         assert_eq!(edited["redacted"], told("title", 1), "{edited}");
         let innocent = home.asked(&["learn", "--title", "Doors", "--content", "They open."]);
@@ -64,15 +62,15 @@ fn learn_and_edit_tell_what_they_took_out() {
 fn a_file_that_is_ingested_or_imported_tells_of_each_record() {
     for flags in [&["--no-daemon"][..], &[]] {
         let home = Home::with(flags);
-        let file = home.folder().join("lines.jsonl");
         let lines = [
             json!({ "text": "nothing here" }),
             json!({ "text": format!("a\nb {}", key()), "tags": [key()] }),
         ];
-        fs::write(&file, lines.map(|line| line.to_string()).join("\n")).expect("written");
-        let file = file.to_string_lossy().into_owned();
-        let said = home.run(&["ingest", &file]);
-        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        let file = home.write(
+            "lines.jsonl",
+            &lines.map(|line| line.to_string()).join("\n"),
+        );
+        let said = home.run(&["ingest", &file]).ended(0);
         let summary: Value = serde_json::from_str(&said.stdout).expect("JSON");
         assert_eq!(
             summary["redacted"],
@@ -118,7 +116,7 @@ fn http_tools_and_hooks_tell_it_too() {
     );
     assert_eq!(tool["structured"]["redacted"], told("text", 1), "{tool}");
     let shown = tool["text"].as_str().expect("text");
-    assert!(shown.contains("`text` line 1 (aws_key)"), "{shown}");
+    says!(shown, "`text` line 1 (aws_key)");
     let hook = json!({ "session": "s", "text": format!("please log in with {}", key()) });
     let hook = ask("/v1/users/ada/hooks/UserPromptSubmit", hook);
     assert_eq!(hook["redacted"][0]["rule"], "aws_key", "{hook}");
@@ -148,9 +146,9 @@ fn a_name_with_a_secret_is_kept_without_it_and_still_found() {
     let stats = home.asked(&["stats"]);
     assert_eq!(stats["live"], 2, "a known name is a duplicate: {stats}");
     let shown = home.done(&["show", &one]);
-    assert!(shown.contains("The first job."), "{shown}");
+    says!(shown, "The first job.");
     let of_session = home.done(&["list", "--session", &key()]);
-    assert!(of_session.contains("The first job."), "{of_session}");
+    says!(of_session, "The first job.");
     let outcome = json!({ "query": "a job", "used": [one], "quality": 0.9, "run_id": key() });
     let file = home.folder().join("outcomes.jsonl");
     fs::write(&file, outcome.to_string()).expect("written");
@@ -187,7 +185,7 @@ fn a_name_with_a_secret_is_kept_without_it_and_still_found() {
     );
     let printed = home.done(&["export"]) + &home.done(&["inspect", "--user", "default"]);
     let printed = printed.to_ascii_lowercase();
-    assert!(!printed.contains(&key().to_ascii_lowercase()), "{printed}");
+    lacks!(printed, &key().to_ascii_lowercase());
     is_clean(&home.data());
 }
 
@@ -203,15 +201,16 @@ fn what_an_import_links_and_what_is_said_of_a_line_hold_no_secret() {
                 "relationType": format!("knows {}", key()) }),
             json!({ "type": key() }),
         ];
-        let file = home.folder().join("memory.jsonl");
-        fs::write(&file, lines.map(|line| line.to_string()).join("\n")).expect("written");
-        let file = file.to_string_lossy().into_owned();
+        let file = home.write(
+            "memory.jsonl",
+            &lines.map(|line| line.to_string()).join("\n"),
+        );
         let said = home.run(&["--json", "import", &file, "--from", "server-memory"]);
         let imported: Value = serde_json::from_str(&said.stdout).expect("JSON");
         assert_eq!(imported["links"], 1, "{imported}");
-        assert!(!said.stdout.contains(&key()), "{}", said.stdout);
+        lacks!(said.stdout, &key());
         let told = home.run(&["import", &file, "--from", "server-memory"]);
-        assert!(!told.stderr.contains(&key()), "{}", told.stderr);
+        lacks!(told.stderr, &key());
         let long = "a word ".repeat(20_000);
         let line = |text: &str| json!({ "external_id": format!("job {}", key()), "text": text });
         let lines = [
@@ -235,7 +234,7 @@ fn what_an_import_links_and_what_is_said_of_a_line_hold_no_secret() {
         ] {
             assert!(said.stderr.contains(word), "{word}: {}", said.stderr);
         }
-        assert!(!said.stderr.contains(&key()), "{}", said.stderr);
+        lacks!(said.stderr, &key());
         is_clean(&home.data());
     }
 }

@@ -3,11 +3,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
-use reprise_tests::{Finished, finish, reprise};
+use reprise_tests::{has, says};
 use serde_json::{Value, json};
-use tempfile::TempDir;
+
+use crate::models::Desk;
 
 /// What each question is about is said in other words in one note.
 const ASKED: [(&str, &str); 6] = [
@@ -40,30 +40,7 @@ const ASKED: [(&str, &str); 6] = [
 /// Notes about nothing that is asked, so many that one request does not embed them all.
 const OTHERS: usize = 150;
 
-struct Desk(TempDir);
-
 impl Desk {
-    fn path(&self, name: &str) -> String {
-        self.0.path().join(name).to_string_lossy().into_owned()
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = reprise(&self.0.path().join("data")).expect("reprise is built");
-        command.args(["--no-daemon", "--config", &self.path("config.toml")]);
-        command.args(arguments);
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Finished {
-        finish(&mut self.command(arguments)).expect("reprise runs")
-    }
-
-    fn json(&self, arguments: &[&str]) -> Value {
-        let finished = self.run(arguments);
-        assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
-        serde_json::from_str(&finished.stdout).expect("JSON")
-    }
-
     fn stats(&self) -> Value {
         self.json(&["stats", "--user", "ada", "--json"])
     }
@@ -93,7 +70,7 @@ fn use_model(desk: &Desk, name: &str) {
 
 #[test]
 fn another_model_takes_over_while_both_are_searched() {
-    let desk = Desk(tempfile::tempdir().expect("a folder"));
+    let desk = Desk::new();
     use_model(&desk, "int8");
     let others = (0..OTHERS).map(|n| format!("Row {n} of the ledger was booked on the {n}th"));
     let notes = others.chain(ASKED.map(|(_, note)| note.to_owned()));
@@ -115,20 +92,13 @@ fn another_model_takes_over_while_both_are_searched() {
     desk.assert_found("nothing is made yet");
     let whose = ["--user", "ada"];
     let some = desk.json(&["call", "reembed", whose[0], whose[1]]);
-    assert_eq!(
-        (&some["embedded"], &some["goes_on"]),
-        (&json!(128), &json!(true))
-    );
+    has!(some, "embedded": 128, "goes_on": true);
     let left = OTHERS + ASKED.len() - 128;
     let other = json!([{ "space": "all-MiniLM-L6-v2/int8-1", "records": left }]);
     assert_eq!(some["other_spaces"], other);
     desk.assert_found("in the middle");
     let shown = desk.run(&["stats", whose[0], whose[1]]);
-    assert!(
-        shown.stdout.contains("re-embedding  82 % done"),
-        "{}",
-        shown.stdout
-    );
+    says!(shown.stdout, "re-embedding  82 % done");
 
     // Killed at once: what was on its way is made again, what was made stays.
     let mut killed = desk
@@ -138,8 +108,7 @@ fn another_model_takes_over_while_both_are_searched() {
     killed.kill().expect("killed");
     killed.wait().expect("ended");
     desk.assert_found("after the kill");
-    let done = desk.run(&["reembed", whose[0], whose[1]]);
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    desk.run(&["reembed", whose[0], whose[1]]).ended(0);
     let stats = desk.stats();
     assert_eq!(stats["space"], "all-MiniLM-L6-v2/f32-1");
     assert_eq!(
@@ -159,13 +128,12 @@ fn another_model_takes_over_while_both_are_searched() {
             .is_some_and(|(after, before)| after + vectors <= before)
     );
     desk.assert_found("compacted");
-    let sound = desk.run(&["check", whose[0], whose[1]]);
-    assert_eq!(sound.code, Some(0), "{}{}", sound.stdout, sound.stderr);
+    desk.run(&["check", whose[0], whose[1]]).ended(0);
 }
 
 #[test]
 fn what_a_run_leaves_has_a_vector_as_everything_else() {
-    let desk = Desk(tempfile::tempdir().expect("a folder"));
+    let desk = Desk::new();
     use_model(&desk, "int8");
     let lines = desk.path("lines.jsonl");
     let note = json!({ "external_id": "note", "text": ASKED[0].1 });

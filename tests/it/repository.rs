@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use reprise_tests::{has, says};
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -97,10 +98,7 @@ fn a_lesson_goes_through_the_diff_and_answers_whoever_trusts_the_repository() {
     let results = asked(&home, "bob", question);
     let first = &results[0];
     assert_eq!(first["text"], LESSON, "{results}");
-    assert_eq!(
-        (&first["author"], &first["version"]),
-        (&json!("repository"), &json!(file.trim()))
-    );
+    has!(first, "author": "repository", "version": file.trim());
     let reason = first["reason"].as_str().expect("a reason");
     assert!(reason.contains("not the user's own"), "{reason}");
     // Never among the user's own.
@@ -121,11 +119,9 @@ fn a_lesson_goes_through_the_diff_and_answers_whoever_trusts_the_repository() {
         "---\ntitle: Refunds\n---\nRefunds are booked in the month of the sale.\n",
     );
     let results = asked(&home, "bob", "when are refunds booked?");
-    assert!(
-        results[0]["text"]
-            .as_str()
-            .expect("a text")
-            .contains("month of the sale")
+    says!(
+        results[0]["text"].as_str().expect("a text"),
+        "month of the sale"
     );
     assert!(!is_there(&asked(&home, "bob", question)));
     a_hook_tells_where_it_is_from(&home, &folder);
@@ -175,10 +171,7 @@ fn what_a_clone_brings_is_bounded_and_said_once_when_it_is_trusted() {
     assert_eq!(said["problems"].as_array().map(Vec::len), Some(3), "{said}");
     assert!(!said.to_string().contains("hunter2"), "{said}");
     let results = asked(&home, "ada", "what do deploys need?");
-    assert!(
-        results.to_string().contains("Deploys need a key"),
-        "{results}"
-    );
+    says!(results.to_string(), "Deploys need a key");
     assert!(!results.to_string().contains("hunter2"), "{results}");
     let vault = asked(&home, "ada", "where is the vault?");
     assert!(!vault.to_string().contains("stairs"), "{vault}");

@@ -18,8 +18,7 @@ fn ten_thousand_records_stay_within_their_share_of_memory() {
     let mut command = reprise(folder.path()).expect("reprise is built");
     let records = RECORDS.to_string();
     command.args(["--json", "bench", "memory", "--records", &records]);
-    let finished = finish(&mut command).expect("reprise runs");
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let finished = finish(&mut command).expect("reprise runs").ended(0);
     let figures: Value = serde_json::from_str(&finished.stdout).expect("JSON");
     assert_eq!(figures["records"], RECORDS + 100);
     let [opened, written] = ["opened_mb", "after_100_writes_mb"]

@@ -2,21 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use reprise_tests::quoted_lines;
+use reprise_tests::{git, lacks, quoted_lines, says};
 use serde_json::{Value, json};
 
 use crate::home::Home;
 use crate::together::run;
-
-fn git(folder: &Path, arguments: &[&str]) {
-    let mut git = Command::new("git");
-    let own = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
-    let done = git.current_dir(folder).args(own).args(arguments).output();
-    let done = done.expect("git runs");
-    assert!(done.status.success(), "{done:?}");
-}
 
 /// A repository with one file.
 pub(crate) fn shop(home: &Home) -> PathBuf {
@@ -115,18 +106,15 @@ fn a_session_begins_with_how_the_last_one_ended_and_with_what_holds() {
     let asked = json!({ "prompt": "what does the warehouse report say of aisle 7" });
     hook(&home, &folder, "user-prompt", "four", &asked);
     let again = hook(&home, &folder, "session-start", "one", &json!({}));
-    assert!(again.contains("This session: Committed"), "{again}");
+    says!(again, "This session: Committed");
     // What people are told of those records on the command line.
     for (kind, texts) in [
         ("commit", "Count each coupon once"),
         ("test", "cargo test login"),
     ] {
         let listed = home.done(&["list", "--type", kind, "--user", "ada"]);
-        assert!(listed.contains(texts) && listed.contains(kind), "{listed}");
-        assert!(
-            !listed.contains("aisle") && !listed.contains("worker_result"),
-            "{listed}"
-        );
+        says!(listed, texts, kind);
+        lacks!(listed, "aisle", "worker_result");
     }
 }
 
@@ -144,6 +132,6 @@ fn a_prompt_is_told_what_of_a_memory_is_gone_from_the_checkout() {
     git(&folder, &["commit", "-qm", "Call it a basket"]);
     let gone = hook(&home, &folder, "user-prompt", "two", &question);
     let said = "  gone: `src/cart.rs` no longer exists; renamed to `src/basket.rs` in ";
-    assert!(gone.contains(said), "{gone}");
+    says!(gone, said);
     assert!(quoted_lines(gone.trim_end()).is_some(), "{gone}");
 }

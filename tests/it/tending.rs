@@ -1,23 +1,20 @@
 //! Memory tended from the command line: what is said of it, what is done, and all of it undone.
 
-use std::fs;
-use std::process::Command;
-
+use reprise_tests::{has, lacks, says};
 use serde_json::{Value, json};
 
-use crate::home::Home;
+use crate::guards::repository;
+use crate::home::{Home, rows};
 
 const ADA: [&str; 2] = ["--user", "ada"];
 
 /// All that answers, without the log's history.
 fn answering(home: &Home) -> Vec<Value> {
-    let said = home.done(&["export", "--user", "ada"]);
-    let lines = said.lines().map(|line| {
-        let mut line: Value = serde_json::from_str(line).expect("JSON");
+    let mut lines = rows(&home.done(&["export", "--user", "ada"]));
+    for line in &mut lines {
         line.as_object_mut().expect("an object").remove("archive");
-        line
-    });
-    lines.collect()
+    }
+    lines
 }
 
 fn line(name: &str, session: &str, text: &str) -> Value {
@@ -74,8 +71,7 @@ fn a_correction_and_its_tags_are_taken_back() {
         let shown = of(&["show", "t-90"])["records"][0].clone();
         assert_eq!((&shown["tags"], &shown["text"]), (&tags, &json!(text)));
     }
-    let never = home.run(&["undo", "d-1", "--user", "ada"]);
-    assert_eq!(never.code, Some(2), "{}", never.stderr);
+    home.run(&["undo", "d-1", "--user", "ada"]).ended(2);
 }
 
 #[test]
@@ -104,10 +100,7 @@ fn all_that_tending_does_is_said_and_undone() {
         assert_eq!(said["distilled"].as_array().map(Vec::len), Some(1));
     }
     let audit = of(&["audit"]);
-    assert_eq!(
-        (&audit["records"], &audit["duplicates"]),
-        (&json!(6), &json!(0))
-    );
+    has!(audit, "records": 6, "duplicates": 0);
     let day = &audit["history"][0];
     assert_eq!(day["score"], audit["score"], "{audit}");
     let diary = of(&["diary"]);
@@ -131,8 +124,7 @@ fn all_that_tending_does_is_said_and_undone() {
     assert_eq!(restored, ["d-1", "d-2", "s-1"]);
     assert_eq!(answering(&home), before);
     assert_eq!(of(&["diary"])["actions"][0]["undone"], true);
-    let again = home.run(&["undo", action, "--user", "ada"]);
-    assert_eq!(again.code, Some(2), "{}", again.stderr);
+    home.run(&["undo", action, "--user", "ada"]).ended(2);
     // What was undone is not done again; an answer is undone like anything else.
     assert_eq!(of(&["consolidate"])["merged"], json!([]));
     let answered = of(&["review", "t-30", "t-90", "--answer", "newer"]);
@@ -144,13 +136,8 @@ fn all_that_tending_does_is_said_and_undone() {
     // Without a name it is the latest that holds, and then none does.
     of(&["tend", "undo"]);
     assert_eq!(answering(&home), before);
-    let none = home.run(&["tend", "undo", "--user", "ada"]);
-    assert_eq!(none.code, Some(2), "{}", none.stderr);
-    assert!(
-        none.stderr.contains("there is nothing to undo"),
-        "{}",
-        none.stderr
-    );
+    let none = home.run(&["tend", "undo", "--user", "ada"]).ended(2);
+    says!(none.stderr, "there is nothing to undo");
     home.done(&["stop"]);
     let offline = home.asked(&["--no-daemon", "audit", "--user", "ada"]);
     assert_eq!(offline["records"], 8);
@@ -174,20 +161,20 @@ fn an_answer_to_a_pair_that_nobody_was_asked_about_is_refused() {
         let refused = of(&["tend", "review", "n-1", "d-1", "--answer", answer]);
         assert_ne!(refused.code, Some(0), "{}", refused.stdout);
         let says = "`n-1` and `d-1` are no pair of `review`";
-        assert!(refused.stderr.contains(says), "{}", refused.stderr);
+        says!(refused.stderr, says);
     }
     assert_eq!(answering(&home), before);
     // The list says how it is answered, and the answer which of the two stays.
     let listed = of(&["tend", "review"]).stdout;
     let how = "`reprise tend review A B --answer ANSWER --user ada`";
-    assert!(listed.contains(how), "{listed}");
+    says!(listed, how);
     let said = of(&["tend", "review", "t-30", "t-90", "--answer", "newer"]).stdout;
     assert!(
         said.starts_with("t-90 answers for t-30 too; undo "),
         "{said}"
     );
     let none = of(&["tend", "review"]).stdout;
-    assert!(!none.contains("--answer"), "{none}");
+    lacks!(none, "--answer");
 }
 
 #[test]
@@ -207,7 +194,7 @@ fn an_audit_names_what_is_wrong_and_shows_no_secret() {
     ] {
         assert!(told.contains(says), "{says}: {told}");
     }
-    assert!(!told.contains(&secret), "{told}");
+    lacks!(told, &secret);
     let all = home.done(&["--json", "audit", "--user", "ada"]);
     assert!(all.contains("k-1") && !all.contains(&secret), "{all}");
 }
@@ -292,7 +279,7 @@ fn what_a_finished_run_leaves_answers_how_it_was_done() {
         ])
     );
     let said = home.done(&["recall", "where is the signing key", "--user", "ada"]);
-    assert!(said.contains("worked well (.6), 3 times"), "{said}");
+    says!(said, "worked well (.6), 3 times");
     // What it tells of goes, and it goes too.
     home.done(&["forget", "--user", "ada", "--external-id", "s-2"]);
     let how = of(&["how", "rotate the signing key of a service"]);
@@ -340,14 +327,7 @@ fn hooks_in_two_clones_mean_one_project_and_in_two_folders_of_one_name_two() {
     let home = Home::new();
     let clone = |folder: &str, remote: &str| {
         let folder = home.folder().join(folder);
-        fs::create_dir_all(&folder).expect("a folder");
-        let git = |arguments: &[&str]| {
-            let mut git = Command::new("git");
-            let done = git.current_dir(&folder).args(arguments).output();
-            assert!(done.expect("git runs").status.success());
-        };
-        git(&["init", "-q"]);
-        git(&["remote", "add", "origin", remote]);
+        repository(&folder, remote);
         folder
     };
     for (folder, remote, said) in [

@@ -1,16 +1,11 @@
 //! The command line beside a daemon, and what it answers to what was typed wrong: exit codes as the
 //! table says, sentences that a person reads, the configuration that was named.
 
-use std::fs;
 use std::path::Path;
 
-use crate::home::{Home, kill};
+use reprise_tests::{lacks, says};
 
-fn write(home: &Home, name: &str, text: &[u8]) -> String {
-    let file = home.folder().join(name);
-    fs::write(&file, text).expect("written");
-    file.to_string_lossy().into_owned()
-}
+use crate::home::{Home, kill};
 
 #[test]
 fn what_was_typed_wrong_ends_as_the_table_of_codes_says() {
@@ -21,21 +16,19 @@ fn what_was_typed_wrong_ends_as_the_table_of_codes_says() {
         let arguments = [&["recall", "gate", "--user", "adda"], flags].concat();
         let typo = home.run(&arguments);
         assert_eq!(typo.code, Some(2), "{arguments:?}: {}", typo.stderr);
-        assert!(typo.stderr.contains("no memory yet"), "{}", typo.stderr);
+        says!(typo.stderr, "no memory yet");
     }
     assert!(!home.data().join("adda").exists());
     assert_eq!(home.run(&["recall", "gate", "--user", "ada"]).code, Some(0));
     // A hook is a hook by its place, not by a word.
-    let hook = home.run(&["hook", "user-prompt", "--bogus"]);
-    assert_eq!(hook.code, Some(1), "{}", hook.stderr);
-    let other = home.run(&["show", "hook", "--bogus"]);
-    assert_eq!(other.code, Some(2), "{}", other.stderr);
+    home.run(&["hook", "user-prompt", "--bogus"]).ended(1);
+    home.run(&["show", "hook", "--bogus"]).ended(2);
     // Some lines were refused, and the others kept.
     let lines = b"{\"type\":\"entity\",\"name\":\"Ada\",\"entityType\":\"person\",\
         \"observations\":[\"she writes\"]}\n{\"type\":\"entity\"\n";
-    let file = write(&home, "memory.json", lines);
-    let half = home.run(&["import", "--from", "server-memory", &file, "--user", "eve"]);
-    assert_eq!(half.code, Some(1), "{}{}", half.stdout, half.stderr);
+    let file = home.write("memory.json", lines);
+    home.run(&["import", "--from", "server-memory", &file, "--user", "eve"])
+        .ended(1);
 }
 
 #[test]
@@ -43,10 +36,9 @@ fn no_line_is_refused_for_its_mark_and_none_in_the_words_of_a_parser() {
     let home = Home::new();
     let marked =
         b"\xef\xbb\xbf{\"text\":\"with a mark before it\"}\n[1]\n{\"text\":5}\n\"x\"\n{}\n{\n";
-    let file = write(&home, "marked.jsonl", marked);
-    let kept = home.run(&["ingest", &file, "--user", "ada"]);
-    assert_eq!(kept.code, Some(1), "{}", kept.stderr);
-    assert!(kept.stdout.contains("\"inserted\":1"), "{}", kept.stdout);
+    let file = home.write("marked.jsonl", marked);
+    let kept = home.run(&["ingest", &file, "--user", "ada"]).ended(1);
+    says!(kept.stdout, "\"inserted\":1");
     for word in [
         "struct",
         "IngestLine",
@@ -58,24 +50,22 @@ fn no_line_is_refused_for_its_mark_and_none_in_the_words_of_a_parser() {
         assert!(!kept.stderr.contains(word), "`{word}` in: {}", kept.stderr);
     }
     let said = "a list stands where an object is expected";
-    assert!(kept.stderr.contains(said), "{}", kept.stderr);
-    let call = home.run(&["call", "recall", "[1]", "--user", "ada"]);
-    assert_eq!(call.code, Some(2));
-    assert!(!call.stderr.contains("sequence"), "{}", call.stderr);
+    says!(kept.stderr, said);
+    let call = home
+        .run(&["call", "recall", "[1]", "--user", "ada"])
+        .ended(2);
+    lacks!(call.stderr, "sequence");
 }
 
 #[test]
 fn a_configuration_that_is_named_reaches_the_daemon_that_is_started() {
     let home = Home::new();
-    let file = write(&home, "named.toml", b"[serve]\nhttp = \"127.0.0.1:0\"\n");
+    let file = home.write("named.toml", b"[serve]\nhttp = \"127.0.0.1:0\"\n");
     home.done(&["--config", &file, "open", "--print", "--user", "ada"]);
     let status = home.asked(&["status"]);
     assert!(status["http"].is_string(), "{status}");
     let shown = home.done(&["--config", &file, "connect", "generic", "--user", "ada"]);
-    assert!(
-        shown.contains("--config") && shown.contains("named.toml"),
-        "{shown}"
-    );
+    says!(shown, "--config", "named.toml");
     assert!(Path::new(&file).is_absolute());
 }
 
@@ -91,5 +81,5 @@ fn after_a_daemon_was_killed_the_next_command_does_what_it_should() {
         home.done(&["open", "--print", "--user", "ada"]);
     }
     let kept = home.done(&["list", "--user", "ada"]);
-    assert!(kept.contains("lesson 4"), "{kept}");
+    says!(kept, "lesson 4");
 }

@@ -6,9 +6,8 @@ mod memory;
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
-use reprise_tests::{Finished, finish, reprise};
+use reprise_tests::{Finished, finish, reprise, says, try_git};
 use serde_json::Value;
 
 const PRD: &str = "core/prd/PRD-001.json";
@@ -31,20 +30,8 @@ fn done(root: &Path, arguments: &[&str]) -> Value {
 /// Plain git; whether it succeeded, and what it said. The merge drivers are started by their place,
 /// so `PATH` does not matter.
 fn git(root: &Path, arguments: &[&str]) -> (bool, String) {
-    let output = Command::new("git")
-        .current_dir(root)
-        .args([
-            "-c",
-            "user.name=Ada",
-            "-c",
-            "user.email=ada@example.invalid",
-        ])
-        .args(arguments)
-        .output()
-        .expect("git runs");
-    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text += &String::from_utf8_lossy(&output.stderr);
-    (output.status.success(), text)
+    let done = try_git(root, arguments);
+    (done.code == Some(0), done.stdout + &done.stderr)
 }
 
 fn must(root: &Path, arguments: &[&str]) -> String {
@@ -77,8 +64,7 @@ fn the_contract_for_scripts_holds() {
     let head = must(root, &["rev-parse", "HEAD"]);
     assert_eq!(receipt["commit"], head.trim());
     assert_eq!(receipt["tx"].as_str().map(str::len), Some(26));
-    let refused = write(root, "researcher", PRD, b"{}");
-    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    let refused = write(root, "researcher", PRD, b"{}").ended(1);
     let row: Value = serde_json::from_str(&refused.stdout).expect("JSON");
     assert_eq!(row["rule"], "core-prd");
     let state = root.join(".git/in/state");
@@ -155,8 +141,7 @@ fn plain_git_merges_by_the_same_rules() {
     let trail = run(root, &["audit", "--action", "write"]).stdout;
     assert_eq!(trail.lines().count(), 4, "{trail}");
     // Who merged so has written in nobody's ledger.
-    let after = write(root, "prm", "core/kb/after.md", b"after\n");
-    assert_eq!(after.code, Some(0), "{}", after.stderr);
+    write(root, "prm", "core/kb/after.md", b"after\n").ended(0);
     let merged = done(root, &["audit", "--action", "git"]);
     assert_eq!(merged["rules"], serde_json::json!([]), "{merged}");
 }
@@ -214,10 +199,7 @@ fn bad_input_is_refused_in_one_sentence_and_changes_nothing() {
         ""
     );
     let refused = run(root, &["audit", "--action", "violation"]).stdout;
-    assert!(
-        refused.contains("people-only") && refused.contains("one-name"),
-        "{refused}"
-    );
+    says!(refused, "people-only", "one-name");
     assert_eq!(must(root, &["status", "--porcelain"]), "");
 }
 
@@ -235,11 +217,7 @@ fn a_path_may_have_an_equals_sign() {
     fs::write(root.join("c"), "other\n").expect("a file");
     let pair = "core/kb/z=.git/in/b.md=c";
     let refused = run(root, &["write", "--actor", "prm", pair]);
-    assert!(
-        refused.stderr.contains("--put PATH FILE"),
-        "{}",
-        refused.stderr
-    );
+    says!(refused.stderr, "--put PATH FILE");
     done(
         root,
         &[
@@ -261,10 +239,7 @@ fn a_start_makes_a_first_prd_and_says_what_comes_next() {
     let started = done(root, &["start", "--title", "Parcels"]);
     assert_eq!(started["prds"], serde_json::json!([PRD]));
     let next = started["next"].to_string();
-    assert!(
-        next.contains("approve --human") && next.contains("glossary.md"),
-        "{next}"
-    );
+    says!(next, "approve --human", "glossary.md");
     assert!(must(root, &["show", &format!("HEAD:{PRD}")]).contains("\"Parcels\""));
     assert_eq!(done(root, &["start"])["receipt"], Value::Null);
 }
@@ -284,17 +259,9 @@ fn a_message_names_the_working_tree_that_it_is_about() {
     fs::write(&file, "{\"id\":\"PRD-002\"}").expect("a file to write from");
     let pair = format!("{PRD}={}", file.display());
     let edited = run(tree, &["write", "--actor", "prm", &pair]);
-    assert!(
-        edited.stderr.contains("working tree `fixer`"),
-        "{}",
-        edited.stderr
-    );
+    says!(edited.stderr, "working tree `fixer`");
     let abandoned = run(root, &["agent", "abandon", "fixer"]);
-    assert!(
-        abandoned.stderr.contains("working tree `fixer`"),
-        "{}",
-        abandoned.stderr
-    );
+    says!(abandoned.stderr, "working tree `fixer`");
 }
 
 #[test]
@@ -336,16 +303,11 @@ fn a_repository_in_no_state_for_a_commit_is_named() {
     assert_eq!(status["hooks"][0], "pre-commit");
 
     let elsewhere = tempfile::tempdir().expect("a temporary directory");
-    let none = run(elsewhere.path(), &["status"]);
-    assert_eq!(none.code, Some(2));
-    assert!(
-        none.stderr.contains("reprise workspace init"),
-        "{}",
-        none.stderr
-    );
+    let none = run(elsewhere.path(), &["status"]).ended(2);
+    says!(none.stderr, "reprise workspace init");
     must(elsewhere.path(), &["init", "-q", "--bare", "bare"]);
     let bare = run(&elsewhere.path().join("bare"), &["init"]);
-    assert!(bare.stderr.contains("bare"), "{}", bare.stderr);
+    says!(bare.stderr, "bare");
     let source = format!("file://{}", root.display());
     must(
         elsewhere.path(),
@@ -368,14 +330,9 @@ fn a_trail_that_has_lost_lines_says_so_until_it_is_on_record() {
     let receipt: Value = serde_json::from_str(&written.stdout).expect("JSON");
     assert_eq!(run(root, &["audit"]).code, Some(0));
     must(root, &["reset", "-q", "--hard", kept.trim()]);
-    let said = run(root, &["audit"]);
-    assert_eq!(said.code, Some(1), "{}", said.stderr);
+    let said = run(root, &["audit"]).ended(1);
     let tx = receipt["tx"].as_str().expect("a transaction");
-    assert!(
-        said.stderr.contains(tx) && said.stderr.contains("refs/reprise/trail"),
-        "{}",
-        said.stderr
-    );
+    says!(said.stderr, tx, "refs/reprise/trail");
     assert_eq!(
         done(root, &["status"])["trail_missing"],
         serde_json::json!([tx])

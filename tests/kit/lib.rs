@@ -3,16 +3,15 @@
 //! The tree of sources and manifests; `reprise` built and run; a PostgreSQL server; numbers by
 //! seed; texts that try to leave their frame, and a reader of frames.
 
-mod hostile;
 mod postgres;
 mod process;
 mod quoted;
+mod said;
 mod seeded;
 mod tree;
 
-pub use hostile::hostile_text;
 pub use postgres::Postgres;
-pub use process::{Finished, finish, reprise, reprise_binary};
-pub use quoted::quoted_lines;
+pub use process::{Finished, finish, git, reprise, reprise_binary, try_git};
+pub use quoted::{hostile_text, quoted_lines};
 pub use seeded::Seeded;
 pub use tree::{Manifest, Source, Tree, workspace_root};

@@ -28,6 +28,19 @@ pub struct Finished {
     pub stderr: String,
 }
 
+impl Finished {
+    /// The run, which has to have ended with this code.
+    #[expect(
+        clippy::return_self_not_must_use,
+        reason = "that it ended so is often all there is to know"
+    )]
+    #[track_caller]
+    pub fn ended(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{}{}", self.stdout, self.stderr);
+        self
+    }
+}
+
 /// `reprise` with nothing of this machine's settings: its own home, its own data directory.
 pub fn reprise(data: &Path) -> io::Result<Command> {
     let mut command = Command::new(reprise_binary()?);
@@ -53,4 +66,27 @@ pub fn finish(command: &mut Command) -> io::Result<Finished> {
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     })
+}
+
+/// Plain git, as a person of that name would run it.
+pub fn try_git(folder: &Path, arguments: &[&str]) -> Finished {
+    let mut git = Command::new("git");
+    let person = [
+        "-c",
+        "user.name=Ada",
+        "-c",
+        "user.email=ada@example.invalid",
+    ];
+    let git = git.current_dir(folder).args(person).args(arguments);
+    finish(git).unwrap_or_else(|error| Finished {
+        code: None,
+        stdout: String::new(),
+        stderr: error.to_string(),
+    })
+}
+
+/// What git says that does what it should.
+#[track_caller]
+pub fn git(folder: &Path, arguments: &[&str]) -> String {
+    try_git(folder, arguments).ended(0).stdout
 }

@@ -56,12 +56,6 @@ impl Slots {
         })
     }
 
-    fn overloaded(&self) -> MemoryError {
-        MemoryError::Overloaded {
-            in_flight: self.limit as usize,
-        }
-    }
-
     /// Waits until all slots are free, and takes them.
     async fn close(&self) {
         if let Ok(all) = self.free.acquire_many(self.limit).await {
@@ -81,9 +75,7 @@ impl Admission {
     }
 
     pub fn recall(&self, user: &UserId) -> Result<Permit, MemoryError> {
-        self.refuse_if_closing(user)?;
-        let recalls = &self.0.recalls;
-        recalls.take(1).ok_or_else(|| recalls.overloaded())
+        self.one_of(&self.0.recalls, user)
     }
 
     /// Admits a write by the size of its records in bytes.
@@ -102,9 +94,13 @@ impl Admission {
     }
 
     pub fn call(&self, user: &UserId) -> Result<Permit, MemoryError> {
+        self.one_of(&self.0.calls, user)
+    }
+
+    fn one_of(&self, slots: &Slots, user: &UserId) -> Result<Permit, MemoryError> {
         self.refuse_if_closing(user)?;
-        let calls = &self.0.calls;
-        calls.take(1).ok_or_else(|| calls.overloaded())
+        let in_flight = slots.limit as usize;
+        slots.take(1).ok_or(MemoryError::Overloaded { in_flight })
     }
 
     /// Free recall slots.

@@ -1,7 +1,6 @@
 //! The actor of one user's memory: it starts the writer, forwards requests, and runs maintenance
 //! while idle.
 
-mod checkpoint;
 mod compaction;
 mod late;
 mod requests;
@@ -21,8 +20,7 @@ use crate::protocol::{EngineWork, MemoryAgentMsg, Own, OwnMsg};
 use crate::threads::lent;
 use crate::writer::{self, Gate};
 
-use checkpoint::{checkpoint, checkpoint_if_due};
-use compaction::{CompactionByRule, compact};
+use compaction::{CompactionByRule, checkpoint, checkpoint_if_due, compact};
 pub(crate) use late::embed_some;
 pub(crate) use requests::Requests;
 use tending::Tending;
@@ -115,30 +113,22 @@ impl MemoryAgentState {
                 request,
                 permit,
                 reply,
-            } => answer(reply, self.requests.clone().recall(request, permit)),
+            } => answer((), reply, self.requests.clone().recall(request, permit)),
             MemoryAgentMsg::Ingest {
                 records,
                 permit,
                 reply,
-            } => answer(reply, self.requests.clone().ingest(records, permit)),
+            } => answer((), reply, self.requests.clone().ingest(records, permit)),
             MemoryAgentMsg::Write {
                 batch,
                 permit,
                 reply,
-            } => answer(reply, self.requests.clone().write(batch, permit)),
+            } => answer((), reply, self.requests.clone().write(batch, permit)),
             MemoryAgentMsg::Checkpoint { permit, reply } => {
-                let handle = self.requests.handle.clone();
-                answer(reply, async move {
-                    let _permit = permit;
-                    checkpoint(&handle).await
-                });
+                answer(permit, reply, checkpoint(self.requests.handle.clone()));
             }
             MemoryAgentMsg::Compact { permit, reply } => {
-                let handle = self.requests.handle.clone();
-                answer(reply, async move {
-                    let _permit = permit;
-                    compact(&handle).await
-                });
+                answer(permit, reply, compact(self.requests.handle.clone()));
             }
             MemoryAgentMsg::Snapshot { permit, reply } => {
                 let _left = reply.send(self.requests.handle.snapshot()).is_err();
@@ -156,15 +146,9 @@ impl MemoryAgentState {
             MemoryAgentMsg::Stats { permit, reply } => {
                 // Counted beside the writer: a pass over all documents.
                 let handle = self.requests.handle.clone();
-                tokio::spawn(async move {
-                    let counting = handle.run(|engine: &mut Engine| engine.counting()).await;
-                    let counted = match counting {
-                        Ok(counting) => lent(counting).await.map_err(|_| handle.unavailable()),
-                        Err(error) => Err(error),
-                    };
-                    // The caller may have gone.
-                    let _left = reply.send(counted).is_err();
-                    drop(permit);
+                answer(permit, reply, async move {
+                    let counting = handle.run(|engine: &mut Engine| engine.counting()).await?;
+                    lent(counting).await.map_err(|_| handle.unavailable())
                 });
             }
             MemoryAgentMsg::Work(EngineWork(job)) => self.queue(job),
@@ -220,8 +204,7 @@ impl MemoryAgentState {
         let (job, written) = Job::write(WriteBatch::of_run(said));
         self.queue(job);
         let requests = self.requests.clone();
-        answer(reply, async move {
-            let _permit = permit;
+        answer(permit, reply, async move {
             let fate = requests.written(written).await?.learning.pop();
             fate.unwrap_or(Ok(()))
                 .map_err(|refused| MemoryError::Invalid {
@@ -235,26 +218,22 @@ impl MemoryAgentState {
         let Err(job) = self.requests.handle.try_send(job) else {
             return;
         };
-        let (handle, directory) = (
-            self.requests.handle.clone(),
-            Arc::clone(&self.requests.directory),
-        );
-        tokio::spawn(async move {
-            if let Err(undone) = handle.send(job).await {
-                // Closed meanwhile: the job goes to the successor.
-                directory.work(handle.user(), undone).await;
-            }
-        });
+        let requests = self.requests.clone();
+        tokio::spawn(async move { requests.send(job).await });
     }
 }
 
-/// Answers from a task of its own.
+/// Answers from a task of its own; `held` is dropped once the work is done.
 fn answer<T: Send + 'static>(
+    held: impl Send + 'static,
     reply: Reply<T>,
     work: impl Future<Output = Result<T, MemoryError>> + Send + 'static,
 ) {
     tokio::spawn(async move {
-        let _left = reply.send(work.await).is_err();
+        let done = work.await;
+        drop(held);
+        // The caller may have gone.
+        let _left = reply.send(done).is_err();
     });
 }
 

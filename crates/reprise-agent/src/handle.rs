@@ -4,7 +4,6 @@
 //! waiting, and the state of the opening.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -27,7 +26,7 @@ pub(crate) enum Readiness {
 }
 
 /// The address of one user's memory. Cheap to clone; closed for good once its agent has ended.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct AgentHandle(Arc<Inner>);
 
 struct Inner {
@@ -49,14 +48,7 @@ struct Inner {
     embedding: tokio::sync::Mutex<u32>,
 }
 
-impl fmt::Debug for AgentHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AgentHandle")
-            .field("user", &self.0.user)
-            .field("closed", &self.is_closed())
-            .finish_non_exhaustive()
-    }
-}
+reprise_types::show_fields!(Inner { user });
 
 impl AgentHandle {
     /// A handle and the receiving end for the writer thread.
@@ -102,10 +94,7 @@ impl AgentHandle {
 
     /// The latest snapshot; an error where the file is not open.
     pub(crate) fn snapshot(&self) -> Result<Arc<Snapshot>, MemoryError> {
-        self.0
-            .snapshot
-            .load_full()
-            .ok_or_else(|| self.unavailable())
+        self.newest().ok_or_else(|| self.unavailable())
     }
 
     /// The latest snapshot, if there is one.

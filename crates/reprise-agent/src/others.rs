@@ -76,11 +76,9 @@ impl OtherModels {
     }
 
     fn pool(&self, space: &EmbeddingSpace) -> Option<EmbedPool> {
-        let users = lock(&self.0.users);
-        if let Some((_, pool)) = users.iter().find(|(known, _)| known == space) {
+        if let Some((_, pool)) = lock(&self.0.users).iter().find(|(known, _)| known == space) {
             return Some(pool.clone());
         }
-        drop(users);
         let mut pools = lock(&self.0.pools);
         if let Some((_, pool)) = pools.iter().find(|(known, _)| known == space) {
             return pool.clone();

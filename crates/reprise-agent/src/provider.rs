@@ -12,7 +12,6 @@ use reprise_types::{
     ContextBlock, MemoryError, MemoryProvider, NewRecord, Recall, RecallRequest, RecordId,
     Revision, RunBeginning, RunEnding, UserId, WriteOutcome, system_entropy,
 };
-use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::admission::{Admission, Permit};
@@ -88,13 +87,7 @@ impl ActorMemoryProvider {
         &self,
         message: impl FnOnce(Reply<T>) -> MemoryAgentMsg,
     ) -> Result<T, MemoryError> {
-        let (reply, answer) = oneshot::channel();
-        let message = message(reply.into());
-        self.directory.deliver(&self.user, message).await;
-        // No answer: the agent ended with the message in its mailbox.
-        answer
-            .await
-            .unwrap_or_else(|_| Err(MemoryError::unavailable(&self.user)))
+        self.directory.ask(&self.user, message).await
     }
 }
 

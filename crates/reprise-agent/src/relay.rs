@@ -4,23 +4,20 @@
 //! splitting of reports, counters, and the actor that writes the records to a memory.
 
 mod actor;
-mod counters;
 mod decode;
 mod feed;
 mod handle;
 mod map;
 mod pipeline;
 mod report;
-mod resume;
 mod runs;
 mod table;
 mod template;
 
 pub(crate) use actor::{MemoryEventRelay, MemoryEventRelayArguments, RelayMsg};
-pub use counters::{RelayCounters, TopicCount};
 pub use decode::{Event, EventError};
 pub use feed::{EventFeed, FeedError, FeedSource, SourceBinding};
-pub use handle::{RelayHandle, RelayProgress};
+pub use handle::{RelayCounters, RelayHandle, RelayProgress, TopicCount};
 pub use map::{MapOutcome, MappedEvent, Mapper};
 pub use table::{Rule, TopicTable, TopicTableError};
 

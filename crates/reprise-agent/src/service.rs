@@ -1,6 +1,5 @@
 //! The memory service as a host starts, uses and stops it.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -34,7 +33,7 @@ const LOOK: Duration = Duration::from_millis(10);
 const PING_MS: u64 = 1_000;
 
 /// A running memory service. Cheap to clone.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct MemoryService(Arc<Shared>);
 
 struct Shared {
@@ -68,13 +67,7 @@ pub struct ServiceStats {
     pub recalls_free: usize,
 }
 
-impl fmt::Debug for MemoryService {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryService")
-            .field("config", &self.0.config)
-            .finish_non_exhaustive()
-    }
-}
+reprise_types::show_fields!(Shared { config });
 
 impl MemoryService {
     /// Starts the pool and the supervisor, linked to `parent` if given. No file is opened and no

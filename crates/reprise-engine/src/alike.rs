@@ -24,8 +24,7 @@ impl Snapshot {
     }
 
     pub fn at(&self, place: u32) -> Option<Result<MemoryRecord, StoreError>> {
-        let is_live = self.index.doc(place)?.is_live();
-        is_live.then(|| self.record(place, None))
+        self.live(place).map(|_| self.record(place, None))
     }
 
     /// When the record at a place was kept, in microseconds since the Unix epoch.

@@ -66,7 +66,7 @@ impl Engine {
         let at = self.advance_clock(now);
         let (snapshot, mut annotations) = (&self.snapshot, Vec::new());
         for ordinal in snapshot.marks.tagged(&from, None) {
-            if snapshot.index.doc(ordinal).is_none_or(|doc| !doc.is_live()) {
+            if snapshot.live(ordinal).is_none() {
                 continue;
             }
             let mut tags = snapshot.record(ordinal, None)?.body.tags;
@@ -110,7 +110,8 @@ impl Engine {
     ) -> Result<bool, EngineError> {
         let (from, to) = (self.live(from)?, self.live(to)?);
         let relation = normal_tag(relation).ok_or(EngineError::NoRelation)?;
-        if from == to || self.has_link(from, to, &relation) {
+        let marks = &self.snapshot.marks;
+        if from == to || marks.held_link(from, to, &relation).is_some() {
             return Ok(false);
         }
         self.annotate(from, Annotation::Linked { to, relation }, now)?;
@@ -125,6 +126,7 @@ impl Engine {
         now: DateTime<Utc>,
     ) -> Result<Vec<bool>, EngineError> {
         let at = self.advance_clock(now);
+        let marks = &self.snapshot.marks;
         let (mut annotations, mut made) = (Vec::new(), BTreeSet::new());
         let mut fates = Vec::with_capacity(links.len());
         for (from, to, relation) in links {
@@ -133,7 +135,7 @@ impl Engine {
                 .zip(normal_tag(relation))
                 .filter(|((from, to), relation)| {
                     from != to
-                        && !self.has_link(*from, *to, relation)
+                        && marks.held_link(*from, *to, relation).is_none()
                         && made.insert((*from, *to, relation.clone()))
                 });
             fates.push(wanted.is_some());
@@ -155,16 +157,12 @@ impl Engine {
     ) -> Result<bool, EngineError> {
         let (from, to) = (self.live(from)?, self.live(to)?);
         let relation = normal_tag(relation).ok_or(EngineError::NoRelation)?;
-        if !self.has_link(from, to, &relation) {
+        let marks = &self.snapshot.marks;
+        if marks.held_link(from, to, &relation).is_none() {
             return Ok(false);
         }
         self.annotate(from, Annotation::Unlinked { to, relation }, now)?;
         Ok(true)
-    }
-
-    fn has_link(&self, from: u32, to: u32, relation: &str) -> bool {
-        let mut links = self.snapshot.marks.links(from);
-        links.any(|link| (link.from, link.to, &*link.relation) == (from, to, relation))
     }
 
     fn live(&self, id: RecordId) -> Result<u32, EngineError> {
@@ -242,10 +240,8 @@ impl Snapshot {
         let Some(ordinal) = self.ordinal(id) else {
             return Vec::new();
         };
-        let live = |ordinal: u32| self.index.doc(ordinal).is_some_and(|doc| doc.is_live());
-        let reached = self
-            .marks
-            .reach(ordinal, depth.min(DEPTH_MAX), live, follows);
+        let (depth, live) = (depth.min(DEPTH_MAX), |at| self.live(at).is_some());
+        let reached = self.marks.reach(ordinal, depth, live, follows);
         let related = reached.into_iter().filter_map(|reached| {
             Some(Related {
                 link: self.seen_from(reached.via, reached.link)?,
@@ -259,9 +255,8 @@ impl Snapshot {
     /// Every link between two live records, in the order in which they were made: from, to,
     /// relation.
     pub fn all_links(&self) -> impl Iterator<Item = (RecordId, RecordId, &str)> {
-        let live = |ordinal: u32| self.index.doc(ordinal).filter(reprise_index::Doc::is_live);
-        self.marks.all_links().filter_map(move |link| {
-            let (from, to) = (live(link.from)?, live(link.to)?);
+        self.marks.all_links().filter_map(|link| {
+            let (from, to) = (self.live(link.from)?, self.live(link.to)?);
             Some((from.id, to.id, &*link.relation))
         })
     }
@@ -269,7 +264,7 @@ impl Snapshot {
     fn seen_from(&self, ordinal: u32, link: &LinkSpan) -> Option<Link> {
         let outgoing = link.from == ordinal;
         let other = if outgoing { link.to } else { link.from };
-        let doc = self.index.doc(other).filter(reprise_index::Doc::is_live)?;
+        let doc = self.live(other)?;
         if is_reserved(&link.relation) {
             return None;
         }

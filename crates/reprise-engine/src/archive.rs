@@ -136,8 +136,11 @@ impl Engine {
         if self.log.records() > 0 {
             return Err(EngineError::NotEmpty);
         }
-        let entries = entries_of(told)?;
-        for part in entries.chunks(ENTRIES) {
+        let mut making = Making::default();
+        for said in told {
+            making.take(said)?;
+        }
+        for part in making.entries.chunks(ENTRIES) {
             self.commit(part)?;
         }
         self.publish();
@@ -171,14 +174,6 @@ fn annotated(
 }
 
 /// The entries of a log that says the same, its records numbered anew.
-fn entries_of(told: Vec<Said>) -> Result<Vec<Entry>, EngineError> {
-    let mut making = Making::default();
-    for said in told {
-        making.take(said)?;
-    }
-    Ok(making.entries)
-}
-
 #[derive(Default)]
 struct Making {
     entries: Vec<Entry>,
@@ -220,27 +215,31 @@ impl Making {
                 self.entries.push(Entry::Forgotten { ordinal, tombstone });
             }
             Said::Tagged { record, at, tags } => {
-                self.annotate(record, at, |_| Some(Annotation::Tagged { tags }))?;
+                self.annotate(record, at, Some(Annotation::Tagged { tags }))?;
             }
             Said::Seen { record, at, count } => {
-                self.annotate(record, at, |_| Some(Annotation::Seen { count }))?;
+                self.annotate(record, at, Some(Annotation::Seen { count }))?;
             }
             Said::Linked {
                 record,
                 at,
                 to,
                 relation,
-            } => self.annotate(record, at, |place| {
-                place(to).map(|to| Annotation::Linked { to, relation })
-            })?,
+            } => {
+                let to = self.place(to);
+                let linked = to.map(|to| Annotation::Linked { to, relation });
+                self.annotate(record, at, linked)?;
+            }
             Said::Unlinked {
                 record,
                 at,
                 to,
                 relation,
-            } => self.annotate(record, at, |place| {
-                place(to).map(|to| Annotation::Unlinked { to, relation })
-            })?,
+            } => {
+                let to = self.place(to);
+                let unlinked = to.map(|to| Annotation::Unlinked { to, relation });
+                self.annotate(record, at, unlinked)?;
+            }
             Said::Cursor { stream, seq } => self.entries.push(Entry::Cursor { stream, seq }),
             Said::Learned(event) => self.entries.push(Entry::Learning(event)),
         }
@@ -258,17 +257,19 @@ impl Making {
         Ok(ordinal)
     }
 
+    fn place(&self, id: RecordId) -> Option<u32> {
+        self.places.get(&id).copied()
+    }
+
+    /// Notes what was said of a record. A link to what was forgotten is none.
     fn annotate(
         &mut self,
         record: RecordId,
         at: DateTime<Utc>,
-        annotation: impl FnOnce(&dyn Fn(RecordId) -> Option<u32>) -> Option<Annotation>,
+        annotation: Option<Annotation>,
     ) -> Result<(), EngineError> {
-        let place = |id: RecordId| self.places.get(&id).copied();
-        let ordinal = place(record);
+        let ordinal = self.place(record);
         let ordinal = ordinal.ok_or_else(|| unfit(record, "it is named before it was kept"))?;
-        // A link to what was forgotten is none.
-        let annotation = annotation(&place);
         let entry = annotation.map(|annotation| Entry::annotated(ordinal, at, annotation));
         self.entries.extend(entry);
         Ok(())

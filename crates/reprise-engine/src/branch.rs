@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
+use reprise_index::Doc;
 use reprise_store::{CommitSeq, Entry};
 use reprise_types::{
     Annotation, Embedding, ExternalId, MemoryRecord, NewRecord, RecordId, RejectReason,
@@ -108,12 +109,8 @@ impl Engine {
     /// `false` where the file system cannot, or where something forgotten is still in the file,
     /// which no branch may get: then [`Self::fork_into`] copies.
     pub fn clone_to(&self, path: &Path) -> Result<bool, EngineError> {
-        let index = &self.snapshot.index;
-        let held = |doc: reprise_index::Doc| doc.forgotten_at.is_some() && !doc.hole;
-        if (0..index.len() as u32)
-            .filter_map(|at| index.doc(at))
-            .any(held)
-        {
+        let held = |(_, doc): (u32, Doc)| doc.forgotten_at.is_some() && !doc.hole;
+        if self.snapshot.docs().any(held) {
             return Ok(false);
         }
         Ok(self.log.clone_to(path)?)
@@ -123,11 +120,9 @@ impl Engine {
     /// records. `stream` is that of [`Self::fork_into`].
     pub fn be_branch(&mut self, stream: &str) -> Result<u32, EngineError> {
         let (stream, seq) = (stream.to_owned(), self.log.seq().0);
-        self.commit(&[Entry::Cursor { stream, seq }])?;
-        self.publish();
-        let index = &self.snapshot.index;
-        let docs = (0..index.len() as u32).filter_map(|at| index.doc(at));
-        Ok(docs.filter(|doc| !doc.hole).count() as u32)
+        self.keep(&[Entry::Cursor { stream, seq }])?;
+        let docs = self.snapshot.docs();
+        Ok(docs.filter(|(_, doc)| !doc.hole).count() as u32)
     }
 
     /// Brings what only `branch` has into this memory, as newly learned now, and gives records of
@@ -215,7 +210,7 @@ impl Snapshot {
         let (mut own, mut theirs) = (self.by_id().peekable(), branch.by_id().peekable());
         loop {
             let order = match (own.peek(), theirs.peek()) {
-                (Some(here), Some(there)) => here.id.cmp(&there.id),
+                (Some((_, here)), Some((_, there))) => here.id.cmp(&there.id),
                 (Some(_), None) => Ordering::Less,
                 (None, Some(_)) => Ordering::Greater,
                 (None, None) => return diff,
@@ -223,35 +218,27 @@ impl Snapshot {
             let here = own.next_if(|_| order.is_le());
             let there = theirs.next_if(|_| order.is_ge());
             match (here, there) {
-                (Some(here), Some(there)) if here.is_live && !there.is_live => {
+                (Some((_, here)), Some((_, there))) if here.is_live() && !there.is_live() => {
                     diff.gone.push(here.id);
                 }
-                (Some(here), Some(there))
-                    if here.is_live
-                        && self.is_tagged_otherwise(here.ordinal, branch, there.ordinal) =>
+                (Some((own, here)), Some((their, _)))
+                    if here.is_live() && self.is_tagged_otherwise(own, branch, their) =>
                 {
                     diff.retagged.push(here.id);
                 }
-                (Some(here), None) if here.is_live => diff.missing.push(here.id),
-                (None, Some(there)) if there.is_live => diff.added.push(there.id),
+                (Some((_, here)), None) if here.is_live() => diff.missing.push(here.id),
+                (None, Some((_, there))) if there.is_live() => diff.added.push(there.id),
                 _ => {}
             }
         }
     }
 
     /// Its records, ids ascending as they stand.
-    fn by_id(&self) -> impl Iterator<Item = Standing> {
+    fn by_id(&self) -> impl Iterator<Item = (u32, Doc)> {
         let mut last = None;
-        (0..self.index.len() as u32).filter_map(move |ordinal| {
-            let doc = self.index.doc(ordinal)?;
-            // A hole may have the id of the record before it.
-            let is_first = last.replace(doc.id) != Some(doc.id);
-            is_first.then(|| Standing {
-                id: doc.id,
-                ordinal,
-                is_live: doc.is_live(),
-            })
-        })
+        // A hole may have the id of the record before it.
+        let is_first = move |(_, doc): &(u32, Doc)| last.replace(doc.id) != Some(doc.id);
+        self.docs().filter(is_first)
     }
 
     /// Whether a record of both has other tags there. It was kept with the same, and is read only
@@ -261,13 +248,6 @@ impl Snapshot {
             self.marks.edited(here, None).is_some() || branch.marks.edited(there, None).is_some();
         is_edited && self.tags_of(here) != branch.tags_of(there)
     }
-}
-
-/// A record of one of two memories that are compared.
-struct Standing {
-    id: RecordId,
-    ordinal: u32,
-    is_live: bool,
 }
 
 fn merged_id(id: RecordId) -> ExternalId {

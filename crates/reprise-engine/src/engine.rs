@@ -10,8 +10,8 @@ use reprise_store::{CommitSeq, Log};
 use reprise_types::{ExternalId, RecordId};
 
 use crate::error::EngineError;
-use crate::ids::IdSource;
 use crate::keys::key_of;
+use crate::naming::IdSource;
 use crate::open::Parts;
 use crate::snapshot::Snapshot;
 use crate::state::State;

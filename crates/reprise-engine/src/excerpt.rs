@@ -53,14 +53,9 @@ fn furthest<T>(most: usize, at: impl Fn(usize) -> Option<T>) -> Option<(usize, T
     found
 }
 
-/// Where a text holds one of `words`, in whatever form of the word: byte ranges, ascending, apart.
-pub fn matches(text: &str, words: &[String]) -> Vec<Range<usize>> {
-    reprise_index::word_ranges(text, words)
-}
-
 /// The sentence with most of the words, the first such.
 fn anchor(text: &str, sentences: &[Range<usize>], words: &[String]) -> usize {
-    let found = matches(text, words);
+    let found = reprise_index::word_ranges(text, words);
     let mut found = found.iter().peekable();
     let mut best = (0, 0);
     for (place, range) in sentences.iter().enumerate() {
@@ -100,18 +95,10 @@ fn first_words(sentence: &str, fits: &dyn Fn(&str) -> bool) -> Option<String> {
         .collect();
     let until = |count: usize| {
         let end = ends.get(count.checked_sub(1)?)?;
-        Some(format!("{} ...", sentence.get(..*end)?.trim()))
+        let text = format!("{} ...", sentence.get(..*end)?.trim());
+        fits(&text).then_some(text)
     };
-    let (mut low, mut high) = (0, ends.len());
-    while low < high {
-        let middle = (low + high).div_ceil(2);
-        if until(middle).is_some_and(|text| fits(&text)) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    until(low)
+    furthest(ends.len(), until).map(|(_, text)| text)
 }
 
 /// Byte ranges of the sentences: up to a full stop, question or exclamation mark before white

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
+use reprise_index::Doc;
 use reprise_store::{Entry, StoreError, Tombstone};
 use reprise_types::{Annotation, ContentHash, ExternalId, RecordId, normal_tag};
 
@@ -10,7 +11,6 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::keys::key_of;
 use crate::marks::RETIRED;
-use crate::snapshot::Snapshot;
 
 /// Which records are to be forgotten.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,8 +61,7 @@ impl Engine {
         self.know_keys()?;
         let at = self.advance_clock(now);
         let ordinals = self.reached(selector);
-        let mut back = self.answering_again(&ordinals, at);
-        let mut entries = Vec::with_capacity(ordinals.len());
+        let mut entries = self.answering_again(&ordinals, at);
         let mut keys_of_damaged = None;
         for ordinal in ordinals {
             let Some(doc) = self.snapshot.index.doc(ordinal) else {
@@ -91,13 +90,7 @@ impl Engine {
             };
             entries.push(Entry::Forgotten { ordinal, tombstone });
         }
-        if entries.is_empty() {
-            return Ok(Vec::new());
-        }
-        back.extend(entries);
-        let entries = back;
-        self.commit(&entries)?;
-        self.publish();
+        self.keep(&entries)?;
         let forgotten = entries.iter().filter_map(|entry| match entry {
             Entry::Forgotten { tombstone, .. } => Some(Forgotten { id: tombstone.id }),
             _ => None,
@@ -108,7 +101,7 @@ impl Engine {
     /// What the request of this name forgot: all that went at the same moment.
     pub fn forgotten_for(&mut self, request: &ExternalId) -> Result<Vec<RecordId>, EngineError> {
         self.know_keys()?;
-        let Snapshot { index, reader, .. } = &*self.snapshot;
+        let reader = &self.snapshot.reader;
         // Of a hole the log alone knows when.
         let forgotten_at = |place| match reader.record(place) {
             Err(StoreError::Forgotten { at, .. }) => Some(at),
@@ -118,13 +111,12 @@ impl Engine {
         let Some(at) = place.and_then(forgotten_at) else {
             return Ok(Vec::new());
         };
-        let gone = (0..index.len() as u32).filter(|place| {
-            let is_gone = !self.is_there(*place);
+        let gone = self.snapshot.docs().filter(|(place, doc)| {
+            let is_gone = doc.forgotten_at.is_some();
             is_gone && forgotten_at(*place) == Some(at)
         });
         // As they were answered: the newest first.
-        let ids = gone.filter_map(|place| Some(index.doc(place)?.id));
-        Ok(ids.rev().collect())
+        Ok(gone.map(|(_, doc)| doc.id).rev().collect())
     }
 
     /// Ends the links of what stays behind something that goes: the other sources of what was made
@@ -158,18 +150,11 @@ impl Engine {
             .iter()
             .flat_map(|at| self.snapshot.behind(*at))
             .collect();
-        ordinals.extend(behind.into_iter().filter(|ordinal| self.is_there(*ordinal)));
+        let there = |ordinal: &u32| self.snapshot.is_kept(*ordinal);
+        ordinals.extend(behind.into_iter().filter(there));
         let mut seen = BTreeSet::new();
         ordinals.retain(|ordinal| seen.insert(*ordinal));
         ordinals
-    }
-
-    /// The places of a version and of all that it corrected, newest first, as far as they are still
-    /// there.
-    fn versions(&self, id: RecordId) -> Vec<u32> {
-        let versions = self.snapshot.corrected(id).into_iter();
-        let places = versions.filter_map(|id| self.snapshot.index.find(id));
-        places.filter(|ordinal| self.is_there(*ordinal)).collect()
     }
 
     /// The version of a record that answers for it and says the same: none that was made of it and
@@ -182,57 +167,46 @@ impl Engine {
         if is_made { id } else { current }
     }
 
-    /// A corrected version answers no more, but its text is still there to be forgotten.
-    fn is_there(&self, ordinal: u32) -> bool {
-        let doc = self.snapshot.index.doc(ordinal);
-        doc.is_some_and(|doc| doc.forgotten_at.is_none())
-    }
-
     /// Those of these places that answer or were put away, with the versions that they corrected.
     fn present(&self, ordinals: Vec<u32>) -> Vec<u32> {
         let index = &self.snapshot.index;
-        let present = ordinals.into_iter().filter(|ordinal| {
-            let doc = index.doc(*ordinal);
-            doc.is_some_and(|doc| doc.is_live()) || self.snapshot.retired_by(*ordinal).is_some()
+        let present = ordinals.into_iter().filter(|at| {
+            self.snapshot.live(*at).is_some() || self.snapshot.retired_by(*at).is_some()
         });
         let ids = present.filter_map(|ordinal| Some(index.doc(ordinal)?.id));
         self.select(&ForgetSelector::All(ids.collect()))
     }
 
     fn select(&self, selector: &ForgetSelector) -> Vec<u32> {
-        let index = &self.snapshot.index;
-        let all = || (0..index.len() as u32).filter(|ordinal| self.is_there(*ordinal));
+        let memory = &self.snapshot;
+        let those = |are_meant: &dyn Fn(&Doc) -> bool| -> Vec<u32> {
+            let there = memory.docs().filter(|(_, doc)| doc.forgotten_at.is_none());
+            let meant = there.filter(|(_, doc)| are_meant(doc));
+            meant.map(|(ordinal, _)| ordinal).collect()
+        };
         match selector {
-            ForgetSelector::Id(id) => self.versions(*id),
-            ForgetSelector::Record(id) => self.versions(self.said_by(*id)),
+            ForgetSelector::Id(id) => memory.version_places(*id).collect(),
+            ForgetSelector::Record(id) => memory.version_places(self.said_by(*id)).collect(),
             ForgetSelector::External(external) => match self.duplicate_of(external) {
                 Some(id) => self.select(&ForgetSelector::Record(id)),
                 None => Vec::new(),
             },
             ForgetSelector::Session(session) => {
-                let Some(session) = index.session(session) else {
-                    return Vec::new();
-                };
-                all()
-                    .filter(|o| {
-                        index
-                            .doc(*o)
-                            .is_some_and(|doc| doc.session == Some(session))
-                    })
-                    .collect()
+                let session = memory.index.session(session);
+                those(&|doc: &Doc| session.is_some() && doc.session == session)
             }
-            ForgetSelector::Before(instant) => {
-                let before = |o: &u32| index.doc(*o).is_some_and(|doc| doc.timestamp < *instant);
-                all().filter(before).collect()
-            }
+            ForgetSelector::Before(instant) => those(&|doc: &Doc| doc.timestamp < *instant),
             ForgetSelector::Tag(tags) => {
                 let tags = tags.iter().filter_map(|tag| normal_tag(tag));
-                let tagged = tags.flat_map(|tag| self.snapshot.marks.tagged(&tag, None));
+                let tagged = tags.flat_map(|tag| memory.marks.tagged(&tag, None));
                 let tagged: BTreeSet<u32> = tagged.collect();
                 self.present(tagged.into_iter().collect())
             }
-            ForgetSelector::Project(name) => self.present(self.snapshot.of_project(name, None)),
-            ForgetSelector::All(ids) => ids.iter().flat_map(|id| self.versions(*id)).collect(),
+            ForgetSelector::Project(name) => self.present(memory.of_project(name, None)),
+            ForgetSelector::All(ids) => {
+                let versions = ids.iter().flat_map(|id| memory.version_places(*id));
+                versions.collect()
+            }
         }
     }
 }

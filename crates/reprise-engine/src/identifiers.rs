@@ -89,29 +89,11 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn is_mark(c: char) -> bool {
-    matches!(
-        c,
-        '`' | '"'
-            | '\''
-            | '('
-            | ')'
-            | '['
-            | ']'
-            | '{'
-            | '}'
-            | '<'
-            | '>'
-            | ','
-            | ';'
-            | '|'
-            | '*'
-            | '\u{201c}'
-            | '\u{201d}'
-            | '\u{2018}'
-            | '\u{2019}'
-            | '\u{ab}'
-            | '\u{bb}'
-    )
+    const MARKS: [char; 21] = [
+        '`', '"', '\'', '(', ')', '[', ']', '{', '}', '<', '>', ',', ';', '|', '*', '\u{201c}',
+        '\u{201d}', '\u{2018}', '\u{2019}', '\u{ab}', '\u{bb}',
+    ];
+    !c.is_ascii_alphanumeric() && MARKS.contains(&c)
 }
 
 /// Without the punctuation around it.

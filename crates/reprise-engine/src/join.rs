@@ -133,11 +133,10 @@ impl Side {
                     (at, rank, json)
                 });
             }
-            mark => {
-                if let Some(record) = record_of(&mark) {
-                    put(&mut self.marks, mark, at_of_mark, |at, json| {
-                        (record, (at, 0, json))
-                    });
+            mut mark => {
+                if let Some((record, _)) = marked(&mut mark) {
+                    let key = |at, json| (record, (at, 0, json));
+                    put(&mut self.marks, mark, |mark| Some(marked(mark)?.1), key);
                 }
             }
         }
@@ -254,12 +253,7 @@ pub fn join(own: Vec<Said>, theirs: Vec<Said>) -> Joined {
     kept.retain(|id, _| !gone.contains_key(id));
     conflicts.extend(line_up(&mut kept, &own, &theirs));
     let mut marks: BTreeMap<_, _> = own.marks.clone();
-    marks.extend(
-        theirs
-            .marks
-            .iter()
-            .map(|(key, said)| (key.clone(), said.clone())),
-    );
+    marks.extend(theirs.marks.clone());
     let agreed = agreed(&kept, &own, &theirs, &mut conflicts);
     marks.extend(Side::of(agreed).marks);
     conflicts.sort_by_key(|conflict| conflict.record);
@@ -327,22 +321,13 @@ fn order(record: &MemoryRecord) -> (Option<RecordId>, String) {
     (record.supersedes, json(record))
 }
 
-fn record_of(mark: &Said) -> Option<RecordId> {
+/// Which record something stands on, and since when.
+fn marked(mark: &mut Said) -> Option<(RecordId, &mut DateTime<Utc>)> {
     match mark {
-        Said::Tagged { record, .. }
-        | Said::Linked { record, .. }
-        | Said::Unlinked { record, .. }
-        | Said::Seen { record, .. } => Some(*record),
-        _ => None,
-    }
-}
-
-fn at_of_mark(mark: &mut Said) -> Option<&mut DateTime<Utc>> {
-    match mark {
-        Said::Tagged { at, .. }
-        | Said::Linked { at, .. }
-        | Said::Unlinked { at, .. }
-        | Said::Seen { at, .. } => Some(at),
+        Said::Tagged { record, at, .. }
+        | Said::Linked { record, at, .. }
+        | Said::Unlinked { record, at, .. }
+        | Said::Seen { record, at, .. } => Some((*record, at)),
         _ => None,
     }
 }

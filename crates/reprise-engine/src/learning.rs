@@ -59,12 +59,10 @@ impl Engine {
 
     /// A run that is over is reported, and teaches.
     pub fn outcome(&mut self, run: &RunOutcome, now: DateTime<Utc>) -> Result<(), EngineError> {
-        let run = Box::new(run.clone());
-        let (leaves, question) = (false, None);
         let turn = RunTurn::Outcome {
-            run,
-            leaves,
-            question,
+            run: Box::new(run.clone()),
+            leaves: false,
+            question: None,
         };
         self.say_of_run(turn, now)
     }
@@ -78,9 +76,8 @@ impl Engine {
         quality: Option<f32>,
         now: DateTime<Utc>,
     ) -> Result<(), EngineError> {
-        let run_id = run_id.to_owned();
         let turn = RunTurn::Revise {
-            run_id,
+            run_id: run_id.to_owned(),
             revision,
             quality,
         };
@@ -178,12 +175,7 @@ impl Engine {
         let entries = events
             .into_iter()
             .map(|event| Entry::Learning(event.into()));
-        let entries: Vec<Entry> = entries.collect();
-        if !entries.is_empty() {
-            self.commit(&entries)?;
-            self.publish();
-        }
-        Ok(())
+        self.keep(&entries.collect::<Vec<_>>())
     }
 }
 
@@ -202,8 +194,8 @@ impl Snapshot {
 
     /// Whether a record is here and not forgotten, whether it still answers or not.
     pub(crate) fn is_there(&self, record: RecordId) -> bool {
-        let doc = self.index.find(record).and_then(|at| self.index.doc(at));
-        doc.is_some_and(|doc| doc.forgotten_at.is_none())
+        let place = self.index.find(record);
+        place.is_some_and(|place| self.is_kept(place))
     }
 
     /// Writes a record's vector of the space in use; `false` where it has none.

@@ -39,18 +39,14 @@ mod check;
 mod checkpoint;
 mod compact;
 mod context;
-mod contradict;
 mod engine;
 mod error;
 mod excerpt;
 mod forget;
 mod identifiers;
-mod ids;
 mod join;
 mod keys;
-mod late;
 mod learning;
-mod list;
 mod marks;
 mod names;
 mod naming;
@@ -64,7 +60,6 @@ mod retire;
 mod snapshot;
 mod state;
 mod stats;
-mod traces;
 mod write;
 
 #[cfg(test)]
@@ -77,10 +72,9 @@ pub use check::{CheckReport, Finding};
 pub use checkpoint::{CheckpointJob, CheckpointOutcome, CheckpointParts};
 pub use compact::{CompactionCopy, CompactionJob, CompactionOutcome};
 pub use context::{TokenCounter, context_block, context_candidates};
-pub use contradict::Contradiction;
 pub use engine::Engine;
 pub use error::EngineError;
-pub use excerpt::{excerpt, matches, sentences};
+pub use excerpt::{excerpt, sentences};
 pub use forget::{ForgetSelector, Forgotten};
 pub use identifiers::{Shape, identifiers};
 pub use join::{Conflict, ConflictKind, Joined, join};
@@ -92,10 +86,11 @@ pub use recall::{
 };
 pub use reprise_index::{
     TextTerm, TextTerms, alike_pairs, term_norm, term_score, term_share, term_weight, text_terms,
+    word_ranges as matches,
 };
 pub use reprise_learn::{LearnError, LearnSettings, RECEIPTS_MAX};
 pub use reprise_store::CheckpointStep;
-pub use retire::Retired;
+pub use retire::{Contradiction, Retired};
 pub use snapshot::Snapshot;
 pub use stats::{EngineStats, InLanguage, OtherSpace, Space};
 pub use write::{LinkEnd, NewLink, Overheard, RunTurn, RunWrite, WriteBatch, Written};

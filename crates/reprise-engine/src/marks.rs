@@ -236,12 +236,6 @@ impl Marks {
         links.filter(|link| link.is_open())
     }
 
-    /// The links of one relation that hold now, in the order in which they were made.
-    pub(crate) fn links_as(&self, relation: &str) -> impl Iterator<Item = &LinkSpan> {
-        let open = self.links.iter().filter(|link| link.is_open());
-        open.filter(move |link| &*link.relation == relation)
-    }
-
     /// Whether any two records were ever noted as contradicting each other.
     pub(crate) fn has_contrary(&self) -> bool {
         !self.contrary.is_empty()
@@ -442,6 +436,12 @@ impl Marks {
         {
             link.until = at;
         }
+    }
+
+    /// The link of this relation from one record to another that holds now.
+    pub(crate) fn held_link(&self, from: u32, to: u32, relation: &str) -> Option<&LinkSpan> {
+        let place = self.open_link(from, to, relation)?;
+        self.links.get(place as usize)
     }
 
     fn open_link(&self, from: u32, to: u32, relation: &str) -> Option<u32> {

@@ -15,11 +15,11 @@ const NAMES_MAX: usize = 256;
 /// ... and most identifiers of its text beside them.
 const IDENTIFIERS_MAX: usize = 2048;
 /// Begins the term of an external id: what is called so comes before what mentions it.
-pub(crate) const ID: char = '!';
+pub(crate) const ID: &str = "!";
 /// Begins the term of a record's type, which no text and no metadata has.
-const TYPE: char = '\u{2}';
+const TYPE: &str = "\u{2}";
 /// Begins the term of the run that a record belongs to.
-const RUN: char = '\u{3}';
+const RUN: &str = "\u{3}";
 /// The term of what a run left that says no step.
 pub(crate) const BARE_RUN: &str = "\u{2}bare run";
 /// Deepest metadata that is read.
@@ -60,16 +60,12 @@ pub(crate) fn names_of(record: &MemoryRecord) -> Vec<String> {
 
 /// What belongs to a run.
 pub(crate) fn of_run(run_id: &str) -> String {
-    let mut term = String::from(RUN);
-    term.push_str(run_id);
-    term
+    [RUN, run_id].concat()
 }
 
 /// What a record is to a person.
 pub(crate) fn of_type(record_type: RecordType) -> String {
-    let mut term = String::from(TYPE);
-    term.push_str(record_type.name());
-    term
+    [TYPE, record_type.name()].concat()
 }
 
 /// The words of an author's name; of no other value.
@@ -83,9 +79,7 @@ pub(crate) fn parts<'v>(key: &str, value: &'v str) -> impl Iterator<Item = &'v s
 
 /// What another system calls a record.
 pub(crate) fn id(external: &str) -> String {
-    let mut id = String::from(ID);
-    id.push_str(external);
-    id
+    [ID, external].concat()
 }
 
 pub(crate) fn pair(key: &str, value: &str) -> String {

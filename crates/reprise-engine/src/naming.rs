@@ -1,10 +1,12 @@
 //! What a record is known by: its external ids, which belong to its newest version, and a bare text
-//! that was learned.
+//! that was learned. And its own id: strictly increasing within a file, made from the given time and
+//! a given seed.
 
 use std::collections::HashMap;
 
+use chrono::{DateTime, Utc};
 use reprise_types::limits::EXTERNAL_IDS_MAX;
-use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordId, WriteOutcome};
+use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordId, WriteOutcome, splitmix};
 
 use crate::engine::Engine;
 use crate::prepare;
@@ -119,16 +121,12 @@ impl Engine {
 
     /// A version and all that it corrected, newest first, as far as they are still there.
     fn lineage(&self, newest: Option<RecordId>, batch: &Batch) -> Vec<MemoryRecord> {
-        let (mut versions, mut next) = (Vec::new(), newest);
-        while let Some(id) = next {
+        let version = |id: RecordId| {
             let stored = || self.snapshot.version(id)?.ok();
-            let Some(version) = batch.get(id).cloned().or_else(stored) else {
-                break;
-            };
-            next = version.supersedes;
-            versions.push(version);
-        }
-        versions
+            batch.get(id).cloned().or_else(stored)
+        };
+        let newest = newest.and_then(version);
+        std::iter::successors(newest, |newer| version(newer.supersedes?)).collect()
     }
 
     /// Whether a record said this in any of its versions. One that is forgotten is not asked: it
@@ -152,4 +150,73 @@ fn is_bare(new: &NewRecord) -> bool {
     new.external_ids.iter().all(of_request)
         && (new.supersedes, new.timestamp, &new.details) == (None, None, &None)
         && new.session_id.is_empty()
+}
+
+/// Makes ids; remembers the last one so that two records of one millisecond keep their order.
+#[derive(Debug)]
+pub(crate) struct IdSource {
+    state: u64,
+    last: u128,
+}
+
+impl IdSource {
+    /// `seed` decides the random bits; `last` is the highest id of the file.
+    pub(crate) fn new(seed: u64, last: Option<RecordId>) -> Self {
+        Self {
+            state: seed,
+            last: last.map_or(0, RecordId::to_u128),
+        }
+    }
+
+    /// Goes on from an id that came into the file otherwise.
+    pub(crate) fn go_on_from(&mut self, last: RecordId) {
+        self.last = self.last.max(last.to_u128());
+    }
+
+    /// The next id, greater than every one before it even if `now` went backwards.
+    pub(crate) fn next(&mut self, now: DateTime<Utc>) -> RecordId {
+        let unix_ms = u64::try_from(now.timestamp_millis()).unwrap_or(0);
+        let mut random = || u128::from(splitmix(&mut self.state));
+        let random = (random() << 64) | random();
+        let fresh = RecordId::from_parts(unix_ms, random & ((1 << 80) - 1)).to_u128();
+        // Not the very next one: a clone of this file goes on from the same last id.
+        let step = 1 + (random & ((1 << 40) - 1));
+        self.last = fresh.max(self.last.saturating_add(step));
+        RecordId::from_u128(self.last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reprise_types::parse_timestamp;
+
+    #[test]
+    fn ids_increase_even_when_the_clock_goes_backwards() {
+        let later = parse_timestamp("2026-02-16T09:00:00Z").unwrap();
+        let earlier = parse_timestamp("2026-02-16T08:00:00Z").unwrap();
+        let mut ids = IdSource::new(7, None);
+        let made = [later, later, earlier, later].map(|now| ids.next(now));
+        assert!(made.windows(2).all(|pair| pair[0] < pair[1]), "{made:?}");
+    }
+
+    #[test]
+    fn two_that_go_on_from_one_id_do_not_meet() {
+        let now = parse_timestamp("2026-02-16T09:00:00Z").unwrap();
+        let last = IdSource::new(7, None).next(now);
+        let earlier = parse_timestamp("2026-02-16T08:00:00Z").unwrap();
+        let [one, other] = [1, 2].map(|seed| IdSource::new(seed, Some(last)).next(earlier));
+        assert!(one != other && one > last && other > last);
+    }
+
+    #[test]
+    fn one_seed_gives_one_sequence() {
+        let now = parse_timestamp("2026-02-16T09:00:00Z").unwrap();
+        let run = |seed| {
+            let mut ids = IdSource::new(seed, None);
+            (0..3).map(|_| ids.next(now)).collect::<Vec<_>>()
+        };
+        assert_eq!(run(1), run(1));
+        assert_ne!(run(1), run(2));
+    }
 }

@@ -1,11 +1,16 @@
-//! From a filter to the records that it admits, and why it admits none.
+//! From a filter to the records that it admits, and why it admits none; and memory page by page: a
+//! way to look that is no question.
 
 use chrono::{DateTime, Utc};
 use reprise_index::View;
-use reprise_types::{MemoryFilter, MemoryRecord, RecordBody, RecordId, normal_tag, to_the_minute};
+use reprise_types::limits::PAGE_MAX;
+use reprise_types::{
+    Cursor, ListRequest, MemoryFilter, MemoryRecord, Order, Page, RecordBody, RecordId, normal_tag,
+    to_the_minute,
+};
 
 use crate::identifiers::{HASHES_MAX, SHORT_HASH, is_hex, plain};
-use crate::names::{ID, id, of_type, pair};
+use crate::names::{BARE_RUN, ID, id, of_type, pair};
 use crate::snapshot::Snapshot;
 
 /// Names of projects and of authors that are read of each segment of the index.
@@ -48,6 +53,78 @@ impl Snapshot {
             view = view.among(self.by(author));
         }
         view
+    }
+
+    /// [`Self::list_in`], the latest first.
+    #[must_use]
+    pub fn list(&self, request: &ListRequest) -> Page {
+        self.list_in(Order::NewestFirst, request)
+    }
+
+    /// A page of the live records that the filter admits, in this order of when they happened,
+    /// without their vectors. What runs left that says nothing beside their question is there for
+    /// who asks for what it is. Reads the page's own records from the disk and no others.
+    #[must_use]
+    pub fn list_in(&self, order: Order, request: &ListRequest) -> Page {
+        let filter = &request.filter;
+        let mut view = self.view(filter, None);
+        let admitted = view.considered();
+        if filter.types.is_none() && filter.kinds.is_none() && filter.sources.is_none() {
+            view = view.without(self.index.holding(BARE_RUN));
+        }
+        let limit = request.limit.min(PAGE_MAX);
+        let after = request.after.map(|c| (c.timestamp_micros, c.id));
+        // One more than the page, to know whether there is another.
+        let mut places = self.index.in_order(&view, order, after, limit + 1);
+        let more = places.len() > limit;
+        places.truncate(limit);
+        let next = places.last().filter(|_| more).map(|last| Cursor {
+            timestamp_micros: last.0,
+            id: last.1,
+        });
+        let mut page = Page {
+            next,
+            considered: view.considered(),
+            ..Page::default()
+        };
+        let bare = admitted - view.considered();
+        if bare > 0 && request.after.is_none() {
+            page.notes.push(format!(
+                "left out: {bare} of runs that tell no step; the type `run` lists them"
+            ));
+        } else if admitted == 0 {
+            page.notes.extend(self.why_none(filter, None));
+        }
+        for (_, _, ordinal) in places {
+            match self.record(ordinal, None) {
+                Ok(record) => page.records.push(record.without_vector()),
+                Err(error) => {
+                    tracing::warn!(ordinal, %error, "a record could not be read back");
+                    page.damaged += 1;
+                }
+            }
+        }
+        page
+    }
+
+    /// Every live record that a filter admits, oldest first, without their vectors.
+    #[must_use]
+    pub fn matching(&self, filter: &MemoryFilter) -> Vec<MemoryRecord> {
+        let view = self.view(filter, None);
+        let read = view.ordinals().filter_map(|at| self.record(at, None).ok());
+        read.map(MemoryRecord::without_vector).collect()
+    }
+
+    /// The place of the record with this id, forgotten or not, for a caller that has no cursor.
+    #[must_use]
+    pub fn cursor(&self, id: RecordId) -> Option<Cursor> {
+        let ordinal = self.index.find(id)?;
+        let doc = self.index.doc(ordinal).filter(|doc| !doc.hole)?;
+        let (timestamp_micros, id) = self.index.place_in_time(ordinal)?;
+        (doc.id == id).then_some(Cursor {
+            timestamp_micros,
+            id,
+        })
     }
 
     /// The records that are tagged with a project or have it in their metadata, at a time or now.
@@ -105,7 +182,7 @@ impl Snapshot {
         let named = self.index.holding_from(&id(&beginning), HASHES_MAX);
         let called = named
             .into_iter()
-            .filter(|(term, _)| is_hex(&term[ID.len_utf8()..]));
+            .filter(|(term, _)| is_hex(&term[ID.len()..]));
         let records = called.flat_map(|(_, found)| found);
         let mut ids: Vec<RecordId> = records
             .filter_map(|ordinal| Some(self.index.doc(ordinal)?.id))

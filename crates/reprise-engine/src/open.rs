@@ -16,8 +16,8 @@ use reprise_types::{EmbeddingSpace, LearningEngine, VectorStore, show_fields};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::ids::IdSource;
 use crate::keys::KEYS_TAG;
+use crate::naming::IdSource;
 use crate::snapshot::Snapshot;
 use crate::state::State;
 

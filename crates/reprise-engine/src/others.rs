@@ -1,11 +1,16 @@
 //! Vectors that other models than the one in use made of records that still wait for it: searched
 //! beside the index, each space with a question of its own, until they are made anew.
 //!
-//! A record's newest vector stands in the index or in one of these, never in two.
+//! A record's newest vector stands in the index or in one of these, never in two. Vectors that come
+//! after their records are taken here.
 
 use reprise_index::{IndexSnapshot, OtherVectors};
-use reprise_store::LogReader;
-use reprise_types::{EmbeddingSpace, VectorStore as _};
+use reprise_store::{Entry, LogReader};
+use reprise_types::{EmbeddingSpace, RecordId, VectorStore as _, check_unit_vector};
+
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::prepare::name_of;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Other {
@@ -86,6 +91,84 @@ impl Others {
 
     pub(crate) fn memory_bytes(&self) -> usize {
         self.iter().map(|other| other.vectors.memory_bytes()).sum()
+    }
+}
+
+impl Engine {
+    /// Gives waiting records their vectors, which come from the model in use: where nobody said
+    /// which that is, its space becomes the store's. Those of another space, already embedded or
+    /// gone are passed over; answers how many were taken.
+    pub fn embed_late(
+        &mut self,
+        vectors: Vec<(RecordId, EmbeddingSpace, Vec<f32>)>,
+    ) -> Result<usize, EngineError> {
+        let mut entries = Vec::new();
+        self.adopt(vectors.first().map(|(_, found, _)| found))?;
+        let mut space = self.state.space.clone();
+        for (id, found, vector) in vectors {
+            let Some(ordinal) = self.state.index.find(id) else {
+                continue;
+            };
+            let is_live = self.snapshot.live(ordinal).is_some();
+            let answers = is_live || self.state.others.has(ordinal);
+            let waiting = answers && !self.snapshot.index.has_vector(ordinal);
+            let fits = space.as_ref().is_none_or(|space| *space == found)
+                && check_unit_vector(&vector, self.state.index.dimensions()).is_ok();
+            if waiting && fits {
+                space = Some(found.clone());
+                entries.push(Entry::Embedded {
+                    ordinal,
+                    space: found,
+                    vector,
+                });
+            }
+        }
+        self.keep(&entries)?;
+        Ok(entries.len())
+    }
+
+    /// Puts the model's space in force where none was configured; what the store holds of others is
+    /// left out from now on, and waits for the model.
+    fn adopt(&mut self, space: Option<&EmbeddingSpace>) -> Result<(), EngineError> {
+        let held = self.state.space.as_ref();
+        let Some(found) =
+            space.filter(|found| self.state.configured.is_none() && held != Some(found))
+        else {
+            return Ok(());
+        };
+        if held.is_none() && usize::from(found.dimensions) == self.state.index.dimensions() {
+            return Ok(());
+        }
+        let (held, found) = (held.map(name_of), name_of(found));
+        tracing::warn!(
+            ?held,
+            ?found,
+            "the model in use reads another space; vectors are made anew"
+        );
+        self.state.configured = space.cloned();
+        self.rebuild()
+    }
+
+    /// Up to `limit` records that wait for a vector, oldest first, with their texts: live ones
+    /// without, and all that have one of another space.
+    pub fn unembedded(&self, limit: usize) -> Vec<(RecordId, String)> {
+        let waiting = self.unembedded_from(0, limit);
+        waiting
+            .into_iter()
+            .map(|(_, id, text)| (id, text))
+            .collect()
+    }
+
+    /// The same from a place in the log on, with the place of each.
+    pub fn unembedded_from(&self, first: u32, limit: usize) -> Vec<(u32, RecordId, String)> {
+        let (index, others) = (&self.snapshot.index, &self.state.others);
+        let waits = |ordinal: &u32| others.has(*ordinal) || index.is_unembedded(*ordinal);
+        let read = |ordinal| {
+            let record = self.snapshot.reader.record(ordinal).ok()?;
+            Some((ordinal, record.id, record.body.text))
+        };
+        let waiting = (first..index.len() as u32).filter(waits);
+        waiting.filter_map(read).take(limit).collect()
     }
 }
 

@@ -2,9 +2,12 @@
 //! taking that back: the text stays in the log, no recall of the present shows it, and its names
 //! lead to the other.
 //!
-//! In the log it is a link of a relation that no caller can spell (`marks.rs`).
+//! And which records cannot both hold, the older and the newer, as tending notes them. Both answer;
+//! of the two a recall puts the newer first (`recall/contrary.rs`).
+//!
+//! In the log each is a link of a relation that no caller can spell (`marks.rs`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use reprise_store::Entry;
@@ -17,6 +20,10 @@ use crate::marks::{APART, CONTRARY, DISTILLED, LinkSpan, OVER, RETIRED, puts_awa
 use crate::snapshot::Snapshot;
 use crate::write::{LinkEnd, NewLink, WriteBatch};
 
+/// Newer records that one is noted to contradict; of a figure that is told anew every hour these
+/// are enough.
+const NEWER_MAX: usize = 8;
+
 /// A record that was put away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retired {
@@ -24,6 +31,17 @@ pub struct Retired {
     pub gone: RecordId,
     /// The one that answers for it; `None` where its time was over.
     pub kept: Option<RecordId>,
+    /// When, in microseconds since the Unix epoch: one instant for all of one call.
+    pub at_micros: i64,
+    /// When that was taken back, where it was.
+    pub undone_micros: Option<i64>,
+}
+
+/// Two records that were noted as contradicting each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Contradiction {
+    pub older: RecordId,
+    pub newer: RecordId,
     /// When, in microseconds since the Unix epoch: one instant for all of one call.
     pub at_micros: i64,
     /// When that was taken back, where it was.
@@ -108,6 +126,58 @@ impl Engine {
         Ok(new)
     }
 
+    /// Notes that live records contradict each other, `(older, newer)` each, in one commit. What
+    /// was noted before, also where it was taken back, is passed over, and so is what somebody set
+    /// apart. Answers the instant, in microseconds since the Unix epoch, and how many are new.
+    pub fn contradict(
+        &mut self,
+        pairs: &[(RecordId, RecordId)],
+        now: DateTime<Utc>,
+    ) -> Result<(i64, usize), EngineError> {
+        let memory = self.snapshot();
+        let marks = &memory.marks;
+        // With those of this call.
+        let mut held: BTreeMap<u32, usize> = BTreeMap::new();
+        let mut is_new = |(older, newer): &(RecordId, RecordId)| {
+            let ends = memory.index.find(*older).zip(memory.index.find(*newer));
+            ends.is_some_and(|(older, newer)| {
+                if older == newer || marks.ever_contrary(older).any(|link| link.to == newer) {
+                    return false;
+                }
+                let open = || marks.contrary(older).count();
+                let held = held.entry(older).or_insert_with(open);
+                *held += 1;
+                *held <= NEWER_MAX
+            })
+        };
+        let together = pairs
+            .iter()
+            .filter(|(one, other)| !memory.are_apart(*one, *other));
+        let new = together.filter(|pair| is_new(pair)).copied();
+        self.link_all_as(CONTRARY, new.collect(), now)
+    }
+
+    /// Takes back what was noted at an instant. Answers the pairs, the older first.
+    pub fn take_back_contradictions(
+        &mut self,
+        at_micros: i64,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<[RecordId; 2]>, EngineError> {
+        let at = self.advance_clock(now);
+        let (mut pairs, mut annotations) = (Vec::new(), Vec::new());
+        let held = self.snapshot.contradictions().into_iter();
+        for one in held.filter(|one| one.undone_micros.is_none() && one.at_micros == at_micros) {
+            let index = &self.snapshot.index;
+            if let Some((from, to)) = index.find(one.older).zip(index.find(one.newer)) {
+                let relation = CONTRARY.to_owned();
+                annotations.push((from, Annotation::Unlinked { to, relation }));
+                pairs.push([one.older, one.newer]);
+            }
+        }
+        self.say_all(annotations, at)?;
+        Ok(pairs)
+    }
+
     /// Keeps a record that says what others have in common, and cites them: forgetting one of them
     /// forgets it too. Answers its id where it is new.
     pub fn distil(
@@ -156,10 +226,7 @@ impl Engine {
             .into_iter()
             .map(|(ordinal, annotation)| Entry::annotated(ordinal, at, annotation))
             .collect();
-        if !entries.is_empty() {
-            self.commit(&entries)?;
-            self.publish();
-        }
+        self.keep(&entries)?;
         Ok(entries.len())
     }
 }
@@ -191,6 +258,22 @@ impl Snapshot {
         retired.collect()
     }
 
+    /// Every pair that was noted, with those that were taken back, in the order in which that was
+    /// done, as far as they are not forgotten.
+    pub fn contradictions(&self) -> Vec<Contradiction> {
+        let links = self.marks.hidden_links();
+        let links = links.filter(|(link, _)| &*link.relation == CONTRARY);
+        let noted = links.filter_map(|(link, undone_micros)| {
+            Some(Contradiction {
+                older: self.index.doc(link.from)?.id,
+                newer: self.index.doc(link.to)?.id,
+                at_micros: link.since,
+                undone_micros,
+            })
+        });
+        noted.collect()
+    }
+
     /// The records that a live record was distilled from, as far as they are there.
     pub fn sources(&self, id: RecordId) -> Vec<RecordId> {
         let Some(ordinal) = self.ordinal(id) else {
@@ -198,29 +281,23 @@ impl Snapshot {
         };
         let links = self.marks.links(ordinal);
         let cited = links.filter(|link| link.from == ordinal && &*link.relation == DISTILLED);
-        cited
-            .filter_map(|link| Some(self.index.doc(link.to)?.id))
-            .collect()
+        cited.filter_map(|link| self.id_at(link.to)).collect()
     }
 
     /// The live records that were distilled from others.
     pub fn distilled(&self) -> BTreeSet<RecordId> {
-        let links = self.marks.links_as(DISTILLED);
-        let from = links.filter_map(|link| self.index.doc(link.from));
-        from.filter(reprise_index::Doc::is_live)
-            .map(|doc| doc.id)
-            .collect()
+        let links = self.marks.all_links();
+        let links = links.filter(|link| &*link.relation == DISTILLED);
+        let live = links.filter_map(|link| self.live(link.from));
+        live.map(|doc| doc.id).collect()
     }
 
     /// Whether somebody said that two records are not the same, or of one that it stays.
     pub fn are_apart(&self, one: RecordId, other: RecordId) -> bool {
         let ends = self.index.find(one).zip(self.index.find(other));
         ends.is_some_and(|(one, other)| {
-            let mut links = self.marks.links(one);
-            links.any(|link| {
-                let ends = (link.from, link.to);
-                &*link.relation == APART && [(one, other), (other, one)].contains(&ends)
-            })
+            let is_said = |from, to| self.marks.held_link(from, to, APART).is_some();
+            is_said(one, other) || is_said(other, one)
         })
     }
 
@@ -232,8 +309,7 @@ impl Snapshot {
 
     /// Whether a record was made of another one's words.
     pub(crate) fn cites(&self, made: u32, source: u32) -> bool {
-        let mut links = self.marks.links(made);
-        links.any(|link| (link.from, link.to) == (made, source) && &*link.relation == DISTILLED)
+        self.marks.held_link(made, source, DISTILLED).is_some()
     }
 
     /// The live record that this one was put behind, in however many steps, or itself; `None` where

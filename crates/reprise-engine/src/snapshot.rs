@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use reprise_index::{IndexSnapshot, View};
+use reprise_index::{Doc, IndexSnapshot, View};
 use reprise_learn::Learner;
 use reprise_store::{LogReader, StoreError};
 use reprise_types::{
@@ -205,9 +205,8 @@ impl Snapshot {
 
     /// The vector of the live record with this id, in the space in use.
     pub fn vector(&self, id: RecordId) -> Option<Vec<f32>> {
-        let ordinal = self.ordinal(id)?;
         let mut vector = vec![0.0; self.index.dimensions()];
-        let held = self.index.has_vector(ordinal) && self.vectors.vector(ordinal, &mut vector);
+        let held = self.is_live(id) && self.vector_of(id, &mut vector);
         held.then_some(vector)
     }
 
@@ -225,15 +224,16 @@ impl Snapshot {
 
     /// A version and all that it corrected, newest first, as far as they are still there.
     pub fn versions(&self, id: RecordId) -> Vec<MemoryRecord> {
+        let places = self.version_places(id);
+        let read = places.filter_map(|ordinal| self.record(ordinal, None).ok());
+        read.collect()
+    }
+
+    /// The places of the same.
+    pub(crate) fn version_places(&self, id: RecordId) -> impl Iterator<Item = u32> {
         let versions = self.corrected(id).into_iter();
         let places = versions.filter_map(|id| self.index.find(id));
-        let there = places.filter(|ordinal| {
-            let doc = self.index.doc(*ordinal);
-            doc.is_some_and(|doc| doc.forgotten_at.is_none())
-        });
-        there
-            .filter_map(|ordinal| self.record(ordinal, None).ok())
-            .collect()
+        places.filter(|ordinal| self.is_kept(*ordinal))
     }
 
     /// When each live record was kept, in microseconds since the Unix epoch, in the order of the
@@ -245,7 +245,25 @@ impl Snapshot {
     /// The place of the live record with this id.
     pub(crate) fn ordinal(&self, id: RecordId) -> Option<u32> {
         let ordinal = self.index.find(id)?;
-        self.index.doc(ordinal)?.is_live().then_some(ordinal)
+        self.live(ordinal).map(|_| ordinal)
+    }
+
+    /// Every place of the log with what the index holds of it.
+    pub(crate) fn docs(&self) -> impl DoubleEndedIterator<Item = (u32, Doc)> {
+        let places = 0..self.index.len() as u32;
+        places.filter_map(|ordinal| Some((ordinal, self.index.doc(ordinal)?)))
+    }
+
+    /// What stands at a place, where it answers.
+    pub(crate) fn live(&self, ordinal: u32) -> Option<Doc> {
+        self.index.doc(ordinal).filter(Doc::is_live)
+    }
+
+    /// Whether what stands at a place is not forgotten. A corrected version answers no more, but
+    /// its text is still there.
+    pub(crate) fn is_kept(&self, ordinal: u32) -> bool {
+        let doc = self.index.doc(ordinal);
+        doc.is_some_and(|doc| doc.forgotten_at.is_none())
     }
 
     /// A record with the tags that it has now, or had at an instant.
@@ -285,9 +303,8 @@ impl Snapshot {
 
     /// Every live record, oldest first, read from disk as the iterator moves.
     pub fn records(&self) -> impl Iterator<Item = Result<MemoryRecord, StoreError>> + '_ {
-        (0..self.index.len() as u32)
-            .filter(|ordinal| self.index.doc(*ordinal).is_some_and(|doc| doc.is_live()))
-            .map(|ordinal| self.record(ordinal, None))
+        let live = self.docs().filter(|(_, doc)| doc.is_live());
+        live.map(|(ordinal, _)| self.record(ordinal, None))
     }
 
     /// Every record that a question about this instant could have found, oldest first, each with
@@ -308,11 +325,7 @@ impl Snapshot {
         &self,
         at: DateTime<Utc>,
     ) -> impl Iterator<Item = Result<MemoryRecord, StoreError>> + '_ {
-        let docs = (0..self.index.len() as u32).filter_map(|ordinal| {
-            let doc = self.index.doc(ordinal)?;
-            Some((ordinal, doc))
-        });
-        let stood = docs.filter(move |(_, doc)| {
+        let stood = self.docs().filter(move |(_, doc)| {
             let is_there = doc.forgotten_at.is_none() && !doc.hole;
             is_there && doc.superseded_at.is_none_or(|end| end > at)
         });

@@ -75,17 +75,20 @@ impl StateCopy {
 }
 
 impl State {
-    fn empty(dimensions: usize, learn: LearnSettings, configured: Option<EmbeddingSpace>) -> Self {
+    /// One without records, whose vectors are in `space`.
+    fn new(
+        index: IndexWriter,
+        mut learning: Learning,
+        configured: Option<EmbeddingSpace>,
+        space: Option<EmbeddingSpace>,
+    ) -> Self {
+        learning.keep_to(space.as_ref());
         Self {
-            index: IndexWriter::new(dimensions),
+            index,
             keys: Keys::default(),
             known_at: DateTime::<Utc>::MIN_UTC,
-            space: configured.clone(),
-            learning: {
-                let mut learning = Learning::with_settings(dimensions, learn);
-                learning.keep_to(configured.as_ref());
-                learning
-            },
+            space,
+            learning,
             configured,
             others: Others::default(),
             marks: Marks::default(),
@@ -103,11 +106,10 @@ impl State {
     ) -> Result<Self, EngineError> {
         let reader = log.reader();
         let space = configured.clone().or_else(|| space_of_most(&reader));
-        let mut state = Self::empty(width(space.as_ref(), &reader), learn, configured);
-        if state.space.is_none() {
-            state.be_in(space);
-        }
-        state.replay(log, CommitSeq(0))
+        let dimensions = width(space.as_ref(), &reader);
+        let learning = Learning::with_settings(dimensions, learn);
+        let index = IndexWriter::new(dimensions);
+        Self::new(index, learning, configured, space).replay(log, CommitSeq(0))
     }
 
     /// Puts a space in force that nobody has configured.
@@ -136,7 +138,7 @@ impl State {
         let in_force = in_force.or_else(|| space_of_most(log));
         let dimensions = width(in_force.as_ref(), log);
         let learning = set.parts.iter().find(|part| part.0 == LEARNING_TAG)?;
-        let mut learning = Learning::from_part(dimensions, learn, &learning.1)?;
+        let learning = Learning::from_part(dimensions, learn, &learning.1)?;
         let marks = set.parts.iter().find(|part| part.0 == MARKS_TAG)?;
         let marks = Marks::from_part(&marks.1)?;
         let mut index = IndexWriter::from_left_parts(dimensions, &left).ok()?;
@@ -155,19 +157,11 @@ impl State {
         {
             return None;
         }
-        learning.keep_to(space.as_ref());
         Some(Self {
-            index,
             keys,
             known_at,
-            space,
-            configured,
-            others: Others::default(),
-            learning,
             marks,
-            gone: HashSet::new(),
-            applied: 0,
-            saved: 0,
+            ..Self::new(index, learning, configured, space)
         })
     }
 
@@ -297,11 +291,8 @@ impl State {
                 self.index.supersede(ordinal, at);
             }
             Annotation::Unlinked { to, relation } if puts_away(relation) => {
-                let links = self.marks.links(ordinal);
-                let mut own = links.filter(|link| (link.from, link.to) == (ordinal, *to));
-                let link = own.find(|link| *link.relation == **relation);
-                if let Some(since) = link.map(|link| link.since) {
-                    self.index.restore(ordinal, since);
+                if let Some(link) = self.marks.held_link(ordinal, *to, relation) {
+                    self.index.restore(ordinal, link.since);
                 }
             }
             _ => {}

@@ -104,26 +104,12 @@ pub struct EngineStats {
     pub index_bytes: usize,
 }
 
-impl OtherSpace {
-    fn of(other: &Other) -> Self {
-        Self {
-            space: name_of(&other.space),
-            records: other.vectors.len(),
-        }
-    }
-}
-
 impl Space {
     fn of(space: &EmbeddingSpace, records: u32) -> Self {
-        let EmbeddingSpace {
-            model,
-            version,
-            dimensions,
-        } = space.clone();
         Self {
-            model,
-            version,
-            width: dimensions,
+            model: space.model.clone(),
+            version: space.version.clone(),
+            width: space.dimensions,
             records,
         }
     }
@@ -141,10 +127,9 @@ impl Engine {
     /// How many records claim to have been kept after `now`, and until when: the clock was wrong
     /// then, or it is now.
     pub fn kept_after(&self, now: DateTime<Utc>) -> Option<(usize, DateTime<Utc>)> {
-        let index = &self.snapshot.index;
-        let docs = (0..index.len() as u32).filter_map(|ordinal| index.doc(ordinal));
-        let later = docs.filter(|doc| !doc.hole && doc.known_at > now);
-        let later: Vec<_> = later.map(|doc| doc.known_at).collect();
+        let docs = self.snapshot.docs();
+        let later = docs.filter(|(_, doc)| !doc.hole && doc.known_at > now);
+        let later: Vec<_> = later.map(|(_, doc)| doc.known_at).collect();
         Some((later.len(), later.iter().max().copied()?))
     }
 
@@ -183,7 +168,6 @@ impl Snapshot {
 
     fn counted(&self, log: &LogStats) -> EngineStats {
         let index = &self.index;
-        let docs = || (0..index.len() as u32).filter_map(|ordinal| index.doc(ordinal));
         let unembedded = index.unembedded(0, usize::MAX);
         let foreign = |ordinal: &&u32| self.reader.space(**ordinal).is_some();
         let view = index.view(&MemoryFilter::default(), None);
@@ -203,6 +187,11 @@ impl Snapshot {
         let others = self.others.iter();
         let others = others.map(|other| Space::of(&other.space, other.vectors.len()));
         let languages = self.languages();
+        let newest = self.docs().rfind(|(_, doc)| !doc.hole);
+        let of_other = |other: &Other| OtherSpace {
+            space: name_of(&other.space),
+            records: other.vectors.len(),
+        };
         EngineStats {
             proposal: proposal(self.space.as_ref(), &languages, live),
             languages,
@@ -213,12 +202,12 @@ impl Snapshot {
             unembedded: unembedded.len() as u32,
             foreign_vectors: unembedded.iter().filter(foreign).count() as u32,
             embedded,
-            other_spaces: self.others.iter().map(OtherSpace::of).collect(),
+            other_spaces: self.others.iter().map(of_other).collect(),
             sessions: index.sessions(),
             dialogue: mean(in_dialogue),
             words_mean: mean(words),
             external_ids: 0,
-            last_ingest: docs().rfind(|doc| !doc.hole).map(|doc| doc.known_at),
+            last_ingest: newest.map(|(_, doc)| doc.known_at),
             space: self.space.as_ref().map(name_of),
             file_bytes: log.file_bytes,
             reclaimable_bytes: log.bytes_reclaimable,

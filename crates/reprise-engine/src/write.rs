@@ -101,28 +101,21 @@ pub struct NewLink {
 impl NewLink {
     /// A link of a caller's; `None` where the relation has no word.
     pub fn new(from: LinkEnd, to: LinkEnd, relation: &str) -> Option<Self> {
-        let relation = normal_tag(relation)?;
-        Some(Self { from, to, relation })
+        Some(Self::named(from, to, normal_tag(relation)?))
+    }
+
+    fn named(from: LinkEnd, to: LinkEnd, relation: String) -> Self {
+        Self { from, to, relation }
     }
 
     /// From a record to one that it was made of: forgetting that one forgets it too.
     pub fn distilled(made: LinkEnd, source: LinkEnd) -> Self {
-        let relation = DISTILLED.to_owned();
-        Self {
-            from: made,
-            to: source,
-            relation,
-        }
+        Self::named(made, source, DISTILLED.to_owned())
     }
 
     /// From a record that is put away to the one that answers for it.
     pub fn retired(gone: LinkEnd, kept: LinkEnd) -> Self {
-        let relation = RETIRED.to_owned();
-        Self {
-            from: gone,
-            to: kept,
-            relation,
-        }
+        Self::named(gone, kept, RETIRED.to_owned())
     }
 }
 
@@ -278,10 +271,8 @@ impl Engine {
         let mut outcomes = written.outcomes;
         let all = outcomes.len();
         let is_record = |entry: &&Entry| matches!(entry, Entry::Record(_));
-        cut_to(
-            &mut outcomes,
-            entries[..done].iter().filter(is_record).count(),
-        );
+        let records = entries[..done].iter().filter(is_record).count();
+        cut_to(&mut outcomes, records);
         if outcomes.is_empty() {
             return Err(source);
         }
@@ -438,6 +429,15 @@ impl Engine {
         }
         batch.push(record);
         WriteOutcome::Inserted { id }
+    }
+
+    /// Writes entries, and makes them visible.
+    pub(crate) fn keep(&mut self, entries: &[Entry]) -> Result<(), EngineError> {
+        if !entries.is_empty() {
+            self.commit(entries)?;
+            self.publish();
+        }
+        Ok(())
     }
 
     /// Appends, then applies what was appended, in as many commits as it takes. Nothing is applied

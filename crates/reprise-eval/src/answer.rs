@@ -74,17 +74,10 @@ pub fn answer(
     let mut vectors = tools.open_embedder.map(Vectors::open).transpose()?;
     let subjects = Subjects::of(dataset.corpora.iter().flat_map(|c| &c.questions));
     for (place, corpus) in dataset.corpora.iter().enumerate() {
-        progress(Stage {
-            store: &corpus.name,
-            number: place + 1,
-            of: dataset.corpora.len(),
-        });
-        if let Some(vectors) = &mut vectors {
-            vectors.add(corpus.records.iter().map(|record| record.text.as_str()))?;
-            let asked = corpus.questions.iter();
-            vectors.add_questions(asked.map(|question| subjects.get(&question.text)))?;
-        }
-        let store = Store::fill(tools, place, corpus, vectors.as_ref())?;
+        let asked = corpus.questions.iter();
+        let about = asked.map(|question| subjects.get(&question.text));
+        let place = (place, dataset.corpora.len());
+        let store = Store::fill(tools, place, corpus, about, &mut vectors, progress)?;
         for question in &corpus.questions {
             let Some(expected) = &question.answer else {
                 continue;

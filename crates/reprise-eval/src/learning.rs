@@ -5,7 +5,6 @@
 //! differs from the baseline.
 
 mod corpus;
-mod dice;
 mod report;
 mod student;
 mod world;
@@ -15,11 +14,10 @@ use std::thread;
 
 use reprise_types::{EmbedError, Embedder};
 
-use self::corpus::TOPICS;
-use self::dice::Dice;
+use self::corpus::{Dice, TOPICS};
 use self::student::Student;
 use self::world::{DEPTH, Scenario, World, ndcg, topic_of_memory, topic_of_question};
-use crate::bootstrap::interval;
+use crate::report::interval;
 
 pub use report::{Kept, LearningReport, Loop, ScenarioReport, System, print_learning};
 

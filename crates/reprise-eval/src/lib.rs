@@ -2,7 +2,6 @@
 
 mod answer;
 mod baselines;
-mod bootstrap;
 mod calibration;
 mod dataset;
 mod error;

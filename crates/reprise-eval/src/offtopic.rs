@@ -63,17 +63,8 @@ pub fn off_topic(
     for (own, (stores, set)) in sets.iter().enumerate() {
         let mut counts = vec![Count::default(); sets.len()];
         for corpus in &set.corpora {
-            progress(Stage {
-                store: &corpus.name,
-                number: number + 1,
-                of,
-            });
-            if let Some(vectors) = &mut vectors {
-                let records = corpus.records.iter().map(|record| record.text.as_str());
-                vectors.add(records)?;
-                vectors.add_questions(subjects.all())?;
-            }
-            let store = Store::fill(tools, number, corpus, vectors.as_ref())?;
+            let (place, asked) = ((number, of), subjects.all());
+            let store = Store::fill(tools, place, corpus, asked, &mut vectors, progress)?;
             number += 1;
             for ((other, (_, asked)), count) in sets.iter().enumerate().zip(&mut counts) {
                 let foreign = asked.corpora.iter().flat_map(|corpus| &corpus.questions);
@@ -86,15 +77,11 @@ pub fn off_topic(
             }
             store.discard()?;
         }
-        let mut of_set: Vec<Pair> = Vec::new();
-        for ((other, (questions, _)), count) in sets.iter().enumerate().zip(counts) {
-            let pair = count.pair(stores, questions, other == own);
-            if other == own {
-                of_set.insert(0, pair);
-            } else {
-                of_set.push(pair);
-            }
-        }
+        let counted = sets.iter().enumerate().zip(counts);
+        let mut of_set: Vec<Pair> = counted
+            .map(|((other, (questions, _)), count)| count.pair(stores, questions, other == own))
+            .collect();
+        of_set.sort_by_key(|pair| pair.over_a_right_first.is_none());
         pairs.append(&mut of_set);
     }
     Ok(OffTopic {

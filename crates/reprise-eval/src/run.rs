@@ -74,19 +74,10 @@ pub fn evaluate(
     let mut tally = Tally::default();
     let subjects = Subjects::of(dataset.corpora.iter().flat_map(|c| &c.questions));
     for (place, corpus) in dataset.corpora.iter().enumerate() {
-        progress(Stage {
-            store: &corpus.name,
-            number: place + 1,
-            of: dataset.corpora.len(),
-        });
-        if let Some(vectors) = &mut vectors {
-            let records = corpus.records.iter().map(|record| record.text.as_str());
-            let asked = corpus.questions.iter().map(|q| q.text.as_str());
-            let about = asked.clone().map(|text| subjects.get(text));
-            vectors.add(records)?;
-            vectors.add_questions(asked.chain(about))?;
-        }
-        let store = Store::fill(tools, place, corpus, vectors.as_ref())?;
+        let asked = corpus.questions.iter().map(|q| q.text.as_str());
+        let asked = asked.clone().chain(asked.map(|text| subjects.get(text)));
+        let place = (place, dataset.corpora.len());
+        let store = Store::fill(tools, place, corpus, asked, &mut vectors, progress)?;
         tally.kept += store.kept;
         tally.refused += store.refused;
         let asked = Asked {

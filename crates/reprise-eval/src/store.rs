@@ -14,6 +14,7 @@ use reprise_types::{
 
 use crate::dataset::{Corpus, Question};
 use crate::error::Result;
+use crate::run::Stage;
 use crate::vectors::{OpenEmbedder, Vectors};
 
 const GROUP: usize = 256;
@@ -67,13 +68,25 @@ pub(crate) struct Store<'a> {
 }
 
 impl<'a> Store<'a> {
-    /// Fills store number `place` of this run.
-    pub(crate) fn fill(
+    /// Fills store number `place` of `of`, once its texts and these questions are embedded.
+    pub(crate) fn fill<'d: 'a>(
         tools: &Tools<'_>,
-        place: usize,
-        corpus: &Corpus,
-        vectors: Option<&'a Vectors<'a>>,
+        (place, of): (usize, usize),
+        corpus: &'d Corpus,
+        questions: impl Iterator<Item = &'d str>,
+        vectors: &'a mut Option<Vectors<'d>>,
+        progress: &mut dyn FnMut(Stage<'_>),
     ) -> Result<Self> {
+        progress(Stage {
+            store: &corpus.name,
+            number: place + 1,
+            of,
+        });
+        if let Some(vectors) = vectors {
+            vectors.add(corpus.records.iter().map(|record| record.text.as_str()))?;
+            vectors.add_questions(questions)?;
+        }
+        let vectors = vectors.as_ref();
         let folder = tools.folder.join(format!("store-{place}"));
         fs_err::create_dir_all(&folder)?;
         let now = last_instant(corpus);

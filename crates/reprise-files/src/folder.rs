@@ -477,7 +477,8 @@ fn read_rest(file: File, path: &Path, length: u64, bytes_max: u64) -> Result<Vec
     Ok(bytes)
 }
 
-fn found<T>(looked: Result<T>) -> Result<Option<T>> {
+/// What was looked for, `None` where there is none.
+pub(crate) fn found<T>(looked: Result<T>) -> Result<Option<T>> {
     match looked {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.is_missing() => Ok(None),

@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
 
 use crate::error::{FileError, Result};
-use crate::folder::{Access, read_whole, regular};
+use crate::folder::{Access, found, read_whole, regular};
 
 /// Opens a regular file without waiting for anything. For reading links are followed; what is
 /// written to is no link itself. A new file is its owner's alone.
@@ -22,11 +22,7 @@ pub fn open_path(path: &Path, access: Access) -> Result<File> {
 
 /// The same for reading, `None` where there is none.
 pub fn open_named(path: &Path) -> Result<Option<File>> {
-    match open_path(path, Access::Read) {
-        Ok(file) => Ok(Some(file)),
-        Err(error) if error.is_missing() => Ok(None),
-        Err(error) => Err(error),
-    }
+    found(open_path(path, Access::Read))
 }
 
 /// All bytes of such a file; longer ones are refused.

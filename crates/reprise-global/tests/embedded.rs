@@ -4,8 +4,6 @@
 #![expect(clippy::unwrap_used, reason = "a helper of a test fails by panicking")]
 
 use std::future::{Ready, ready};
-use std::io;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -19,7 +17,8 @@ use reprise_global::{
     CoordinationSettings, EmbeddedOptions, EmbeddedStore, Fate, GlobalError, GlobalQuery,
     GlobalStore, Hold, Quotas, TakeDown, UsageReport,
 };
-use reprise_store::{Disk, DiskFile, FileIdentity, LockAttempt, RealDisk};
+use reprise_simulation::{Heard, HeardDisk};
+use reprise_store::RealDisk;
 use reprise_types::{Clock, sha256_hex};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -404,96 +403,20 @@ async fn no_text_is_embedded_while_the_store_is_locked() {
     assert_eq!(found, ["Otters"]);
 }
 
-/// The real disk, whose files are synced when they may be.
-#[derive(Debug)]
-struct Gated(Arc<Mutex<()>>);
-
-#[derive(Debug)]
-struct GatedFile(Arc<dyn DiskFile>, Arc<Mutex<()>>);
-
-impl Gated {
-    fn file(&self, file: Arc<dyn DiskFile>) -> Arc<dyn DiskFile> {
-        Arc::new(GatedFile(file, Arc::clone(&self.0)))
-    }
-}
-
-impl Disk for Gated {
-    fn open(&self, path: &Path, writable: bool) -> io::Result<Arc<dyn DiskFile>> {
-        Ok(self.file(RealDisk.open(path, writable)?))
-    }
-
-    fn open_or_create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        Ok(self.file(RealDisk.open_or_create(path)?))
-    }
-
-    fn lock(&self, path: &Path) -> io::Result<LockAttempt> {
-        RealDisk.lock(path)
-    }
-
-    fn identity(&self, path: &Path) -> io::Result<Option<FileIdentity>> {
-        RealDisk.identity(path)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        RealDisk.rename(from, to)
-    }
-
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        RealDisk.link(from, to)
-    }
-
-    fn make_folder(&self, path: &Path) -> io::Result<()> {
-        RealDisk.make_folder(path)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        RealDisk.remove(path)
-    }
-
-    fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        RealDisk.sync_dir(path)
-    }
-}
-
-impl DiskFile for GatedFile {
-    fn size(&self) -> io::Result<u64> {
-        self.0.size()
-    }
-
-    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.0.read_exact_at(offset, out)
-    }
-
-    fn write_all_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.0.write_all_at(offset, bytes)
-    }
-
-    fn set_size(&self, size: u64) -> io::Result<()> {
-        self.0.set_size(size)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        let _open = self.1.lock().unwrap();
-        self.0.sync()
-    }
-
-    fn identity(&self) -> io::Result<FileIdentity> {
-        self.0.identity()
-    }
-
-    fn links(&self) -> io::Result<u64> {
-        self.0.links()
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_reads_does_not_wait_for_whoever_writes() {
     for hold in [Hold::EachWrite, Hold::UntilIdle] {
         let (folder, gate) = (tempfile::tempdir().unwrap(), Arc::new(Mutex::new(())));
-        let disk = Arc::new(Gated(Arc::clone(&gate)));
+        // Files are synced when they may be.
+        let syncs = Arc::clone(&gate);
+        let disk = HeardDisk::new(move |heard| {
+            if heard == Heard::Sync {
+                drop(syncs.lock().unwrap());
+            }
+        });
         let store = EmbeddedStore::new(EmbeddedOptions {
             open: Arc::new(move |path, options| {
-                Engine::open(Arc::<Gated>::clone(&disk), path, options)
+                Engine::open(Arc::new(disk.clone()), path, options)
             }),
             ..options(&folder, hold)
         });

@@ -5,8 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::graph::{Graph, M, M0, Metric};
-use crate::rank::{key, key_parts, level_of};
-use crate::search::GraphScratch;
+use crate::search::{GraphScratch, key, key_parts, level_of};
 
 /// Candidates that an insert collects before choosing links.
 const EF_CONSTRUCTION: usize = 200;

@@ -32,17 +32,13 @@ extern crate std;
 
 mod graph;
 mod insert;
-mod rank;
 mod removal;
 mod saved;
 mod search;
-mod varint;
 
 pub use graph::{Graph, Metric};
-pub use rank::{key, key_parts};
-pub use saved::NotAGraph;
-pub use search::GraphScratch;
-pub use varint::{put_varint, take_varint};
+pub use saved::{NotAGraph, put_varint, take_varint};
+pub use search::{GraphScratch, key, key_parts};
 
 #[cfg(test)]
 mod tests;

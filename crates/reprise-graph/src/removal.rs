@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::graph::{Graph, Metric, OrdinalSet};
-use crate::rank::{key, level_of};
+use crate::search::{key, level_of};
 
 /// Where more than one in so many goes, a new graph is sooner there and better.
 const SHARE_MAX: usize = 4;

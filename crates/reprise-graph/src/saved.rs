@@ -3,7 +3,6 @@
 use alloc::vec::Vec;
 
 use crate::graph::{Graph, M, M0};
-use crate::varint::{put_varint, take_varint};
 
 const RESTART: u32 = 64;
 /// Entry point of an empty graph.
@@ -143,4 +142,49 @@ fn take_links(bytes: &mut &[u8], node: u32, most: usize, ids: &mut Vec<u32>) -> 
         ids.push(u32::try_from(id).ok()?);
     }
     Some(())
+}
+
+/// Appends a number, seven bits to a byte.
+pub fn put_varint(bytes: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+/// Reads one number from the front; `None` where the bytes end or it is too long.
+#[inline]
+pub fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let (&first, rest) = bytes.split_first()?;
+    *bytes = rest;
+    if first < 0x80 {
+        return Some(u64::from(first));
+    }
+    let mut value = u64::from(first & 0x7f);
+    for shift in (7..63).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn varints_come_back_and_torn_ones_do_not() {
+        for value in [0, 1, 127, 128, 300, u64::from(u32::MAX), 1 << 62] {
+            let mut bytes = Vec::new();
+            put_varint(&mut bytes, value);
+            assert_eq!(take_varint(&mut &bytes[..]), Some(value));
+            assert_eq!(take_varint(&mut &bytes[..bytes.len() - 1]), None);
+        }
+        assert_eq!(take_varint(&mut &[0xff; 12][..]), None);
+    }
 }

@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::insert::choose;
-use crate::rank::level_of;
+use crate::search::level_of;
 use crate::*;
 
 /// `SplitMix64`: seeded, and the same for ever.

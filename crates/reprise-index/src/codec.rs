@@ -68,7 +68,7 @@ impl SharedBytes {
     }
 }
 
-pub(crate) fn check(part: &'static str, bytes: &[u8], expected: u8) -> Result<()> {
+fn check(part: &'static str, bytes: &[u8], expected: u8) -> Result<()> {
     let damaged = |what| IndexError::Damaged { part, what };
     let (header, rest) = bytes
         .split_at_checked(HEADER_BYTES)
@@ -99,27 +99,6 @@ pub(crate) struct Reader<'a> {
 impl<'a> Reader<'a> {
     pub(crate) fn new(part: &'static str, bytes: &'a SharedBytes, expected: u8) -> Result<Self> {
         check(part, bytes, expected)?;
-        Self::compared(part, bytes, expected)
-    }
-
-    /// Checks the version alone, for bytes whose hash the caller has verified.
-    pub(crate) fn compared(
-        part: &'static str,
-        bytes: &'a SharedBytes,
-        expected: u8,
-    ) -> Result<Self> {
-        let damaged = |what| IndexError::Damaged { part, what };
-        if bytes.len() < HEADER_BYTES {
-            return Err(damaged("too short"));
-        }
-        let got = bytes.first().copied().unwrap_or_default();
-        if got != expected {
-            return Err(IndexError::Version {
-                part,
-                got,
-                expected,
-            });
-        }
         let at = HEADER_BYTES;
         Ok(Self { part, bytes, at })
     }

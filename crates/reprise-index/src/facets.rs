@@ -70,19 +70,18 @@ impl Block {
 
     /// The documents of one of these kinds.
     pub(crate) fn of_kinds(&self, kinds: &[MemoryKind]) -> u64 {
-        let asked = MemoryKind::ALL.iter().zip(self.kinds);
-        asked
-            .filter(|(kind, _)| kinds.contains(kind))
-            .fold(0, |all, (_, word)| all | word)
+        any_of(MemoryKind::ALL, &self.kinds, kinds)
     }
 
     /// The documents from one of these sources.
     pub(crate) fn of_sources(&self, sources: &[MemorySource]) -> u64 {
-        let asked = MemorySource::ALL.iter().zip(self.sources);
-        asked
-            .filter(|(source, _)| sources.contains(source))
-            .fold(0, |all, (_, word)| all | word)
+        any_of(MemorySource::ALL, &self.sources, sources)
     }
+}
+
+fn any_of<T: PartialEq>(all: &[T], words: &[u64], asked: &[T]) -> u64 {
+    let asked = all.iter().zip(words).filter(|(one, _)| asked.contains(one));
+    asked.fold(0, |any, (_, word)| any | word)
 }
 
 fn widen(bounds: &mut (i64, i64), instant: i64) {

@@ -161,11 +161,9 @@ impl GraphState {
             graph: self.graph.clone(),
             saved: self.saved.clone(),
             moved: self.moved.clone(),
-            lent: Weak::new(),
-            from: self.from,
             cells: self.cells.copy(),
             even_at: self.even_at,
-            scratch: GraphScratch::default(),
+            ..Self::default()
         }
     }
 

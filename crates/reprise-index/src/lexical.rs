@@ -9,11 +9,10 @@
 
 mod score;
 
-use score::{STRIDE, WINDOW};
+use score::{STRIDE, Top, WINDOW};
 
 use crate::lexicon::{Lexicon, Lists};
 use crate::segment::Posting;
-use crate::top::Top;
 use crate::view::View;
 use crate::words::{Query, QueryTerm};
 use crate::world::{K1, World};
@@ -125,7 +124,7 @@ pub struct SignalSpread {
 }
 
 impl SignalSpread {
-    fn of(sum: f64, squares: f64, documents: u32) -> Self {
+    pub(crate) fn of(sum: f64, squares: f64, documents: u32) -> Self {
         let documents = f64::from(documents.max(1));
         let mean = sum / documents;
         let variance = (squares / documents - mean * mean).max(0.0);
@@ -266,9 +265,9 @@ impl LexicalScratch {
 
     /// Collects the live postings, df and idf of every term.
     fn gather(&mut self, lexicon: &Lexicon, query: &Query, world: &World) {
-        let all_live = world.live_count() as usize == world.len();
-        let leads = world.live_count() > world.counted();
-        let most = match world.counted() {
+        let all_live = world.live as usize == world.len();
+        let leads = world.live > world.counted;
+        let most = match world.counted {
             ..=COMMON_FROM => usize::MAX,
             many => (many / COMMON_SHARE) as usize,
         };
@@ -276,7 +275,7 @@ impl LexicalScratch {
         let terms = query.terms.iter();
         let found: Vec<(&QueryTerm, Lists<'_>)> = terms.map(|term| (term, lists(term))).collect();
         let some_are_rare = found.iter().any(|(_, lists)| lists.documents() <= most);
-        let live = world.counted();
+        let live = world.counted;
         for (position, (term, lists)) in (0_u32..).zip(&found) {
             let start = self.postings.len();
             let stem = term.stem.as_bytes();
@@ -318,7 +317,7 @@ impl LexicalScratch {
         (most, most_weight): (usize, f32),
     ) {
         let (stem, mut words) = (term.stem.as_bytes(), Vec::new());
-        let leads = world.live_count() > world.counted();
+        let leads = world.live > world.counted;
         lexicon.longer(stem, LONGER_MAX, &mut words);
         words.extend(term.parts.iter().map(|part| part.clone().into_bytes()));
         for word in &words {
@@ -335,7 +334,7 @@ impl LexicalScratch {
             let share = short as f32 / long as f32;
             self.longer.push(Longer {
                 position,
-                weight: LONGER_WEIGHT * share * idf(world.counted(), heads).min(most_weight),
+                weight: LONGER_WEIGHT * share * idf(world.counted, heads).min(most_weight),
                 postings: (start, self.postings.len()),
             });
         }
@@ -383,7 +382,7 @@ impl LexicalScratch {
     /// Scores each counted session as one document.
     fn score_sessions(&mut self, world: &World) {
         let df = self.sessions_counted.len() as u32;
-        let weight = idf(world.live_sessions(), df) * (K1 + 1.0);
+        let weight = idf(world.live_sessions, df) * (K1 + 1.0);
         for &session in &self.sessions_counted {
             let at = session as usize;
             let count = std::mem::take(&mut self.session_counts[at]) as f32;
@@ -402,7 +401,7 @@ impl LexicalScratch {
             sum += score * documents;
             squares += score * score * documents;
         }
-        SignalSpread::of(sum, squares, world.counted())
+        SignalSpread::of(sum, squares, world.counted)
     }
 }
 

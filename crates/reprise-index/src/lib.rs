@@ -47,7 +47,6 @@ mod purge;
 mod segment;
 mod snapshot;
 mod terms;
-mod top;
 mod vectors;
 mod view;
 mod words;

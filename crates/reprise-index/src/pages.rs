@@ -168,16 +168,17 @@ impl Pages {
     /// Fills `out`, as long as the page, with page `number`; `false` where it is damaged.
     pub(crate) fn fill(&self, number: usize, out: &mut [u8]) -> bool {
         let at = self.start + (number * self.page_bytes) as u64;
-        let expected = self
-            .checks
-            .get(number * 8..)
-            .and_then(|rest| rest.first_chunk());
-        let whole = (self.part.read)(at, out)
-            && expected.is_some_and(|check| u64::from_le_bytes(*check) == xxh3_64(out));
+        let whole = (self.part.read)(at, out) && self.is_sound(number, out);
         if !whole {
             self.damage.found();
         }
         whole
+    }
+
+    /// Whether these bytes have the checksum of page `number`.
+    fn is_sound(&self, number: usize, page: &[u8]) -> bool {
+        let check = self.checks.get(number * 8..).and_then(<[u8]>::first_chunk);
+        check.is_some_and(|check| u64::from_le_bytes(*check) == xxh3_64(page))
     }
 
     fn length(&self, number: usize) -> usize {
@@ -190,10 +191,7 @@ impl Pages {
         if let Some(page) = cell.get() {
             return Some(page);
         }
-        let mut page = vec![0; self.length(number)];
-        if !self.fill(number, &mut page) {
-            return None;
-        }
+        let page = self.fresh(number)?;
         Some(cell.get_or_init(|| page.into_boxed_slice()))
     }
 
@@ -236,21 +234,13 @@ impl Pages {
         let mut number = first;
         for piece in out.chunks_mut(pages * self.page_bytes) {
             let at = self.start + (number * self.page_bytes) as u64;
-            if !(self.part.read)(at, piece) {
+            let is_read = (self.part.read)(at, piece);
+            let mut numbered = (number..).zip(piece.chunks(self.page_bytes));
+            if !is_read || !numbered.all(|(number, page)| self.is_sound(number, page)) {
                 self.damage.found();
                 return false;
             }
-            for page in piece.chunks(self.page_bytes) {
-                let check = self
-                    .checks
-                    .get(number * 8..)
-                    .and_then(|rest| rest.first_chunk());
-                if check.map(|check| u64::from_le_bytes(*check)) != Some(xxh3_64(page)) {
-                    self.damage.found();
-                    return false;
-                }
-                number += 1;
-            }
+            number += pages;
         }
         true
     }

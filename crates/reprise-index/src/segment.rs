@@ -8,7 +8,7 @@
 //! terms x (u32 end in dictionary, u32 end in postings)
 //! dictionary: the terms, sorted, end to end
 //! postings: varint documents | varint those with the term in their head
-//!   | per whole block of 128 documents a row of `skip.rs` | these blocks | the rest
+//!   | per whole block of 128 documents a row of `list.rs` | these blocks | the rest
 //! block: 128 gaps, packed in as many bits each as the row says | 128 counts | 128 head lengths
 //!   | large counts
 //! rest: per document varint gap, count, head length; large counts behind their count
@@ -20,7 +20,6 @@
 //! scored without a look at the document.
 
 mod list;
-mod skip;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -32,7 +31,7 @@ use crate::codec::{SharedBytes, put_u32};
 use crate::pages::Pages;
 use crate::words::Language;
 pub(crate) use list::List;
-use skip::{BLOCK, Row, pack};
+use list::{BLOCK, Row, pack};
 
 const HEADER_BYTES: usize = 20;
 const ENTRY_BYTES: usize = 8;

@@ -138,7 +138,7 @@ impl IndexSnapshot {
         if !asks && since.is_none() && until.is_none() {
             return View::all(world);
         }
-        let mut admitted = world.live_words().to_vec();
+        let mut admitted = world.live_words.clone();
         if let Some(name) = session_id {
             self.keep_session(&mut admitted, &world, name);
         }
@@ -500,6 +500,12 @@ impl IndexSnapshot {
             + self.world.memory_bytes()
             + self.facets.memory_bytes()
     }
+}
+
+/// Places of the bits that are set in some words, ascending.
+pub(crate) fn set_bits(words: &[u64]) -> impl Iterator<Item = u32> {
+    let numbered = (0_u32..).zip(words);
+    numbered.flat_map(|(number, word)| ones(*word).map(move |bit| number * 64 + bit))
 }
 
 /// The bits of a word that are set, ascending.

@@ -3,7 +3,6 @@
 mod cells;
 mod closest;
 mod kernels;
-mod left;
 mod query;
 mod saved;
 mod signs;
@@ -12,8 +11,8 @@ use std::sync::Arc;
 
 pub use cells::SPREAD;
 pub(crate) use cells::{CellState, SavedCells};
-use left::Left;
 pub use query::{QueryCodes, Sample, VectorScratch};
+use saved::Left;
 pub(crate) use saved::{read, write};
 
 use crate::error::Result;

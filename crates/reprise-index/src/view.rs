@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::snapshot::ones;
+use crate::snapshot::set_bits;
 use crate::world::World;
 
 /// The documents that may answer one query. Cheap to make without a filter.
@@ -19,7 +19,7 @@ pub struct View {
 impl View {
     pub(crate) fn all(world: Arc<World>) -> Self {
         Self {
-            considered: world.live_count(),
+            considered: world.live,
             admitted: None,
             world,
         }
@@ -38,34 +38,22 @@ impl View {
     #[must_use]
     pub fn among(self, ordinals: impl IntoIterator<Item = u32>) -> Self {
         let mut admitted = vec![0_u64; self.world.len().div_ceil(64)];
-        let mut considered = 0;
         for ordinal in ordinals {
-            let bit = 1 << (ordinal % 64);
             if self.admits(ordinal)
                 && let Some(word) = admitted.get_mut(ordinal as usize / 64)
-                && *word & bit == 0
             {
-                *word |= bit;
-                considered += 1;
+                *word |= 1 << (ordinal % 64);
             }
         }
-        Self {
-            world: self.world,
-            admitted: Some(admitted.into_boxed_slice()),
-            considered,
-        }
+        Self::of(self.world, admitted)
     }
 
     /// Restricts the view to what another of the same moment admits.
     #[must_use]
     pub fn within(self, other: &Self) -> Self {
         let both = self.bits().iter().zip(other.bits());
-        let admitted: Box<[u64]> = both.map(|(one, other)| one & other).collect();
-        Self {
-            considered: admitted.iter().map(|word| word.count_ones()).sum(),
-            admitted: Some(admitted),
-            world: self.world,
-        }
+        let admitted = both.map(|(one, other)| one & other).collect();
+        Self::of(self.world, admitted)
     }
 
     /// Takes `ordinals` out of the view, in any order.
@@ -77,7 +65,7 @@ impl View {
             }
             let bits = self
                 .admitted
-                .get_or_insert_with(|| self.world.live_words().into());
+                .get_or_insert_with(|| self.world.live_words.as_slice().into());
             if let Some(word) = bits.get_mut(ordinal as usize / 64) {
                 *word &= !(1 << (ordinal % 64));
                 self.considered -= 1;
@@ -92,7 +80,7 @@ impl View {
 
     pub(crate) fn bits(&self) -> &[u64] {
         match &self.admitted {
-            None => self.world.live_words(),
+            None => &self.world.live_words,
             Some(bits) => bits,
         }
     }
@@ -122,13 +110,12 @@ impl View {
 
     /// Documents live at the view's instant.
     pub fn live(&self) -> u32 {
-        self.world.live_count()
+        self.world.live
     }
 
     /// Those of them that count in statistics: all but leads.
-    #[must_use]
     pub fn counted(&self) -> u32 {
-        self.world.counted()
+        self.world.counted
     }
 
     /// The live documents before and after this one in its session, admitted or not. None for a
@@ -141,8 +128,6 @@ impl View {
 
     /// The ordinals that may answer, ascending.
     pub fn ordinals(&self) -> impl Iterator<Item = u32> {
-        (0_u32..)
-            .zip(self.bits())
-            .flat_map(|(number, word)| ones(*word).map(move |bit| number * 64 + bit))
+        set_bits(self.bits())
     }
 }

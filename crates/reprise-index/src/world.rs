@@ -7,6 +7,7 @@ use reprise_types::{CowVec, MemorySource};
 
 use crate::docs::{NO_SESSION, Row};
 use crate::facets::{BLOCK, Facets};
+use crate::snapshot::ones;
 use crate::words::HEAD_TERMS;
 
 /// BM25's term saturation and length normalisation (Robertson and Zaragoza 2009, usual values).
@@ -71,6 +72,7 @@ pub(crate) struct World {
     pub(crate) live_words: Vec<u64>,
     /// Those that are the user's own words.
     pub(crate) by_user: u32,
+    /// Sessions with a counted document.
     pub(crate) live_sessions: u32,
     /// Analysed terms of all their heads, and of all that are in a session.
     pub(crate) head_terms: u64,
@@ -262,11 +264,7 @@ impl World {
             if block.known.1 > instant {
                 later.push(first);
             }
-            ended.extend(
-                (0..64)
-                    .filter(|bit| block.ended >> bit & 1 == 1)
-                    .map(|bit| first + bit),
-            );
+            ended.extend(ones(block.ended).map(|bit| first + bit));
         }
         if (later.len() * BLOCK + ended.len()) * CHANGED_ONE_IN > self.len() {
             return Self::at(rows.iter(), instant);
@@ -339,15 +337,6 @@ impl World {
         self.hot.len()
     }
 
-    pub(crate) fn live_count(&self) -> u32 {
-        self.live
-    }
-
-    /// Live documents that are no leads.
-    pub(crate) fn counted(&self) -> u32 {
-        self.counted
-    }
-
     /// Whether it counts in statistics: it is live and no lead.
     pub(crate) fn counts(&self, ordinal: u32) -> bool {
         self.hot(ordinal).is_some_and(|hot| hot.live && !hot.lead)
@@ -367,10 +356,6 @@ impl World {
         word.is_some_and(|word| word >> (ordinal % 64) & 1 == 1)
     }
 
-    pub(crate) fn live_words(&self) -> &[u64] {
-        &self.live_words
-    }
-
     /// Whether some counted documents are the user's own words and some are not.
     pub(crate) fn is_mixed(&self) -> bool {
         self.by_user > 0 && self.by_user < self.counted
@@ -379,11 +364,6 @@ impl World {
     /// Sessions that were ever named.
     pub(crate) fn sessions(&self) -> usize {
         self.tallies.len()
-    }
-
-    /// Sessions with a counted document.
-    pub(crate) fn live_sessions(&self) -> u32 {
-        self.live_sessions
     }
 
     pub(crate) fn session_documents(&self, session: u32) -> u32 {

@@ -1,15 +1,11 @@
 //! A whole memory as lines: each live record in the form that every face prints, and under
 //! `archive` what the log says besides, so that nothing is lost on the way back.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use reprise_engine::{Engine, EngineError, Said};
 use reprise_types::limits::EXTERNAL_IDS_MAX;
-use reprise_types::{
-    ContentHash, ExternalId, MemoryRecord, NewRecord, RecordId, Visibility, normal_tag,
-};
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use reprise_types::{ContentHash, Visibility};
+
+use crate::prelude::*;
 
 /// The field of a line that holds what the log says besides.
 const ARCHIVE: &str = "archive";

@@ -1,13 +1,9 @@
 //! What another system's form has no place for, carried in a corner of it: a record that nobody
 //! changed there comes back whole.
 
-use std::collections::BTreeMap;
-
-use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordId};
-use serde_json::{Map, Value, json};
-
 use crate::archive::Joint;
 use crate::archive::{moved, named, record_of};
+use crate::prelude::*;
 
 /// What the corner is called: a key of metadata or front matter, or a table.
 pub(crate) const CORNER: &str = "reprise";

@@ -14,21 +14,17 @@ mod marks;
 mod plan;
 mod planner;
 mod runs;
-mod score;
 mod tokens;
 
-use std::collections::{BTreeMap, BTreeSet};
+use chrono::TimeDelta;
+use reprise_engine::{Engine, EngineError, Retired};
 
-use chrono::{DateTime, TimeDelta, Utc};
-use reprise_engine::{Engine, EngineError, Retired, Snapshot};
-use reprise_types::RecordId;
-use serde::Serialize;
+use crate::prelude::*;
 
 pub use compare::{Known, Pair, known};
 pub use distil::Distillate;
-pub use plan::{Merge, Plan};
+pub use plan::{Merge, Plan, Score, scores};
 pub use planner::{Planner, plan};
-pub use score::{Score, scores};
 
 /// For so long what had its time can be called back; then it is forgotten.
 const GRACE: TimeDelta = TimeDelta::days(7);

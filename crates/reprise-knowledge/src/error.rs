@@ -1,9 +1,7 @@
 //! Why an import could not begin or go on. What is wrong with one line is no error: it is told with
 //! the line, and the rest goes on.
 
-use std::path::PathBuf;
-
-use reprise_files::FileError;
+use crate::prelude::*;
 
 /// An export that cannot be done.
 #[derive(Debug, thiserror::Error)]

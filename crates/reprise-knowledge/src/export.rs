@@ -1,5 +1,7 @@
 //! The ways out: a whole memory in another system's form, which the reader of that form takes back.
 
+use crate::prelude::*;
+
 pub(crate) mod ai_lessons;
 pub(crate) mod lines;
 pub(crate) mod notes;
@@ -8,14 +10,6 @@ pub(crate) mod stock;
 
 #[cfg(test)]
 mod tests;
-
-use std::collections::BTreeMap;
-use std::path::Path;
-
-use reprise_types::{MemoryRecord, RecordId};
-use serde_json::Value;
-
-use crate::error::ExportError;
 
 pub use notes::first_of;
 pub use skills::{Proposed, SUCCESSES, Skill, skills, write_skills};

@@ -3,11 +3,7 @@
 
 mod bridges;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
-
-use reprise_engine::Snapshot;
-use reprise_types::RecordId;
-use serde::Serialize;
+use crate::prelude::*;
 
 /// Rounds after which what belongs together is settled, or as good as.
 const ROUNDS_MAX: usize = 30;
@@ -132,7 +128,7 @@ impl Graph {
     pub fn among(&self, records: &[RecordId]) -> Vec<(RecordId, Step)> {
         let places = records.iter().filter_map(|id| self.places.get(id).copied());
         let places: Vec<u32> = places.collect();
-        let inside: std::collections::HashSet<u32> = places.iter().copied().collect();
+        let inside: HashSet<u32> = places.iter().copied().collect();
         let links = places.iter().flat_map(|at| {
             let own = self.edges(*at).iter();
             own.filter(|edge| edge.outgoing && inside.contains(&edge.to))

@@ -24,17 +24,16 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
+use crate::prelude::*;
 
-use crate::error::ImportError;
-use give::Giver;
-
+pub(crate) use give::Giver;
 pub(crate) use markdown::parts_of;
 pub use markdown::{is_plain_text, plain_texts, state_of_notes};
 
 pub use item::{Found, ImportKind, Item, Reading};
 pub use own::read_archive;
 pub use recognise::{recognise, recognise_all};
+pub(crate) use sessions::below;
 pub use sessions::session_places;
 
 /// Keeps copies of the files that move in, below the folder of the memory that they move into

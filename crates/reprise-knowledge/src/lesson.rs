@@ -2,12 +2,7 @@
 //!
 //! The one form of a lesson in `details`.
 
-use std::collections::BTreeSet;
-
-use reprise_types::MemoryRecord;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
-
+use crate::prelude::*;
 use crate::values::held;
 
 /// What stands in a lesson's `details`.

@@ -35,6 +35,7 @@ mod import;
 mod lesson;
 mod notes;
 mod observation;
+mod prelude;
 mod project;
 mod projection;
 #[cfg(test)]

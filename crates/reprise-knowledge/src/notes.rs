@@ -3,16 +3,10 @@
 //! says is named. Reads alone; whoever calls carries it out.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::path::{Path, PathBuf};
 
-use reprise_engine::Snapshot;
-use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordId, sha256_hex};
-use serde_json::{Map, Value, json};
-
-use crate::error::ExportError;
 use crate::export::notes::{file_name, first_of};
 use crate::import::{Found, Item};
+use crate::prelude::*;
 use crate::projection::Register;
 
 /// What of a piece's details says whether it is as it was.

@@ -5,13 +5,9 @@ mod compact;
 mod frame;
 mod store;
 
-use reprise_types::{ExternalId, MemoryKind, MemoryRecord, MemorySource, NewRecord};
-use serde::Serialize;
-use serde_json::{Map, Value, json};
-
-use crate::values::{exact, texts, typed, words};
-
+use crate::prelude::*;
 pub use compact::{FramePlan, FrameRules, FrameSummary, frame_tokens, plan_frames};
+
 pub(crate) use frame::frame;
 pub use frame::frame_of;
 pub use store::{ObservationQuery, Observations, frame_type, is_frame};

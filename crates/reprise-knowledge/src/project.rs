@@ -1,14 +1,9 @@
 //! What a folder's project is called, so that its worktrees, its clones and other machines mean the
 //! same, and two folders of one name do not.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
 use git2::{Oid, Repository};
-use reprise_types::normal_tag;
-use serde::{Deserialize, Serialize};
 
-use crate::values::hex_id;
+use crate::prelude::*;
 
 /// Clones of clones on one machine.
 const CLONES_MAX: usize = 4;

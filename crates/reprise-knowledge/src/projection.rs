@@ -6,15 +6,11 @@ mod kind;
 mod place;
 mod register;
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
 use data_encoding::HEXLOWER;
-use reprise_files::{FileError, Folder, Placed};
 use sha2::{Digest, Sha256};
 
-use crate::error::ExportError;
 use crate::export::{Outgoing, ai_lessons};
+use crate::prelude::*;
 
 pub use kind::ProjectionKind;
 use place::{Place, State};

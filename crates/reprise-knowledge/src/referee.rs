@@ -1,9 +1,8 @@
 //! What stock `rvf-runtime` finds in a memory's file, beside what we find.
 
-use std::collections::HashMap;
-use std::path::Path;
-
 use rvf_runtime::{QueryOptions, RvfStore};
+
+use crate::prelude::*;
 
 /// Questions that are asked of both.
 const QUESTIONS: usize = 16;

@@ -4,12 +4,7 @@
 //! The five kinds of evidence are ours; others come into use by being used, and get a meaning by a
 //! definition, which is a record like any other.
 
-use reprise_types::{
-    ConfidenceLevel, Evidence, MemoryKind, MemoryRecord, MemorySource, NewRecord, normal_tag,
-};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
+use crate::prelude::*;
 use crate::values::held;
 
 /// What a level of confidence means.

@@ -3,20 +3,12 @@
 //! beneath the folder alone, of their front matter only a title and tags count, and a line with a
 //! secret is left out both when a file is written and when it is read.
 
-use std::path::{Path, PathBuf};
+use reprise_files::{Found as Looked, Kind, Stamp};
+use reprise_types::UserId;
 
-use reprise_files::{FileError, Folder, Found as Looked, Kind, Placed, Stamp, read_named};
-use reprise_types::{
-    ExternalId, MemoryKind, MemoryRecord, MemorySource, NewRecord, UserId, WayOut, normal_tag,
-    sha256_hex,
-};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use crate::error::ExportError;
 use crate::export::notes::{front_matter, headline};
 use crate::import::parts_of;
-use crate::values::texts;
+use crate::prelude::*;
 
 /// Where they stand below the root of a checkout.
 pub const SHARED: &str = ".reprise/shared";
@@ -165,7 +157,7 @@ fn without_secrets(text: &str, clean: &Clean<'_>) -> (String, Vec<String>) {
     if rules.is_empty() {
         return (cleaned, rules);
     }
-    let own: std::collections::HashSet<&str> = text.lines().collect();
+    let own: HashSet<&str> = text.lines().collect();
     let kept: Vec<&str> = cleaned.lines().filter(|line| own.contains(line)).collect();
     (kept.join("\n"), rules)
 }

@@ -6,16 +6,15 @@
 
 mod words;
 
-use std::collections::BTreeSet;
-use std::path::{Component, Path, PathBuf};
+use std::path::Component;
 
-use chrono::NaiveDate;
 use git2::{Commit, Delta, Diff, DiffFindOptions, ErrorCode, Repository, Tree};
 use reprise_engine::{Shape, identifiers};
-use reprise_files::Folder;
 use reprise_types::QuotedMemory;
 
 use words::Changed;
+
+use crate::prelude::*;
 
 /// Names of one line that are looked for, and characters of one.
 const NAMES_MAX: usize = 6;

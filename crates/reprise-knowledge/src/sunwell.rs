@@ -10,14 +10,10 @@ mod memory;
 mod typescript;
 mod views;
 
-use chrono::{DateTime, SecondsFormat, Utc};
-use reprise_types::{
-    ExternalId, MemoryKind, MemoryRecord, MemorySource, NewRecord, RecordBody, parse_timestamp,
-};
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use chrono::SecondsFormat;
+use reprise_types::parse_timestamp;
 
-use crate::values::{exact, hex_id, items, typed, words};
+use crate::prelude::*;
 
 pub(crate) use contract::category_of;
 pub use contract::{SCHEMAS, one_of};

@@ -1,12 +1,11 @@
 //! Values as other systems write them, and in the details of records: JSON, YAML, times, words of a
 //! closed list, identifiers that are made from what a thing says.
 
-use chrono::{DateTime, Utc};
 use data_encoding::HEXLOWER;
-use reprise_types::{NewRecord, RecordBody, Zone};
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
+
+use crate::prelude::*;
 
 /// Longest line that is read.
 pub(crate) const LINE_BYTES_MAX: u64 = 16 * 1024 * 1024;

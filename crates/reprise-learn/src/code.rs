@@ -72,11 +72,10 @@ impl Code {
         sum as f32 * self.scale * other.scale
     }
 
-    /// Writes the dequantised vector.
-    pub(crate) fn decode(&self, out: &mut [f32]) {
-        for (out, number) in out.iter_mut().zip(self.numbers.iter()) {
-            *out = f32::from(*number) * self.scale;
-        }
+    /// The dequantised vector.
+    pub(crate) fn decode(&self) -> Vec<f32> {
+        let numbers = self.numbers.iter();
+        numbers.map(|x| f32::from(*x) * self.scale).collect()
     }
 }
 
@@ -95,8 +94,7 @@ mod tests {
         let (a, b) = (Code::of(&[0.6, 0.8, 0.0]), Code::of(&[0.8, 0.6, 0.0]));
         assert!((a.dot(&b) - 0.96).abs() < 2e-3);
         assert!((a.dot(&a) - 1.0).abs() < 2e-3);
-        let mut back = [0.0; 3];
-        a.decode(&mut back);
+        let back = a.decode();
         assert!((back[0] - 0.6).abs() < 1e-3);
         assert!(Code::of(&[0.0, 0.0]).dot(&Code::of(&[1.0, 0.0])).abs() < f32::EPSILON);
     }

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use reprise_types::{
-    ChainStep, Consolidation, Credit, EndedRun, Expected, RecordId, Revision, RunPattern,
+    ChainStep, Consolidation, Credit, EndedRun, Expected, LearningEngine, RecordId, Revision,
+    RunPattern, TaughtBy,
 };
 
 use crate::adapter::Adapter;
@@ -35,6 +36,8 @@ const FIT_RUNS_MIN: u64 = 8;
 const FIT_WAIT_MAX: u64 = 256;
 /// Runs that a fit covers.
 const FIT_RUNS: usize = 1_024;
+/// Most runs named for one adjustment.
+const TAUGHT_BY_MAX: usize = 5;
 
 /// The learned state.
 #[derive(Debug, Clone)]
@@ -155,51 +158,44 @@ impl Learner {
     /// Revises the quality of a run; no effect on a run that is no longer held or was taken back:
     /// of two memories that were joined one may go on with it.
     pub fn revise(&mut self, number: u64, revision: Revision, quality: f32) {
+        self.change(number, |run| {
+            run.quality = quality;
+            run.revised = Some(revision);
+        });
+    }
+
+    /// Changes a run that is held and was not taken back, and both gates with it.
+    fn change<T>(&mut self, number: u64, change: impl FnOnce(&mut Run) -> T) -> Option<T> {
         let age = self.journal.runs.next().saturating_sub(number + 1);
-        let Some(run) = self.journal.change(number) else {
-            return;
-        };
-        if run.is_withdrawn() {
-            return;
-        }
+        let run = self.journal.change(number);
+        let run = run.filter(|run| !run.is_withdrawn())?;
         let old = (evidence_sample(run), adapter_sample(run));
-        run.quality = quality;
-        run.revised = Some(revision);
+        let changed = change(run);
         let new = (evidence_sample(run), adapter_sample(run));
         self.evidence_gate.replace(old.0, new.0, age);
         self.adapter_gate.replace(old.1, new.1, age);
+        Some(changed)
     }
 
     /// Takes back what a run taught: its evidence, its part of both gates, and its step of the
     /// adapter, where no fit came after it. The next fit leaves it out.
     pub fn withdraw(&mut self, number: u64) {
-        let age = self.journal.runs.next().saturating_sub(number + 1);
-        let Some(run) = self.journal.change(number) else {
+        let taken_back = self.change(number, |run| {
+            run.weight = 0.0;
+            run.revised = Some(Revision::Withdrawn);
+            (run.turned.take(), run.used.clone(), run.query.clone())
+        });
+        let Some((turned, used, code)) = taken_back else {
             return;
         };
-        if run.is_withdrawn() {
-            return;
-        }
-        let old = (evidence_sample(run), adapter_sample(run));
-        run.weight = 0.0;
-        run.revised = Some(Revision::Withdrawn);
-        let turned = run.turned.take();
-        let new = (evidence_sample(run), adapter_sample(run));
-        let (used, code) = (run.used.clone(), run.query.clone());
-        for (gate, old, new) in [
-            (&mut self.evidence_gate, old.0, new.0),
-            (&mut self.adapter_gate, old.1, new.1),
-        ] {
-            gate.replace(old, new, age);
+        for gate in [&mut self.evidence_gate, &mut self.adapter_gate] {
             gate.runs = gate.runs.saturating_sub(1);
         }
         for record in used {
             self.evidence.withdraw(record, number);
         }
         if let Some(by) = turned {
-            let mut query = vec![0.0; self.dimensions];
-            code.decode(&mut query);
-            self.adapter.turn(&query, by.map(|by| -by));
+            self.adapter.turn(&code.decode(), by.map(|by| -by));
         }
     }
 
@@ -268,33 +264,6 @@ impl Learner {
         CAP_MIN + (CAP_MAX - CAP_MIN) * share
     }
 
-    /// What evidence adds to each record's score.
-    pub(crate) fn by_evidence(&self, query: &[f32], records: &[RecordId]) -> Vec<f32> {
-        let gate = self.evidence_gate.open();
-        if !self.on || gate <= 0.0 || query.len() != self.dimensions {
-            return vec![0.0; records.len()];
-        }
-        let query = Code::of(query);
-        let mut parts = self.evidence.estimates(&self.journal, &query, records);
-        for part in &mut parts {
-            *part *= gate * EVIDENCE_WORTH;
-        }
-        parts
-    }
-
-    /// The correction of a query, whose product with a record's vector is added to its score.
-    pub(crate) fn by_adapter(&self, query: &[f32]) -> Option<Vec<f32>> {
-        let gate = self.adapter_gate.open();
-        if !self.on || gate <= 0.0 {
-            return None;
-        }
-        let mut correction = self.adapter.correction(query)?;
-        for number in &mut correction {
-            *number *= gate * ADAPTER_WORTH;
-        }
-        Some(correction)
-    }
-
     /// The last runs as input of the fit: the records' vectors minus those of similar runs.
     fn rows(&self, vector: &dyn Fn(RecordId, &mut [f32]) -> bool) -> Vec<Row> {
         let mut rows = Vec::new();
@@ -318,10 +287,8 @@ impl Learner {
                 for x in &mut used {
                     *x /= count;
                 }
-                let mut query = vec![0.0; self.dimensions];
-                run.query.decode(&mut query);
                 rows.push(Row {
-                    query,
+                    query: run.query.decode(),
                     used,
                     advantage: run.quality,
                     weight: run.weight,
@@ -331,6 +298,63 @@ impl Learner {
         }
         centre(&mut rows, &codes);
         rows
+    }
+}
+
+impl LearningEngine for Learner {
+    fn evidence(&self, query_vector: Option<&[f32]>, records: &[RecordId]) -> Vec<f32> {
+        let gate = self.evidence_gate.open();
+        let query = query_vector.filter(|query| query.len() == self.dimensions);
+        let Some(query) = query.filter(|_| self.on && gate > 0.0) else {
+            return vec![0.0; records.len()];
+        };
+        let query = Code::of(query);
+        let mut parts = self.evidence.estimates(&self.journal, &query, records);
+        for part in &mut parts {
+            *part *= gate * EVIDENCE_WORTH;
+        }
+        parts
+    }
+
+    fn correction(&self, query_vector: &[f32]) -> Option<Vec<f32>> {
+        let gate = self.adapter_gate.open();
+        if !self.on || gate <= 0.0 {
+            return None;
+        }
+        let mut correction = self.adapter.correction(query_vector)?;
+        for number in &mut correction {
+            *number *= gate * ADAPTER_WORTH;
+        }
+        Some(correction)
+    }
+
+    fn cap(&self) -> f32 {
+        if self.on { self.cap_in_force() } else { 0.0 }
+    }
+
+    fn gates(&self) -> (f32, f32) {
+        self.gates()
+    }
+
+    /// The runs with most weight, heaviest first. None while the evidence learner's gate is closed.
+    fn taught_by(&self, query_vector: Option<&[f32]>, record: RecordId) -> Vec<TaughtBy> {
+        let query = query_vector.filter(|query| query.len() == self.dimensions);
+        let Some(query) = query.filter(|_| self.on && self.evidence_gate.open() > 0.0) else {
+            return Vec::new();
+        };
+        let code = Code::of(query);
+        let mut parts: Vec<_> = self.evidence.parts(&self.journal, &code, record).collect();
+        // Stable sort: of equal weights the newer run comes first.
+        parts.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        parts.truncate(TAUGHT_BY_MAX);
+        parts
+            .into_iter()
+            .map(|part| TaughtBy {
+                run_id: part.run.id.clone(),
+                similarity: part.similarity,
+                quality: part.run.quality,
+            })
+            .collect()
     }
 }
 

@@ -39,7 +39,6 @@ mod learner;
 mod learning;
 mod part;
 mod patterns;
-mod port;
 mod settings;
 mod shipped;
 mod sona;

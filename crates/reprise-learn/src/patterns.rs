@@ -45,11 +45,7 @@ impl Learner {
             .runs
             .last(RUNS_MAX)
             .filter(|run| run.quality >= SUCCESS && run.query.scale() > 0.0 && !run.is_withdrawn())
-            .map(|run| {
-                let mut query = vec![0.0; self.dimensions];
-                run.query.decode(&mut query);
-                (run.as_ref(), query)
-            })
+            .map(|run| (run.as_ref(), run.query.decode()))
             .collect();
         let mut centres = seeds(&runs);
         let mut of = vec![0; runs.len()];

@@ -139,8 +139,8 @@ impl Learner {
         let evidence = self.evidence.estimate(&self.journal, &code, record);
         let along = vector.map(|vector| self.adapter.along(vector));
         let adapter = self.adapter.worth(query, along.unwrap_or_default());
-        let by_evidence = self.by_evidence(query, &[record]);
-        let by_adapter = self.by_adapter(query).zip(vector);
+        let by_evidence = self.evidence(Some(query), &[record]);
+        let by_adapter = self.correction(query).zip(vector);
         let moved = LearnedMove::within(
             self.cap(),
             self.gates(),

@@ -8,15 +8,14 @@
 mod room;
 
 use std::any::TypeId;
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::sync::{LazyLock, PoisonError, RwLock};
 
-use reprise_types::limits::{IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde_json::{Map, Value, json};
+use reprise_types::limits::LIST_ITEMS_MAX;
 
 pub use room::Room;
 use room::{FREE_BYTES_MAX, FREE_VALUE_BYTES, is_of};
+
+use crate::prelude::*;
 
 /// Longest text that is read, in characters: sixteen times what is kept of one.
 const TEXT_CHARS_MAX: usize = 1024 * 1024;

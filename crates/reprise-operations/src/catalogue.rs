@@ -24,19 +24,12 @@
 mod arguments;
 mod gate;
 
-use std::borrow::Cow;
 use std::fmt;
 use std::pin::Pin;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-
-use crate::bounds::{Bounds, Room, bound};
-use crate::memories::Memory;
-use crate::problem::Problem;
+use crate::bounds::{Room, bound};
+use crate::prelude::*;
 
 pub use arguments::from_pairs;
 use gate::unwritable;
@@ -138,7 +131,6 @@ pub enum Callers {
 
 /// The method of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "HTTP says what they are")]
 pub enum Method {
     Get,
     Post,
@@ -507,7 +499,7 @@ async fn told<O: Operation>(
 
 /// The operations that the faces show. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Catalogue(std::sync::Arc<[Entry]>);
+pub struct Catalogue(Arc<[Entry]>);
 
 impl Catalogue {
     /// A catalogue of these entries, in the order in which they are shown.

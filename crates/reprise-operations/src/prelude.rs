@@ -9,7 +9,7 @@ pub(crate) use std::time::{Duration, Instant};
 pub(crate) use chrono::{DateTime, TimeDelta, Utc};
 pub(crate) use reprise_agent::lent;
 pub(crate) use reprise_engine::{Engine, EngineError, Snapshot, WriteBatch};
-pub(crate) use reprise_knowledge::evidence_of;
+pub(crate) use reprise_knowledge::{Definition, evidence_of};
 pub(crate) use reprise_redact::Redactor;
 pub(crate) use reprise_types::limits::{
     IDENTIFIER_BYTES_MAX, PAGE_DEFAULT, PAGE_MAX, TOP_K_DEFAULT,
@@ -18,13 +18,15 @@ pub(crate) use reprise_types::{
     About, Calendar, Clock, ConfidenceLevel, Credit, Cursor, Embedding, EmbeddingSpace, Evidence,
     ExternalId, ListRequest, MemoryFilter, MemoryKind, MemoryRecord, MemorySource, NewRecord,
     QuotedMemory, RecallId, RecallRequest, RecallScope, RecordBody, RecordId, RecordType,
-    RetrievedMemory, UserId, WayOut, lock, normal_tags, system_entropy,
+    RetrievedMemory, Revision, UserId, WayOut, WriteOutcome, lock, normal_tags, system_entropy,
 };
+pub(crate) use reprise_workspace::WorkspaceError;
 pub(crate) use schemars::{JsonSchema, Schema, SchemaGenerator};
 pub(crate) use serde::de::DeserializeOwned;
 pub(crate) use serde::{Deserialize, Serialize};
 pub(crate) use serde_json::{Map, Value, json};
 pub(crate) use serde_with::skip_serializing_none;
+pub(crate) use tracing::Instrument;
 
 pub(crate) use crate::asks;
 pub(crate) use crate::bounds::Bounds;
@@ -34,5 +36,6 @@ pub(crate) use crate::memories::{
 };
 pub(crate) use crate::problem::{Problem, ProblemKind};
 pub(crate) use crate::wire::{
-    ExportLine, Fate, Filter, LessonCard, NoArguments, OutcomeLine, PageAsked, Part, instant, time,
+    ExportLine, Fate, Filter, LessonCard, NoArguments, OutcomeLine, PageAsked, Part, Told, instant,
+    time,
 };

@@ -1,14 +1,13 @@
 //! Operations over a memory of a test's own, with a model of words and a clock that stands.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use reprise_agent::{MemoryConfig, MemoryService};
 use reprise_engine::Engine;
 use reprise_store::RealDisk;
-use reprise_types::{Clock, EmbedError, Embedder, EmbeddingSpace};
+use reprise_types::{Clock, EmbedError, Embedder, EmbeddingSpace, parse_timestamp};
 use serde_json::Value;
 
 use crate::catalogue::Catalogue;
@@ -51,16 +50,27 @@ impl Embedder for Words {
     }
 }
 
-/// Seconds since 2026-01-10T12:00:00Z.
-#[derive(Debug, Default)]
-struct Watch(AtomicI64);
+/// A clock that is set.
+#[derive(Debug)]
+pub(crate) struct Set(Mutex<DateTime<Utc>>);
 
-impl Clock for Watch {
-    fn now(&self) -> DateTime<Utc> {
-        at(self.0.load(Ordering::SeqCst))
+impl Set {
+    pub(crate) fn to(now: &str) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(parse_timestamp(now).unwrap())))
+    }
+
+    pub(crate) fn later(&self, by: TimeDelta) {
+        *self.0.lock().unwrap() += by;
     }
 }
 
+impl Clock for Set {
+    fn now(&self) -> DateTime<Utc> {
+        *self.0.lock().unwrap()
+    }
+}
+
+/// So many seconds after the clock of [`Ada`] began.
 pub(crate) fn at(seconds: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_768_046_400 + seconds, 0).unwrap()
 }
@@ -69,7 +79,7 @@ pub(crate) fn at(seconds: i64) -> DateTime<Utc> {
 pub(crate) struct Ada {
     _folder: tempfile::TempDir,
     memories: Memories,
-    watch: Arc<Watch>,
+    clock: Arc<Set>,
     catalogue: Catalogue,
 }
 
@@ -94,15 +104,15 @@ impl Ada {
             let model = has_model.then_some(Words(space)).ok_or_else(missing)?;
             Ok(Box::new(model) as Box<dyn Embedder>)
         });
-        let watch = Arc::new(Watch::default());
+        let clock = Set::to("2026-01-10T12:00:00Z");
         let mut config = MemoryConfig::new(folder.path().to_owned(), DIMENSIONS, open, model);
-        config.clock = Arc::clone(&watch) as Arc<dyn Clock>;
+        config.clock = clock.clone();
         let service = MemoryService::start(config, None).await.unwrap();
-        let memories = Memories::new(service, Arc::clone(&watch) as Arc<dyn Clock>);
+        let memories = Memories::new(service, clock.clone());
         Self {
             _folder: folder,
             memories,
-            watch,
+            clock,
             catalogue: Catalogue::default(),
         }
     }
@@ -112,7 +122,7 @@ impl Ada {
     }
 
     pub(crate) fn later(&self, seconds: i64) {
-        self.watch.0.fetch_add(seconds, Ordering::SeqCst);
+        self.clock.later(TimeDelta::seconds(seconds));
     }
 
     pub(crate) async fn try_call(&self, name: &str, arguments: Value) -> Result<Value, Problem> {

@@ -41,32 +41,21 @@ impl Outbound {
 
     /// JSON, each string in it [`cleaned`].
     pub fn json(what: &'static str, value: &impl Serialize) -> Result<Self, HeldBack> {
-        let unread = |error: serde_json::Error| HeldBack::Unread {
-            what,
-            message: error.to_string(),
-        };
-        let mut value = serde_json::to_value(value).map_err(unread)?;
+        let mut value = serde_json::to_value(value).map_err(unread(what))?;
         clean(&mut value);
-        serde_json::to_vec(&value).map(Self).map_err(unread)
+        serde_json::to_vec(&value).map(Self).map_err(unread(what))
     }
 
     /// The same of JSON that another library has written.
     pub fn json_of(what: &'static str, bytes: &[u8]) -> Result<Self, HeldBack> {
-        let value: Value = serde_json::from_slice(bytes).map_err(|error| HeldBack::Unread {
-            what,
-            message: error.to_string(),
-        })?;
+        let value: Value = serde_json::from_slice(bytes).map_err(unread(what))?;
         Self::json(what, &value)
     }
 
     /// Bytes of JSON that somebody has agreed to as they are: refused where the gate would change
     /// them.
     pub fn exact(what: &'static str, bytes: Vec<u8>) -> Result<Self, HeldBack> {
-        let mut value: Value =
-            serde_json::from_slice(&bytes).map_err(|error| HeldBack::Unread {
-                what,
-                message: error.to_string(),
-            })?;
+        let mut value: Value = serde_json::from_slice(&bytes).map_err(unread(what))?;
         if clean(&mut value) {
             return Err(HeldBack::Secret { what });
         }
@@ -79,6 +68,13 @@ impl Outbound {
 
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
+    }
+}
+
+fn unread(what: &'static str) -> impl Fn(serde_json::Error) -> HeldBack {
+    move |error| HeldBack::Unread {
+        what,
+        message: error.to_string(),
     }
 }
 

@@ -42,7 +42,6 @@ pub(crate) struct Found<'a> {
 
 impl Rules {
     /// Replaces every secret by `[redacted:kind]`. Idempotent.
-    #[must_use]
     pub fn redact(&self, text: &str) -> Redacted {
         let mut redacted = Redacted {
             text: text.to_owned(),

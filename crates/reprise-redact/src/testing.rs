@@ -51,7 +51,6 @@ pub struct Part {
 }
 
 /// Forms of secrets: before and with the first rules, and the two halves of a set written later.
-#[must_use]
 pub fn forms() -> [Part; 4] {
     [
         part("held-out", true, include_str!("testing/held-out.txt")),
@@ -68,7 +67,6 @@ pub fn forms() -> [Part; 4] {
 /// Lines without secrets: from this repository's code, pages, lock file and history, and generated
 /// ones with hashes, UUIDs, digests, public keys and logs; then, in halves, lines from the
 /// sources of public packages and what people write of passwords.
-#[must_use]
 pub fn innocent() -> [Part; 3] {
     [
         part("innocent", false, include_str!("testing/innocent.txt")),
@@ -94,14 +92,12 @@ pub struct Blind {
 
 /// The half of which every miss may be looked at, and the one that is looked at only as a total. A
 /// line that is no object is left out.
-#[must_use]
 pub fn blind() -> [Blind; 2] {
     let innocent = include_str!("testing/blind-innocent.txt");
     halves(include_str!("testing/blind.txt"), innocent)
 }
 
 /// The third set in the same way.
-#[must_use]
 pub fn third() -> [Blind; 2] {
     let innocent = include_str!("testing/third-innocent.txt");
     halves(include_str!("testing/third.txt"), innocent)
@@ -136,7 +132,6 @@ fn part(name: &'static str, is_held_out: bool, page: &'static str) -> Part {
 }
 
 /// A form with its random parts filled in from `seed`.
-#[must_use]
 pub fn drawn(form: &str, seed: u64) -> Labelled {
     let mut state = seed ^ 0x9e37_79b9_7f4a_7c15;
     let mut next = move |below: usize| {
@@ -224,13 +219,11 @@ fn random(letter: char, count: usize, next: &mut dyn FnMut(usize) -> usize) -> S
 }
 
 /// Whether no part of a secret is left: no run of eight characters, and no shorter secret.
-#[must_use]
 pub fn is_clean(rules: &Rules, labelled: &Labelled) -> bool {
     is_clean_of(rules, labelled, 8)
 }
 
 /// The same of a text of the blind set, in which public keys begin as their secret ones do.
-#[must_use]
 pub fn is_clean_blind(rules: &Rules, labelled: &Labelled) -> bool {
     is_clean_of(rules, labelled, 12)
 }

@@ -3,20 +3,44 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use chrono::{DateTime, TimeDelta, Utc};
+use hyper::body::Bytes;
 use reprise_agent::MemoryConfig;
 use reprise_engine::Engine;
 use reprise_store::RealDisk;
-use reprise_types::{EmbedError, Embedder, EmbeddingSpace, SystemClock, normalize};
+use reprise_types::{Clock, EmbedError, Embedder, EmbeddingSpace, SystemClock, normalize};
 use reprise_workspace::Workspace;
+use serde::de::DeserializeOwned;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
-use crate::client::Client;
+use crate::client::{Call, Client};
 use crate::daemon::{Daemon, DaemonError, DaemonOptions, Ended};
 use crate::place::Place;
 use reprise_operations::{Catalogue, Registered, Sharing, TagRules, Workspaces};
+
+/// A clock that is set.
+pub(crate) struct Set(Mutex<DateTime<Utc>>);
+
+impl Set {
+    /// Seconds since 1970.
+    pub(crate) fn to(seconds: i64) -> Arc<Self> {
+        let now = DateTime::from_timestamp(seconds, 0).unwrap();
+        Arc::new(Self(Mutex::new(now)))
+    }
+
+    pub(crate) fn advance(&self, by: TimeDelta) {
+        *self.0.lock().unwrap() += by;
+    }
+}
+
+impl Clock for Set {
+    fn now(&self) -> DateTime<Utc> {
+        *self.0.lock().unwrap()
+    }
+}
 
 /// A daemon of this test's own.
 pub(crate) struct Running {
@@ -109,6 +133,18 @@ pub(crate) async fn run_with_tree(user: &str, roles: &[&str]) -> (Running, PathB
 
 pub(crate) async fn run() -> Running {
     run_in(tempfile::tempdir().unwrap()).await
+}
+
+impl Client {
+    /// The answer to a call that does what it should.
+    pub(crate) async fn told<T: DeserializeOwned>(&self, call: &Call) -> T {
+        self.ask(call).await.unwrap()
+    }
+
+    /// The bytes of that answer.
+    pub(crate) async fn read(&self, call: &Call) -> Bytes {
+        self.bytes(call).await.unwrap()
+    }
 }
 
 impl Running {

@@ -12,6 +12,7 @@ use reprise_types::{ByteReader, put_varint};
 
 use crate::codec::RawEntry;
 use crate::compress::{Compressor, Decompressor};
+use crate::disk::{DiskFile, read_within};
 
 /// Bytes in front of a block's content.
 pub(crate) const BLOCK_HEAD: usize = 20;
@@ -78,10 +79,19 @@ fn put_block(
 }
 
 /// Bytes of a packed block, by its head.
-pub(crate) fn size(head: &[u8]) -> Option<usize> {
+fn size(head: &[u8]) -> Option<usize> {
     let mut reader = ByteReader::new(head);
     reader.u64()?;
     Some(BLOCK_HEAD + reader.u32()? as usize)
+}
+
+/// The packed bytes of the block at this place, where one can stand there.
+pub(crate) fn read(file: &dyn DiskFile, at: u64, end: u64) -> io::Result<Option<Vec<u8>>> {
+    let head = read_within(file, at, BLOCK_HEAD, end)?;
+    match head.and_then(|head| size(&head)) {
+        Some(size) => read_within(file, at, size, end),
+        None => Ok(None),
+    }
 }
 
 /// The places of the blocks that `bytes` consists of, without unpacking them.

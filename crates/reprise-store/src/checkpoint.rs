@@ -16,7 +16,7 @@ use reprise_types::ByteReader;
 use crate::commit::FileFacts;
 use crate::compress::{Decompressor, uncompressed};
 use crate::directory::Directory;
-use crate::disk::DiskFile;
+use crate::disk::{DiskFile, read_within};
 use crate::entry::CommitSeq;
 use crate::frame::{
     HEADER_SIZE, Header, PREAMBLE_SIZE, Preamble, TYPE_DIRECTORY, TYPE_MANIFEST, TYPE_SEAL,
@@ -262,14 +262,9 @@ fn manifest_payload(facts: &FileFacts, directory: &Directory) -> Vec<u8> {
 
 /// The header of a segment of this kind that ends within the file.
 fn read_header(file: &dyn DiskFile, offset: u64, kind: u8, end: u64) -> io::Result<Option<Header>> {
-    let start = offset.checked_add(HEADER_SIZE);
-    let Some(start) = start.filter(|head_end| *head_end <= end) else {
-        return Ok(None);
-    };
-    let mut head = [0; HEADER_SIZE as usize];
-    file.read_exact_at(offset, &mut head)?;
-    let fits = |size: u64| start.checked_add(size).is_some_and(|size| size <= end);
-    let header = parse_header(&head, offset);
+    let head = read_within(file, offset, HEADER_SIZE as usize, end)?;
+    let header = head.and_then(|head| parse_header(&head, offset));
+    let fits = |size: u64| size <= end - offset - HEADER_SIZE;
     Ok(header.filter(|h| h.strict && h.kind == kind && fits(h.payload_size)))
 }
 
@@ -409,11 +404,9 @@ pub(crate) fn load_derived(
         };
         // What covers another commit than the others did not come with them.
         if found.is_none_or(|seq| *covers.get_or_insert(seq) != seq) {
-            return Ok(Err(Damage {
-                offset: part.offset,
-                length: segment_size(part.payload_size),
-                what: "a derived blob is not whole; it can be rebuilt".to_owned(),
-            }));
+            let what = "a derived blob is not whole; it can be rebuilt";
+            let size = segment_size(part.payload_size);
+            return Ok(Err(Damage::new(part.offset, size, what)));
         }
     }
     Ok(Ok(DerivedSet {

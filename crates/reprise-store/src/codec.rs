@@ -2,18 +2,17 @@
 //!
 //! A number in this file never changes its meaning.
 
-mod fields;
 mod record;
 
 use chrono::{DateTime, Utc};
 use reprise_types::{
-    Annotation, ByteReader, ByteWriter, EmbeddingSpace, LearningEvent, Wire as _, put_all,
+    Annotation, ByteReader, ByteWriter, EmbeddingSpace, LearningEvent, Wire, put_all,
 };
 
-use crate::apart;
+use crate::block;
 use crate::entry::{Entry, Tombstone};
 
-pub(crate) use fields::{Outline, VectorMark};
+pub(crate) use record::{decode as decode_record, remark as remark_record};
 
 pub(crate) const KIND_RECORD: u8 = 1;
 pub(crate) const KIND_STUB: u8 = 2;
@@ -21,13 +20,84 @@ pub(crate) const KIND_LOST: u8 = 3;
 const KIND_EMBEDDED: u8 = 4;
 const KIND_FORGOTTEN: u8 = 5;
 const KIND_CURSOR: u8 = 6;
-pub(crate) const KIND_APART: u8 = 19;
+/// A vector of another width than the file's own. All vectors of a `VEC_SEG` are as wide as the
+/// file, which is what rvf-runtime reads, so one of another width stands in the body of an entry of
+/// its own, behind its mark. Builds that know one width alone skip such entries and keep them.
+/// Compaction makes the width that most records have the file's own.
+const KIND_APART: u8 = 19;
 
 /// An entry as it stands in a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RawEntry {
     pub(crate) kind: u8,
     pub(crate) body: Vec<u8>,
+}
+
+/// The space and checksum of an entry's vector. Vectors of a commit are stored in the order of
+/// their entries, so no position is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct VectorMark {
+    /// Low half of XXH3-64 over the vector's bytes.
+    pub(crate) check: u32,
+    pub(crate) space: EmbeddingSpace,
+}
+
+/// As much of an entry as the directory needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Outline {
+    Record(Option<VectorMark>),
+    Stub(Tombstone),
+    Lost,
+    Embedded {
+        ordinal: u32,
+        mark: VectorMark,
+    },
+    /// A vector of another width than the file's, in the entry itself.
+    Apart {
+        ordinal: u32,
+        mark: VectorMark,
+    },
+    Forgotten {
+        ordinal: u32,
+        tombstone: Tombstone,
+    },
+    Cursor {
+        stream: String,
+        seq: u64,
+    },
+    Annotated {
+        ordinal: u32,
+        other: Option<u32>,
+    },
+    Learning,
+    Unknown,
+}
+
+impl Outline {
+    /// The mark of the entry's vector in the `VEC_SEG`. Kinds of later versions carry none.
+    pub(crate) fn mark(&self) -> Option<&VectorMark> {
+        match self {
+            Self::Record(mark) => mark.as_ref(),
+            Self::Embedded { mark, .. } => Some(mark),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn has_vector(&self) -> bool {
+        self.mark().is_some()
+    }
+}
+
+impl Wire for VectorMark {
+    fn put(&self, out: &mut ByteWriter) {
+        out.raw(&self.check.to_le_bytes());
+        self.space.put(out);
+    }
+
+    fn take(r: &mut ByteReader<'_>) -> Option<Self> {
+        let (check, space) = (r.u32()?, r.get()?);
+        Some(Self { check, space })
+    }
 }
 
 /// The checksum that every read of a vector compares.
@@ -72,7 +142,7 @@ pub(crate) fn encode_apart(entry: &Entry, ordinal: u32, dimensions: u16) -> Opti
     };
     let space = record.embedding_space.as_ref()?;
     let (mark, bytes) = marked(space, &record.embedding);
-    (space.dimensions != dimensions).then(|| apart::encode(ordinal, &mark, &bytes))
+    (space.dimensions != dimensions).then(|| apart(ordinal, &mark, &bytes))
 }
 
 fn marked(space: &EmbeddingSpace, vector: &[f32]) -> (VectorMark, Vec<u8>) {
@@ -107,7 +177,7 @@ pub(crate) fn encode(entry: &Entry, next: u32, dimensions: u16) -> Option<Encode
             return Some(if space.dimensions == dimensions {
                 embedded(*ordinal, &mark, bytes)
             } else {
-                apart::encode(*ordinal, &mark, &bytes)
+                apart(*ordinal, &mark, &bytes)
             });
         }
         Entry::Forgotten { ordinal, tombstone } => {
@@ -164,6 +234,33 @@ pub(crate) fn embedded(ordinal: u32, mark: &VectorMark, vector: Vec<u8>) -> Enco
     }
 }
 
+/// The entry of a vector whose bytes are as wide as the mark's space, but not as the file.
+pub(crate) fn apart(ordinal: u32, mark: &VectorMark, vector: &[u8]) -> Encoded {
+    Encoded::alone(RawEntry::new(KIND_APART, |out| {
+        put_all!(out, ordinal, *mark);
+        out.raw(vector);
+    }))
+}
+
+/// The inverse: whose it is, its mark and its bytes; `None` where they are not what the mark says.
+pub(crate) fn decode_apart(body: &[u8]) -> Option<(u32, VectorMark, &[u8])> {
+    let mut reader = ByteReader::new(body);
+    let (ordinal, mark): (_, VectorMark) = (reader.get()?, reader.get()?);
+    let size = 4 * usize::from(mark.space.dimensions);
+    let vector = reader.take(size).filter(|_| reader.is_empty())?;
+    (vector_check(vector) == mark.check).then_some((ordinal, mark, vector))
+}
+
+/// A record's vector in an unpacked block, by its check.
+pub(crate) fn find_apart(block: &[u8], ordinal: u32, check: u32) -> Option<Vec<u8>> {
+    let entries = block::entries(block)?;
+    let apart = entries.iter().filter(|entry| entry.kind == KIND_APART);
+    apart
+        .filter_map(|entry| decode_apart(&entry.body))
+        .find(|(whose, mark, _)| (*whose, mark.check) == (ordinal, check))
+        .map(|(_, _, vector)| vector.to_vec())
+}
+
 /// The outline of an entry; `None` where the bytes of a known kind make no sense.
 pub(crate) fn outline(raw: &RawEntry) -> Option<Outline> {
     let r = &mut ByteReader::new(&raw.body);
@@ -184,7 +281,7 @@ pub(crate) fn outline(raw: &RawEntry) -> Option<Outline> {
             seq: r.get()?,
         },
         KIND_APART => {
-            let (ordinal, mark, _) = apart::decode(&raw.body)?;
+            let (ordinal, mark, _) = decode_apart(&raw.body)?;
             Outline::Apart { ordinal, mark }
         }
         kind if LearningEvent::knows(kind) => Outline::Learning,
@@ -230,7 +327,7 @@ pub(crate) fn decode(
         Outline::Apart { ordinal, mark } => Entry::Embedded {
             ordinal,
             space: mark.space,
-            vector: vector_from_bytes(apart::decode(&raw.body)?.2),
+            vector: vector_from_bytes(decode_apart(&raw.body)?.2),
         },
         Outline::Forgotten { ordinal, tombstone } => Entry::Forgotten { ordinal, tombstone },
         Outline::Cursor { stream, seq } => Entry::Cursor { stream, seq },
@@ -243,19 +340,6 @@ pub(crate) fn decode(
             Entry::Learning(Box::new(LearningEvent::take(raw.kind, r)?))
         }
         Outline::Unknown => return None,
-    })
-}
-
-/// A record's body without its vector; `embedding` is left empty and `embedding_space` unset.
-pub(crate) fn decode_record(body: &[u8]) -> Option<reprise_types::MemoryRecord> {
-    record::decode(body)
-}
-
-/// The same record under another vector mark: what compaction writes for a record embedded late.
-pub(crate) fn remark_record(body: &[u8], mark: Option<&VectorMark>) -> Option<RawEntry> {
-    Some(RawEntry {
-        kind: KIND_RECORD,
-        body: record::remark(body, mark)?,
     })
 }
 

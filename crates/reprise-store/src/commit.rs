@@ -57,7 +57,7 @@ impl FileFacts {
 /// preamble | previous commit u64 | seal u64 | vectors u64 | created i64 |
 /// first ordinal u32 | ordinals u32 | entries u32 | blocks u32 | blocks...
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct CommitHead {
     pub(crate) seq: u64,
     pub(crate) packed: bool,
@@ -212,6 +212,11 @@ pub(crate) struct ReadCommit {
 }
 
 impl ReadCommit {
+    /// Of its segment.
+    pub(crate) fn size(&self) -> u64 {
+        segment_size(self.payload.len() as u64)
+    }
+
     /// Where its `VEC_SEG` begins.
     pub(crate) fn vectors_offset(&self) -> u64 {
         self.offset.saturating_sub(self.head.vectors_size)

@@ -10,13 +10,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::apart;
 use crate::checkpoint::{self, Sealed};
-use crate::codec::{Encoded, Outline, embedded, outline, remark_record};
+use crate::codec::{Encoded, Outline, apart, decode_apart, embedded, outline, remark_record};
 use crate::commit::{self, CommitHead, FileFacts, ReadCommit};
 use crate::compress::{Compressor, Decompressor, LEVEL_APPEND};
 use crate::directory::Directory;
-use crate::disk::{Disk, DiskFile, DiskLock, LockAttempt};
+use crate::disk::{Disk, DiskFile, LockAttempt};
 use crate::entry::CommitSeq;
 use crate::error::{Result, StoreError};
 use crate::log::{Log, SUFFIX_COMPACT, beside, check_tags};
@@ -146,7 +145,9 @@ impl Log {
             done.file.sync().map_err(&io)?;
         }
         let end = done.end;
-        let lock = lock_new(&*self.disk, &done.temporary).map_err(&io)?;
+        // Taken before the new file gets its public name.
+        let lock = self.disk.lock(&done.temporary);
+        let lock = lock.and_then(LockAttempt::held).map_err(&io)?;
         if lock.identity().map_err(&io)? != done.file.identity().map_err(&io)? {
             // A compaction of an earlier handle to this log already uses the temporary name.
             let path = path.clone();
@@ -189,16 +190,6 @@ impl Compacted {
     /// Bytes of the log, up to a snapshot of it, not yet copied to the new file.
     pub fn behind(&self, to: &LogReader) -> u64 {
         to.snapshot.end.saturating_sub(self.source_end)
-    }
-
-    /// The head of a commit in the new file, without vectors yet.
-    fn head_of(&self, commit: &ReadCommit) -> CommitHead {
-        CommitHead {
-            previous: self.directory.last_commit,
-            seal: self.directory.seal,
-            vectors_size: 0,
-            ..commit.head
-        }
     }
 
     /// Copies the commits up to `end`, with their offsets rewritten.
@@ -258,13 +249,13 @@ fn copy_commit(done: &mut Compacted, commit: &ReadCommit, tool: &Decompressor) -
             (Outline::Record(Some(mark)), Some((_, vector))) if !same_width => {
                 let raw = remark_record(&raw.body, None).ok_or_else(nonsense)?;
                 encoded.push(Encoded::alone(raw));
-                encoded.push(apart::encode(next, &mark, vector));
+                encoded.push(apart(next, &mark, vector));
             }
             (Outline::Embedded { ordinal, mark }, Some((_, vector))) if !same_width => {
-                encoded.push(apart::encode(ordinal, &mark, vector));
+                encoded.push(apart(ordinal, &mark, vector));
             }
             (Outline::Apart { ordinal, mark }, _) if mark.space.dimensions == facts.dimensions => {
-                let (_, _, vector) = apart::decode(&raw.body).ok_or_else(nonsense)?;
+                let (_, _, vector) = decode_apart(&raw.body).ok_or_else(nonsense)?;
                 encoded.push(embedded(ordinal, &mark, vector.to_vec()));
             }
             (_, vector) => {
@@ -274,23 +265,18 @@ fn copy_commit(done: &mut Compacted, commit: &ReadCommit, tool: &Decompressor) -
         }
         next += u32::from(takes);
     }
-    let head = done.head_of(commit);
+    let head = CommitHead {
+        previous: done.directory.last_commit,
+        seal: done.directory.seal,
+        vectors_size: 0,
+        ..commit.head
+    };
     let mut compressor = Compressor::new(LEVEL_APPEND, facts.file_id)?;
     let built = commit::build(head, &facts, done.end, encoded, &mut compressor)?;
     done.file.write_all_at(done.end, &built.bytes)?;
     done.end += built.bytes.len() as u64;
-    let (offset, placed) = (built.offset, built.placed);
-    done.directory
-        .fold(&facts, &built.head, offset, placed, None);
+    done.directory.take(&facts, built);
     Ok(())
-}
-
-/// The writer's lock on the new file, taken before the file gets its public name.
-fn lock_new(disk: &dyn Disk, temporary: &Path) -> io::Result<Box<dyn DiskLock>> {
-    match disk.lock(temporary)? {
-        LockAttempt::Held(lock) => Ok(lock),
-        LockAttempt::Refused(_) => Err(io::ErrorKind::WouldBlock.into()),
-    }
 }
 
 impl Compaction {

@@ -9,15 +9,16 @@ use reprise_types::{Chunked, EmbeddingSpace};
 
 use crate::block::BLOCK_ENTRIES_MAX;
 use crate::codec::{Outline, VectorMark};
-use crate::commit::{CommitHead, FileFacts, Placed};
+use crate::commit::{Built, CommitHead, FileFacts, Placed};
 use crate::entry::Tombstone;
 use crate::frame::segment_size;
 
+/// By its number in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SlotState {
-    Live,
-    Forgotten,
-    Lost,
+    Live = 1,
+    Forgotten = 2,
+    Lost = 3,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +37,9 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    fn without_vector(state: SlotState, place: u64, block_size: u32, index: u16) -> Self {
+    const LOST: Self = Self::without_vector(SlotState::Lost, 0, 0, 0);
+
+    const fn without_vector(state: SlotState, place: u64, block_size: u32, index: u16) -> Self {
         Self {
             state,
             place,
@@ -47,10 +50,15 @@ impl Slot {
             check: 0,
         }
     }
+
+    /// The space of its vector, of those that its directory knows.
+    pub(crate) fn space_of<'s>(&self, spaces: &'s [EmbeddingSpace]) -> Option<&'s EmbeddingSpace> {
+        spaces.get(usize::from(self.space).checked_sub(1)?)
+    }
 }
 
 /// A `VEC_SEG` that is whole and belongs to a commit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct VectorSegment {
     pub(crate) offset: u64,
     pub(crate) payload_size: u64,
@@ -88,6 +96,11 @@ impl Directory {
 
     pub(crate) fn slot(&self, ordinal: u32) -> Option<&Slot> {
         self.slots.get(ordinal as usize)
+    }
+
+    /// Applies a commit that was written just now.
+    pub(crate) fn take(&mut self, facts: &FileFacts, built: Built) {
+        self.fold(facts, &built.head, built.offset, built.placed, None);
     }
 
     /// Applies a commit that was already checked to continue the log. `damaged` says which of its
@@ -169,9 +182,13 @@ impl Directory {
 
     /// How wide a slot's vector is; `None` where it has none.
     pub(crate) fn width(&self, slot: &Slot) -> Option<u16> {
-        let space = usize::from(slot.space).checked_sub(1)?;
-        let space = self.spaces.get(space).filter(|_| slot.vector != 0);
+        let space = slot.space_of(&self.spaces).filter(|_| slot.vector != 0);
         space.map(|space| space.dimensions)
+    }
+
+    fn live(&self) -> impl Iterator<Item = &Slot> {
+        let slots = self.slots.iter();
+        slots.filter(|slot| slot.state == SlotState::Live)
     }
 
     fn vector_bytes(&self, slot: &Slot) -> u64 {
@@ -182,11 +199,7 @@ impl Directory {
     pub(crate) fn width_of_most(&self) -> Option<u16> {
         let mut counts: Vec<(u16, u32)> =
             self.spaces.iter().map(|one| (one.dimensions, 0)).collect();
-        let live = self
-            .slots
-            .iter()
-            .filter(|slot| slot.state == SlotState::Live);
-        for width in live.filter_map(|slot| self.width(slot)) {
+        for width in self.live().filter_map(|slot| self.width(slot)) {
             if let Some((_, count)) = counts.iter_mut().find(|(known, _)| *known == width) {
                 *count += 1;
             }
@@ -198,11 +211,7 @@ impl Directory {
     /// The spaces that a live record has its vector in, in their order.
     pub(crate) fn used_spaces(&self) -> Arc<[EmbeddingSpace]> {
         let mut used = vec![false; self.spaces.len()];
-        let live = self
-            .slots
-            .iter()
-            .filter(|slot| slot.state == SlotState::Live);
-        for slot in live.filter(|slot| slot.vector != 0) {
+        for slot in self.live().filter(|slot| slot.vector != 0) {
             let at = usize::from(slot.space).checked_sub(1);
             if let Some(used) = at.and_then(|at| used.get_mut(at)) {
                 *used = true;
@@ -213,8 +222,7 @@ impl Directory {
     }
 
     fn push_lost(&mut self) {
-        self.slots
-            .push(Slot::without_vector(SlotState::Lost, 0, 0, 0));
+        self.slots.push(Slot::LOST);
         self.lost += 1;
     }
 

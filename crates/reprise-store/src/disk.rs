@@ -74,6 +74,21 @@ pub trait DiskFile: Debug + Send + Sync {
     fn links(&self) -> io::Result<u64>;
 }
 
+/// `size` bytes from `offset`; `None` where they do not end by `end`.
+pub(crate) fn read_within(
+    file: &dyn DiskFile,
+    offset: u64,
+    size: usize,
+    end: u64,
+) -> io::Result<Option<Vec<u8>>> {
+    if offset.saturating_add(size as u64) > end {
+        return Ok(None);
+    }
+    let mut bytes = vec![0; size];
+    file.read_exact_at(offset, &mut bytes)?;
+    Ok(Some(bytes))
+}
+
 /// Result of trying to take the lock.
 #[derive(Debug)]
 pub enum LockAttempt {
@@ -81,6 +96,16 @@ pub enum LockAttempt {
     Held(Box<dyn DiskLock>),
     /// Another writer holds it; names the process where the system reports it.
     Refused(Option<String>),
+}
+
+impl LockAttempt {
+    /// The lock on a file that nobody else should have: an error where somebody does.
+    pub(crate) fn held(self) -> io::Result<Box<dyn DiskLock>> {
+        match self {
+            Self::Held(lock) => Ok(lock),
+            Self::Refused(_) => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
 }
 
 /// The writer's lock; dropping it releases the file.

@@ -60,15 +60,7 @@ pub fn inspect(disk: &dyn Disk, path: &Path) -> Result<Vec<SegmentInfo>> {
 /// Verifies the hash of every segment of the file at `path`. Takes no lock and never writes.
 pub fn verify(disk: &dyn Disk, path: &Path) -> Result<RecoveryReport> {
     let (file, size) = open(disk, path)?;
-    let (facts, damage) = read_facts(&file, path, size)?;
-    let found = recover(&file, facts, size, Verify::Everything, &[]);
-    let mut report = found.map_err(StoreError::io("read", path))?.report;
-    if let Some(damage) = damage
-        && report.damage.iter().all(|d| d.offset != damage.offset)
-    {
-        report.damage.insert(0, damage);
-    }
-    Ok(report)
+    Ok(recover(&file, path, size, Verify::Everything, &[])?.report)
 }
 
 fn open(disk: &dyn Disk, path: &Path) -> Result<(Arc<dyn DiskFile>, u64)> {
@@ -89,9 +81,8 @@ fn list(
     while let Some(found) = scan.next()? {
         all.push(match found {
             Found::Commit(commit, _) => {
-                let size = segment_size(commit.payload.len() as u64);
                 let holds = describe(&commit.head);
-                SegmentInfo::whole(commit.offset, size, TYPE_COMMIT, holds)
+                SegmentInfo::whole(commit.offset, commit.size(), TYPE_COMMIT, holds)
             }
             Found::Seal { offset, payload } => {
                 let size = segment_size(payload.len() as u64);
@@ -143,11 +134,8 @@ fn describe(head: &CommitHead) -> String {
 }
 
 fn tail(scan: &Scan, end: u64) -> Damage {
-    Damage {
-        offset: scan.position(),
-        length: end.saturating_sub(scan.position()),
-        what: "nothing whole follows".to_owned(),
-    }
+    let at = scan.position();
+    Damage::new(at, end.saturating_sub(at), "nothing whole follows")
 }
 
 /// Progress of a scrub. Bound to the file of the first snapshot that [`LogReader::scrub`] uses it

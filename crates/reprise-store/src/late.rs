@@ -5,8 +5,6 @@ use std::io;
 use std::sync::Arc;
 
 use crate::checkpoint::{self, FLAG_PIECE, Part, bytes_of};
-use crate::commit::FileFacts;
-use crate::disk::DiskFile;
 use crate::entry::CommitSeq;
 use crate::error::Result;
 use crate::frame::segment_size;
@@ -36,13 +34,6 @@ pub enum CheckpointStep {
     Overtaken,
 }
 
-/// What a step wrote.
-struct Written {
-    parts: Vec<Part>,
-    end: u64,
-    next: (usize, usize),
-}
-
 impl LateCheckpoint {
     /// One of these blobs, which are as of the moment of `then`.
     pub fn new(then: LogReader, derived: Vec<(u8, Vec<u8>)>, step_bytes: usize) -> Result<Self> {
@@ -63,36 +54,6 @@ impl LateCheckpoint {
 
     fn is_written(&self) -> bool {
         self.next.0 == self.derived.len()
-    }
-
-    /// Writes and syncs what comes next, at `end`.
-    fn write(&self, file: &dyn DiskFile, facts: &FileFacts, mut end: u64) -> io::Result<Written> {
-        let (mut number, mut from) = self.next;
-        let (mut parts, mut left) = (Vec::new(), self.step_bytes);
-        while left > 0
-            && let Some((tag, blob)) = self.derived.get(number)
-        {
-            let to = blob.len().min(from.saturating_add(left));
-            let is_whole = from == 0 && to == blob.len();
-            let flags = if is_whole { 0 } else { FLAG_PIECE };
-            let trailer = facts.preamble(*tag, flags, self.then.snapshot.seq);
-            let part = checkpoint::write_blob(file, &trailer, end, &blob[from..to])?;
-            end += segment_size(part.payload_size);
-            parts.push(part);
-            // An empty blob counts, too.
-            left = left.saturating_sub((to - from).max(1));
-            (number, from) = if to == blob.len() {
-                (number + 1, 0)
-            } else {
-                (number, to)
-            };
-        }
-        file.sync()?;
-        Ok(Written {
-            parts,
-            end,
-            next: (number, from),
-        })
     }
 }
 
@@ -119,14 +80,35 @@ impl Log {
         })
     }
 
+    /// Writes and syncs what comes next.
     fn write_pieces(&mut self, late: &mut LateCheckpoint) -> io::Result<CheckpointStep> {
-        let written = late.write(&*self.file, &self.facts, self.end)?;
+        let (mut number, mut from) = late.next;
+        let (mut parts, mut left, mut end) = (Vec::new(), late.step_bytes, self.end);
+        while left > 0
+            && let Some((tag, blob)) = late.derived.get(number)
+        {
+            let to = blob.len().min(from.saturating_add(left));
+            let is_whole = from == 0 && to == blob.len();
+            let flags = if is_whole { 0 } else { FLAG_PIECE };
+            let trailer = self.facts.preamble(*tag, flags, late.then.snapshot.seq);
+            let part = checkpoint::write_blob(&*self.file, &trailer, end, &blob[from..to])?;
+            end += segment_size(part.payload_size);
+            parts.push(part);
+            // An empty blob counts, too.
+            left = left.saturating_sub((to - from).max(1));
+            (number, from) = if to == blob.len() {
+                (number + 1, 0)
+            } else {
+                (number, to)
+            };
+        }
+        self.file.sync()?;
         // Dead, unless a seal follows.
-        self.directory.dead_bytes += bytes_of(&written.parts);
-        self.unsealed += written.end - self.end;
-        self.end = written.end;
-        late.next = written.next;
-        late.parts.extend(written.parts);
+        self.directory.dead_bytes += bytes_of(&parts);
+        self.unsealed += end - self.end;
+        self.end = end;
+        late.next = (number, from);
+        late.parts.extend(parts);
         Ok(CheckpointStep::Begun)
     }
 

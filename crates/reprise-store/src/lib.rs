@@ -29,7 +29,6 @@
 //! # }
 //! ```
 
-mod apart;
 mod block;
 mod checkpoint;
 mod codec;
@@ -45,13 +44,11 @@ mod inspect;
 mod late;
 mod log;
 mod options;
-mod projection;
 mod reader;
 mod recover;
 mod replay;
 mod scan;
 mod swap;
-mod window;
 
 pub use compact::{Compacted, Compaction};
 pub use disk::{Disk, DiskFile, DiskLock, FileIdentity, LockAttempt, RealDisk};

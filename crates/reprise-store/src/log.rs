@@ -152,19 +152,15 @@ impl Log {
             packed: false,
             previous: self.directory.last_commit,
             seal: self.directory.seal,
-            vectors_size: 0,
             first_ordinal,
             ordinals: ordinals as u32,
-            entries: 0,
-            blocks: 0,
+            ..CommitHead::default()
         };
         let built = commit::build(head, &self.facts, self.end, encoded, &mut self.compressor)
             .map_err(StoreError::io("compress a commit for", &self.path))?;
         let written = self.file.write_all_at(self.end, &built.bytes);
         let written = written.and_then(|()| self.file.sync());
-        if let Err(source) = written {
-            return Err(self.poison("write to", source));
-        }
+        written.map_err(|source| self.poison("write to", source))?;
         // A commit is acknowledged only if the path still names the file it went to.
         if let Err(error) = self.check_place_of_commit() {
             self.take_back();
@@ -172,9 +168,7 @@ impl Log {
         }
         self.end += built.bytes.len() as u64;
         self.unsealed = 0;
-        let (offset, placed) = (built.offset, built.placed);
-        self.directory
-            .fold(&self.facts, &built.head, offset, placed, None);
+        self.directory.take(&self.facts, built);
         let seq = self.seq();
         Ok(Commit { seq, first_ordinal })
     }
@@ -206,7 +200,7 @@ impl Log {
 
     /// A snapshot as of the last commit, for any thread; costs a few words however long the log is.
     pub fn reader(&self) -> LogReader {
-        LogReader::new(Snapshot {
+        let snapshot = Arc::new(Snapshot {
             file: Arc::clone(&self.file),
             path: self.path.clone(),
             facts: self.facts,
@@ -216,7 +210,8 @@ impl Log {
             tombstones: self.directory.tombstones.clone(),
             spaces: Arc::clone(&self.directory.spaces),
             tools: Arc::clone(&self.tools),
-        })
+        });
+        LogReader { snapshot }
     }
 
     /// Passes every entry after commit `after` to `visit`, in log order, with its ordinal (records,
@@ -267,13 +262,9 @@ impl Log {
         let mut directory = self.directory.clone();
         let written =
             checkpoint::write(&*self.file, &self.facts, &mut directory, self.end, derived);
-        match written {
-            Ok(end) => {
-                self.take_checkpoint(directory, end);
-                Ok(())
-            }
-            Err(source) => Err(self.poison("write a checkpoint to", source)),
-        }
+        let end = written.map_err(|source| self.poison("write a checkpoint to", source))?;
+        self.take_checkpoint(directory, end);
+        Ok(())
     }
 
     /// Takes over a checkpoint that was written: the directory that names its seal, and its end.
@@ -294,9 +285,8 @@ impl Log {
         self.check_place()?;
         let bytes = checkpoint::manifest_alone(&self.facts, &self.directory, self.end);
         let written = self.file.write_all_at(self.end, &bytes);
-        if let Err(source) = written.and_then(|()| self.file.sync()) {
-            return Err(self.poison("write a manifest to", source));
-        }
+        let written = written.and_then(|()| self.file.sync());
+        written.map_err(|source| self.poison("write a manifest to", source))?;
         self.end += bytes.len() as u64;
         self.unsealed = 0;
         self.directory.showed(bytes.len() as u64);

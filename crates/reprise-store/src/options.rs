@@ -146,6 +146,12 @@ impl RecoveryReport {
     pub fn is_whole(&self) -> bool {
         self.damage.is_empty() && self.missing_commits.is_empty() && self.missing_records.is_empty()
     }
+
+    /// Whether damage is known that begins where this one does.
+    pub(crate) fn knows(&self, damage: &Damage) -> bool {
+        let mut known = self.damage.iter();
+        known.any(|known| known.offset == damage.offset)
+    }
 }
 
 /// A stretch of the file that does not hold what it should.
@@ -157,14 +163,21 @@ pub struct Damage {
     pub what: String,
 }
 
-impl fmt::Display for Damage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
+impl Damage {
+    pub(crate) fn new(offset: u64, length: u64, what: impl Into<String>) -> Self {
+        let what = what.into();
+        Self {
             offset,
             length,
             what,
-        } = self;
-        write!(f, "{length} bytes from offset {offset}: {what}")
+        }
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (length, offset) = (self.length, self.offset);
+        write!(f, "{length} bytes from offset {offset}: {}", self.what)
     }
 }
 

@@ -6,13 +6,12 @@ use std::sync::{Arc, Mutex};
 
 use reprise_types::{Chunked, EmbeddingSpace, MemoryRecord, VectorStore};
 
-use crate::apart;
 use crate::block;
-use crate::codec::{KIND_RECORD, decode_record, vector_check};
+use crate::codec::{KIND_RECORD, decode_record, find_apart, vector_check};
 use crate::commit::FileFacts;
 use crate::compress::Decompressor;
 use crate::directory::{Slot, SlotState};
-use crate::disk::DiskFile;
+use crate::disk::{DiskFile, read_within};
 use crate::entry::{CommitSeq, Tombstone};
 use crate::error::{Result, StoreError};
 
@@ -80,12 +79,6 @@ pub struct LogReader {
 }
 
 impl LogReader {
-    pub(crate) fn new(snapshot: Snapshot) -> Self {
-        Self {
-            snapshot: Arc::new(snapshot),
-        }
-    }
-
     /// The file's path as it was opened.
     pub fn path(&self) -> &Path {
         &self.snapshot.path
@@ -102,9 +95,7 @@ impl LogReader {
 
     /// The space of a live record's vector, without reading the disk.
     pub fn space(&self, ordinal: u32) -> Option<&EmbeddingSpace> {
-        let slot = self.slot(ordinal)?;
-        let index = usize::from(slot.space).checked_sub(1)?;
-        self.snapshot.spaces.get(index)
+        self.slot(ordinal)?.space_of(&self.snapshot.spaces)
     }
 
     /// Whether any vector was ever in another space than this one.
@@ -172,22 +163,16 @@ impl LogReader {
     /// A vector of another width than the file's.
     fn vector_apart(&self, ordinal: u32, slot: &Slot) -> Option<Vec<u8>> {
         let snapshot = &*self.snapshot;
-        let read = || apart::read_block(&*snapshot.file, slot.vector, snapshot.end);
+        let read = || block::read(&*snapshot.file, slot.vector, snapshot.end);
         let block = self.unpacked(slot.vector, read).ok()??;
-        apart::find(&block, ordinal, slot.check)
+        find_apart(&block, ordinal, slot.check)
     }
 
     /// The unpacked block of a slot; `None` where its checksum does not hold.
     fn block(&self, slot: &Slot) -> Result<Option<Arc<[u8]>>> {
         let snapshot = &*self.snapshot;
-        let read = || {
-            let mut bytes = vec![0; slot.block_size as usize];
-            if slot.place.saturating_add(u64::from(slot.block_size)) > snapshot.end {
-                return Ok(None);
-            }
-            snapshot.file.read_exact_at(slot.place, &mut bytes)?;
-            Ok(Some(bytes))
-        };
+        let size = slot.block_size as usize;
+        let read = || read_within(&*snapshot.file, slot.place, size, snapshot.end);
         let unpacked = self.unpacked(slot.place, read);
         unpacked.map_err(StoreError::io("read", &snapshot.path))
     }

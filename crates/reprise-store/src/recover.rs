@@ -11,7 +11,7 @@ use crate::codec::vector_check;
 use crate::commit::{CommitHead, FileFacts, Placed, ReadCommit, vectors_size};
 use crate::compress::Decompressor;
 use crate::directory::Directory;
-use crate::disk::DiskFile;
+use crate::disk::{DiskFile, read_within};
 use crate::entry::CommitSeq;
 use crate::error::{Result, StoreError};
 use crate::frame::{
@@ -77,11 +77,8 @@ pub(crate) fn read_facts(
     let Some(commit) = first_commit(file, size).map_err(&io)? else {
         return foreign("it does not begin as one and holds no commit");
     };
-    let damage = Damage {
-        offset: 0,
-        length: commit.vectors_offset(),
-        what: "the file header is damaged; its content stands in every commit too".to_owned(),
-    };
+    let what = "the file header is damaged; its content stands in every commit too";
+    let damage = Damage::new(0, commit.vectors_offset(), what);
     match CommitHead::parse(&commit.payload) {
         Some((_, facts)) => Ok((facts, Some(damage))),
         None => foreign("its first commit makes no sense"),
@@ -100,22 +97,18 @@ fn newer<T>(path: &Path, found: u16) -> Result<T> {
 /// header.
 fn file_payload(file: &dyn DiskFile, size: u64) -> io::Result<Option<Vec<u8>>> {
     const PAYLOAD_MAX: u64 = 4096;
-    if size < HEADER_SIZE {
-        return Ok(None);
-    }
-    let mut head = [0; HEADER_SIZE as usize];
-    file.read_exact_at(0, &mut head)?;
-    let fits = |p: u64| p <= PAYLOAD_MAX && HEADER_SIZE + p <= size;
-    let Some(header) = parse_header(&head, 0).filter(|h| fits(h.payload_size)) else {
+    let head = read_within(file, 0, HEADER_SIZE as usize, size)?;
+    let header = head.and_then(|head| parse_header(&head, 0));
+    let Some(header) = header.filter(|header| header.payload_size <= PAYLOAD_MAX) else {
         return Ok(None);
     };
-    let mut payload = vec![0; header.payload_size as usize];
-    file.read_exact_at(HEADER_SIZE, &mut payload)?;
-    Ok((content_hash(&payload) == header.hash).then_some(payload))
+    let payload = read_within(file, HEADER_SIZE, header.payload_size as usize, size)?;
+    Ok(payload.filter(|payload| content_hash(payload) == header.hash))
 }
 
 #[derive(Debug)]
 pub(crate) struct Recovered {
+    pub(crate) facts: FileFacts,
     pub(crate) directory: Directory,
     /// Offset for the next commit: the end of the last valid segment.
     pub(crate) end: u64,
@@ -127,6 +120,22 @@ pub(crate) struct Recovered {
 
 /// Reads the file and never writes; the caller cuts off `torn_bytes` of the report.
 pub(crate) fn recover(
+    file: &Arc<dyn DiskFile>,
+    path: &Path,
+    size: u64,
+    verify: Verify,
+    leave: &[u8],
+) -> Result<Recovered> {
+    let (facts, damage) = read_facts(file, path, size)?;
+    let found = folded(file, facts, size, verify, leave);
+    let mut found = found.map_err(StoreError::io("read", path))?;
+    if let Some(damage) = damage.filter(|damage| !found.report.knows(damage)) {
+        found.report.damage.insert(0, damage);
+    }
+    Ok(found)
+}
+
+fn folded(
     file: &Arc<dyn DiskFile>,
     facts: FileFacts,
     size: u64,
@@ -244,8 +253,8 @@ impl<'a> Fold<'a> {
 
     /// Where the next segment stands, if everything since the last commit is whole.
     fn behind(&self) -> u64 {
-        let end = |commit: &ReadCommit| commit.offset + segment_size(commit.payload.len() as u64);
-        let behind = self.doubtful.as_deref().map_or(self.kept, end);
+        let behind = self.doubtful.as_deref();
+        let behind = behind.map_or(self.kept, |commit| commit.offset + commit.size());
         behind.max(self.blobs)
     }
 
@@ -271,15 +280,12 @@ impl<'a> Fold<'a> {
     }
 
     fn damaged(&mut self, commit: &ReadCommit, what: &str) {
-        self.report.damage.push(Damage {
-            offset: commit.offset,
-            length: segment_size(commit.payload.len() as u64),
-            what: what.to_owned(),
-        });
+        let damage = Damage::new(commit.offset, commit.size(), what);
+        self.report.damage.push(damage);
     }
 
     fn take_commit(&mut self, commit: &ReadCommit, vectors_whole: bool) -> io::Result<()> {
-        self.kept = commit.offset + segment_size(commit.payload.len() as u64);
+        self.kept = commit.offset + commit.size();
         let head = &commit.head;
         let records = self.directory.records();
         let continues = head.first_ordinal >= records
@@ -326,14 +332,9 @@ impl<'a> Fold<'a> {
             "a damaged VEC_SEG: {lost} of {} vectors are lost",
             flags.len()
         );
-        let damage = Damage {
-            offset,
-            length,
-            what,
-        };
         // The scan reported the same bytes as damage without knowing their commit.
         self.report.damage.retain(|d| d.offset != offset);
-        self.report.damage.push(damage);
+        self.report.damage.push(Damage::new(offset, length, what));
     }
 
     /// Tries every vector of a `VEC_SEG` that is not whole by its own checksum.
@@ -396,14 +397,12 @@ impl<'a> Fold<'a> {
         if let Some((seal, _)) = &self.seal {
             match checkpoint::load_derived(self.file, &self.facts, seal, self.size, leave)? {
                 Ok(set) => derived = Some(set),
-                Err(damage) => {
-                    if self.report.damage.iter().all(|d| d.offset != damage.offset) {
-                        self.report.damage.push(damage);
-                    }
-                }
+                Err(damage) if self.report.knows(&damage) => {}
+                Err(damage) => self.report.damage.push(damage),
             }
         }
         Ok(Recovered {
+            facts: self.facts,
             directory: self.directory,
             end: kept,
             checkpoint: self.seal.map(|(_, sealed)| sealed),

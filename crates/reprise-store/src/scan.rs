@@ -12,7 +12,6 @@ use crate::frame::{
     TYPE_VECTORS, align_up, content_hash, is_derived, padding, parse_header,
 };
 use crate::options::Damage;
-use crate::window::Window;
 
 /// Payloads up to this size are read in one piece; larger ones are hashed as they stream by.
 const WHOLE_MAX: u64 = 16 << 20;
@@ -78,11 +77,9 @@ impl Scan {
         match find_own(&mut self.window, from, self.file_id)? {
             Some(found) => {
                 self.at = found;
-                Ok(Some(Found::Damage(Damage {
-                    offset: from,
-                    length: found - from,
-                    what: "no whole segment stands here".to_owned(),
-                })))
+                let what = "no whole segment stands here";
+                let damage = Damage::new(from, found - from, what);
+                Ok(Some(Found::Damage(damage)))
             }
             None => Ok(None),
         }
@@ -109,11 +106,8 @@ impl Scan {
             && (header.placed || self.is_our_manifest(offset, &header)?);
         let found = match kind {
             _ if changed => {
-                return Ok(Found::Damage(Damage {
-                    offset,
-                    length: size,
-                    what: "a segment of ours whose header changed".to_owned(),
-                }));
+                let what = "a segment of ours whose header changed";
+                return Ok(Found::Damage(Damage::new(offset, size, what)));
             }
             _ if own.is_none() && !plain => Found::Foreign { offset, kind, size },
             TYPE_COMMIT => self.commit(offset, &header)?,
@@ -133,11 +127,9 @@ impl Scan {
         let changed = own.is_some_and(|p| !header.strict || p.kind != header.kind);
         if changed || !padded {
             self.queued = Some(found);
-            return Ok(Found::Damage(Damage {
-                offset,
-                length: if padded { HEADER_SIZE } else { size },
-                what: "bytes around a payload changed; the payload itself is whole".to_owned(),
-            }));
+            let length = if padded { HEADER_SIZE } else { size };
+            let what = "bytes around a payload changed; the payload itself is whole";
+            return Ok(Found::Damage(Damage::new(offset, length, what)));
         }
         Ok(found)
     }
@@ -166,11 +158,8 @@ impl Scan {
         let payload = self.payload(offset, header)?;
         let head = CommitHead::parse(&payload).map(|(head, _)| head);
         let Some(head) = head.filter(|head| head.vectors_size <= offset) else {
-            return Ok(Found::Damage(Damage {
-                offset,
-                length: header.segment_size(),
-                what: "a commit whose head makes no sense".to_owned(),
-            }));
+            let (size, what) = (header.segment_size(), "a commit whose head makes no sense");
+            return Ok(Found::Damage(Damage::new(offset, size, what)));
         };
         let vectors = (offset - head.vectors_size, head.vectors_size);
         let whole = head.vectors_size == 0 || self.vectors == Some(vectors);
@@ -336,4 +325,71 @@ pub(crate) fn first_commit(file: &Arc<dyn DiskFile>, end: u64) -> io::Result<Opt
         at += HEADER_SIZE;
     }
     Ok(None)
+}
+
+/// Most bytes that a [`Window`] reads at once.
+const READ_AHEAD: u64 = 1 << 20;
+
+/// A view of `[0, end)` of a file that remembers what it read last: sequential reading with few
+/// system calls.
+#[derive(Debug)]
+struct Window {
+    file: Arc<dyn DiskFile>,
+    end: u64,
+    start: u64,
+    bytes: Vec<u8>,
+    ahead: u64,
+}
+
+impl Window {
+    fn new(file: Arc<dyn DiskFile>, end: u64) -> Self {
+        Self {
+            file,
+            end,
+            start: 0,
+            bytes: Vec::new(),
+            // Grows with use, so that reading a short tail does not cost a megabyte.
+            ahead: 4096,
+        }
+    }
+
+    fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// `size` bytes from `offset`, or `None` where the view ends before.
+    fn get(&mut self, offset: u64, size: u64) -> io::Result<Option<&[u8]>> {
+        let Some(wanted_end) = offset.checked_add(size).filter(|e| *e <= self.end) else {
+            return Ok(None);
+        };
+        let have_end = self.start + self.bytes.len() as u64;
+        if offset < self.start || wanted_end > have_end {
+            let read_end = offset.saturating_add(size.max(self.ahead)).min(self.end);
+            self.ahead = (self.ahead * 2).min(READ_AHEAD);
+            self.bytes.clear();
+            self.bytes.resize((read_end - offset) as usize, 0);
+            self.start = offset;
+            if let Err(error) = self.file.read_exact_at(offset, &mut self.bytes) {
+                self.bytes.clear();
+                return Err(error);
+            }
+        }
+        let from = (offset - self.start) as usize;
+        Ok(self.bytes.get(from..from + size as usize))
+    }
+
+    /// XXH3-128 of a stretch that lies within the view, in pieces.
+    fn hash(&mut self, offset: u64, size: u64) -> io::Result<Option<[u8; 16]>> {
+        let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+        let mut done = 0;
+        while done < size {
+            let piece = (size - done).min(READ_AHEAD);
+            let Some(bytes) = self.get(offset + done, piece)? else {
+                return Ok(None);
+            };
+            hasher.update(bytes);
+            done += piece;
+        }
+        Ok(Some(hasher.digest128().to_le_bytes()))
+    }
 }

@@ -55,7 +55,6 @@ pub(crate) const LAST: TimeDelta = TimeDelta::microseconds(1);
 
 impl Calendar {
     /// The calendar of this machine's time zone.
-    #[must_use]
     pub fn of_machine(now: DateTime<Utc>) -> Self {
         Self {
             now,
@@ -63,13 +62,11 @@ impl Calendar {
         }
     }
 
-    #[must_use]
     pub fn today(&self) -> NaiveDate {
         self.day_of(self.now)
     }
 
     /// The day of an instant in the caller's zone.
-    #[must_use]
     pub fn day_of(&self, instant: DateTime<Utc>) -> NaiveDate {
         match self.zone {
             Zone::Utc => instant.date_naive(),
@@ -79,7 +76,6 @@ impl Calendar {
     }
 
     /// The local time of day of an instant, to the minute.
-    #[must_use]
     pub fn clock_of(&self, instant: DateTime<Utc>) -> String {
         const MINUTES: &str = "%H:%M";
         match self.zone {
@@ -90,14 +86,12 @@ impl Calendar {
     }
 
     /// The local day and time of an instant, to the minute.
-    #[must_use]
     pub fn minute_of(&self, instant: DateTime<Utc>) -> String {
         format!("{} {}", self.day_of(instant), self.clock_of(instant))
     }
 
     /// How long ago, in the words by which a question finds it: three days ago is the third day
     /// before this one, and two months ago the second month.
-    #[must_use]
     pub fn ago(&self, then: DateTime<Utc>) -> String {
         let seconds = (self.now - then).num_seconds();
         let (day, today) = (self.day_of(then), self.today());
@@ -168,7 +162,6 @@ impl Zone {
 }
 
 impl Span {
-    #[must_use]
     pub fn at(instant: DateTime<Utc>) -> Self {
         Self {
             since: instant,

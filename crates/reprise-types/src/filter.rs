@@ -38,14 +38,12 @@ pub struct MemoryFilter {
 
 impl MemoryFilter {
     /// Whether it admits every record.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
     /// Whether a record with these properties may answer. Does not check tags, which can change,
     /// nor type, project and author, which are in details and metadata.
-    #[must_use]
     pub fn admits(
         &self,
         kind: MemoryKind,

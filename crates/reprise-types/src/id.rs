@@ -28,19 +28,16 @@ macro_rules! ulid_newtype {
         impl $name {
             /// Makes an id from milliseconds since the Unix epoch (48 bits are kept) and 80 random
             /// bits.
-            #[must_use]
             pub fn from_parts(unix_ms: u64, random: u128) -> Self {
                 Self(Ulid::from_parts(unix_ms, random).0)
             }
 
             /// The id as the 128-bit number that the file format stores.
-            #[must_use]
             pub fn to_u128(self) -> u128 {
                 self.0
             }
 
             /// The inverse of [`Self::to_u128`].
-            #[must_use]
             pub fn from_u128(value: u128) -> Self {
                 Self(value)
             }

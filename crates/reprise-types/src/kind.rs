@@ -33,19 +33,16 @@ macro_rules! vocabulary {
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
             /// The wire name.
-            #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
 
             /// The number the file format stores.
-            #[must_use]
             pub fn number(self) -> u8 {
                 match self { $(Self::$variant => $number,)* }
             }
 
             /// The inverse of [`Self::number`]; `None` for a number of a newer format.
-            #[must_use]
             pub fn from_number(number: u8) -> Option<Self> {
                 match number { $($number => Some(Self::$variant),)* _ => None }
             }
@@ -158,7 +155,6 @@ vocabulary! {
 impl MemoryKind {
     /// What a word of another vocabulary is here (C6): its own name, an observation's type or a
     /// learning's category; any other word is something that happened.
-    #[must_use]
     pub fn meant_by(word: &str) -> Self {
         match word.to_lowercase().as_str() {
             "fix" | "type" | "api" | "learning" | "lesson" => Self::Finding,
@@ -204,13 +200,11 @@ vocabulary! {
 
 impl ConfidenceLevel {
     /// The confidence that writing this word stores.
-    #[must_use]
     pub fn centre(self) -> f32 {
         f32::from(self.number()) * 0.2 - 0.1
     }
 
     /// The word for a confidence of 0..1; values outside are clamped.
-    #[must_use]
     pub fn from_confidence(confidence: f32) -> Self {
         match confidence {
             c if c < 0.2 => Self::VeryLow,
@@ -280,7 +274,6 @@ vocabulary! {
 
 impl FailKind {
     /// Whether the cause lies outside the run, so that it says little about the records used.
-    #[must_use]
     pub fn is_exogenous(self) -> bool {
         self != Self::Task
     }

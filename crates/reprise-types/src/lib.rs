@@ -25,7 +25,6 @@ mod cow;
 mod embedding;
 mod entropy;
 mod error;
-mod expiry;
 mod filter;
 mod hash;
 mod id;

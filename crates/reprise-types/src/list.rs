@@ -79,12 +79,10 @@ pub struct CursorError {
 
 impl Cursor {
     /// Its texts, as a regular expression without its ends: all that a record can have.
-    #[must_use]
     pub fn pattern() -> String {
         format!(r"-?[0-9]{{1,18}}\.{ID_PATTERN}")
     }
 
-    #[must_use]
     pub fn of(record: &MemoryRecord) -> Self {
         Self {
             timestamp_micros: record.timestamp.timestamp_micros(),

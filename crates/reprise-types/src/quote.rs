@@ -50,7 +50,6 @@ pub struct QuotedMemory {
 
 impl QuotedMemory {
     /// An empty frame; of `nonce`, drawn for this answer alone, the low 48 bits count.
-    #[must_use]
     pub fn new(nonce: u128) -> Self {
         let nonce = nonce & 0xffff_ffff_ffff;
         Self {
@@ -68,19 +67,16 @@ impl QuotedMemory {
     }
 
     /// The lines, without the frame.
-    #[must_use]
     pub fn lines(&self) -> &str {
         &self.lines
     }
 
     /// The frame alone.
-    #[must_use]
     pub fn around(&self) -> String {
         self.framing("")
     }
 
     /// The whole frame; empty where it has no line.
-    #[must_use]
     pub fn into_text(self) -> String {
         if self.lines.is_empty() {
             return self.lines;
@@ -96,7 +92,6 @@ impl QuotedMemory {
 
 /// A text without its frames, for storing what a prompt said; a frame that is never closed extends
 /// to the end.
-#[must_use]
 pub fn without_quoted(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
@@ -117,7 +112,6 @@ pub fn without_quoted(text: &str) -> String {
 }
 
 /// A text without the lines that open and close frames, for a person at a terminal.
-#[must_use]
 pub fn unframed(text: &str) -> String {
     let opens = |line: &str| frame_opening(line).is_some_and(|(_, rest)| rest.is_empty());
     let closes = |line: &str| line.starts_with(&format!("</{NAME}")) && line.ends_with('>');
@@ -186,7 +180,6 @@ fn push_plain(text: &mut String, c: char) {
 }
 
 /// Whether a character does something where it is shown, or is not seen there.
-#[must_use]
 pub fn acts(c: char) -> bool {
     let is_control = c.is_control() && !matches!(c, '\n' | '\t');
     is_control || is_hidden(c) || matches!(c, '\u{2028}' | '\u{2029}')
@@ -194,7 +187,6 @@ pub fn acts(c: char) -> bool {
 
 /// Invisible characters: controls, direction marks that reorder a line, fillers, and the planes in
 /// which texts can be hidden. Joiners stay, since scripts need them.
-#[must_use]
 pub fn is_hidden(c: char) -> bool {
     let control = c.is_control() && !c.is_whitespace();
     control

@@ -101,7 +101,6 @@ pub struct Recall {
 
 impl Recall {
     /// An empty answer.
-    #[must_use]
     pub fn nothing(recall_id: RecallId) -> Self {
         Self {
             recall_id,
@@ -149,7 +148,6 @@ impl Verdict {
     pub const NOTHING_BELOW: f32 = 0.05;
 
     /// The wire name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
@@ -181,7 +179,6 @@ pub struct RetrievedMemory {
 
 impl RetrievedMemory {
     /// Whether it is shown on a screen at least: in a prompt, or below what is there.
-    #[must_use]
     pub fn is_related(&self) -> bool {
         self.shown || self.why.is_related(self.score)
     }
@@ -203,7 +200,6 @@ impl PublishedBy {
     pub const REPOSITORY: &str = "repository";
 
     /// In words.
-    #[must_use]
     pub fn words(&self) -> String {
         let Self {
             author, version, ..
@@ -235,7 +231,6 @@ impl RecallScope {
     pub const ALL: [Self; 3] = [Self::Local, Self::LocalAndGlobal, Self::Global];
 
     /// The wire name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Local => "local",
@@ -307,7 +302,6 @@ pub struct Why {
 
 impl Why {
     /// Share of the query's words that the record holds, 0..1.
-    #[must_use]
     pub fn share_of_words(&self) -> f32 {
         let coverage = self.signals.iter().find(|part| part.name == "coverage");
         coverage.map_or(0.0, |part| part.value)
@@ -315,7 +309,6 @@ impl Why {
 
     /// Whether a record of this score is about the query: without vectors, where its words are, for
     /// what says the same counts as a rival there.
-    #[must_use]
     pub fn is_related(&self, score: f32) -> bool {
         const MOST_WORDS: f32 = 0.8;
         let by_words = self.raw_distance.is_none() && self.share_of_words() >= MOST_WORDS;
@@ -367,7 +360,6 @@ pub struct LearnedMove {
 
 impl LearnedMove {
     /// The parts, scaled down together where they exceed the cap.
-    #[must_use]
     pub fn within(cap: f32, gates: (f32, f32), evidence: f32, adapter: f32) -> Self {
         let sum = evidence + adapter;
         let share = if sum.abs() > cap {
@@ -426,7 +418,6 @@ pub struct TaughtBy {
 
 impl TaughtBy {
     /// The mean quality of the runs; `None` without any.
-    #[must_use]
     pub fn mean_quality(runs: &[Self]) -> Option<f32> {
         let total: f32 = runs.iter().map(|run| run.quality).sum();
         (!runs.is_empty()).then(|| total / runs.len() as f32)
@@ -457,7 +448,6 @@ pub enum Degraded {
 
 impl Degraded {
     /// The wire name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::NoQueryVector => "no_query_vector",
@@ -471,7 +461,6 @@ impl Degraded {
     }
 
     /// The message for a person.
-    #[must_use]
     pub fn sentence(self) -> &'static str {
         match self {
             Self::NoQueryVector => {

@@ -29,7 +29,6 @@ pub struct About {
 }
 
 impl About {
-    #[must_use]
     pub fn of(record: &RecordBody) -> Self {
         Self {
             record_type: record.record_type(),
@@ -78,7 +77,6 @@ fn name(text: &str) -> Option<String> {
 
 impl RecordBody {
     /// The `type` of its details or metadata where that is one, else what its source implies.
-    #[must_use]
     pub fn record_type(&self) -> RecordType {
         let typed = self.details.as_ref().and_then(of_details);
         let called = || self.metadata.get("type")?.as_str()?.parse().ok();
@@ -130,7 +128,6 @@ impl RecordBody {
     }
 
     /// Whether it is what a run left that says no step: nothing beside its question.
-    #[must_use]
     pub fn is_bare_run(&self) -> bool {
         let steps = self.details.as_ref().and_then(|it| it["steps"].as_array());
         self.source == MemorySource::TrajectoryOutcome && steps.is_some_and(Vec::is_empty)

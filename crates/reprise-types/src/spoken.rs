@@ -75,7 +75,6 @@ struct Word {
 impl Calendar {
     /// The times that a query names, in its order; where it names none, the first event that it
     /// tells a time by.
-    #[must_use]
     pub fn spoken(&self, question: &str) -> Vec<Spoken> {
         let words = words(question);
         let lower: Vec<&str> = words.iter().map(|word| word.lower.as_str()).collect();
@@ -177,7 +176,6 @@ impl Side {
     }
 
     /// As a person says it.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Before => "before",
@@ -188,7 +186,6 @@ impl Side {
     }
 
     /// This side of a span, as far as time goes.
-    #[must_use]
     pub fn cut(self, span: Span) -> Span {
         let one = TimeDelta::microseconds(1);
         let (first, last) = (DateTime::<Utc>::MIN_UTC, DateTime::<Utc>::MAX_UTC);

@@ -27,7 +27,6 @@ pub fn parse_timestamp(text: &str) -> Result<DateTime<Utc>, TimestampError> {
 }
 
 /// An instant as a person is told it: `2026-02-16 09:46 UTC`.
-#[must_use]
 pub fn to_the_minute(instant: DateTime<Utc>) -> String {
     instant.format("%Y-%m-%d %H:%M UTC").to_string()
 }
@@ -60,7 +59,6 @@ impl Zone {
 
     /// The same of a JSON value: a number is seconds since the Unix epoch, or milliseconds where it
     /// is that large; a small one is how long something takes.
-    #[must_use]
     pub fn moment(self, value: &Value) -> Option<DateTime<Utc>> {
         const SECONDS_MIN: f64 = 1e8;
         const MILLIS_MIN: f64 = 1e11;

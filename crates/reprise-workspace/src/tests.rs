@@ -15,9 +15,9 @@ mod teams;
 mod wedges;
 
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 
+use reprise_tests::{git, lacks};
 use reprise_types::SystemClock;
 use tempfile::TempDir;
 
@@ -51,40 +51,20 @@ pub(crate) fn write_all(
     })
 }
 
-/// Runs plain git as a person would; panics where git does not succeed.
-pub(crate) fn git(root: &Path, arguments: &[&str]) -> String {
-    let (is_ok, text) = try_git(root, arguments);
-    assert!(is_ok, "git {arguments:?}: {text}");
-    text
-}
-
+/// Whether plain git succeeded, and what it said.
 pub(crate) fn try_git(root: &Path, arguments: &[&str]) -> (bool, String) {
-    let output = Command::new("git")
-        .current_dir(root)
-        .args([
-            "-c",
-            "user.name=Ada",
-            "-c",
-            "user.email=ada@example.invalid",
-        ])
-        .args(arguments)
-        .output()
-        .unwrap();
-    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
-    if !output.status.success() {
-        text += &String::from_utf8_lossy(&output.stderr);
+    let done = reprise_tests::try_git(root, arguments);
+    match done.code {
+        Some(0) => (true, done.stdout),
+        _ => (false, done.stdout + &done.stderr),
     }
-    (output.status.success(), text)
 }
 
 /// What every workspace at rest is: clean for git, sound, without a lock or a loose end.
 pub(crate) fn assert_at_rest(root: &Path) {
     assert_eq!(git(root, &["status", "--porcelain"]), "");
     let fsck = git(root, &["fsck", "--strict", "--no-dangling"]);
-    assert!(
-        !fsck.contains("error") && !fsck.contains("missing"),
-        "{fsck}"
-    );
+    lacks!(fsck, "error", "missing");
     assert!(crate::wal::read(root).unwrap().open.is_empty());
     for lock in [".git/index.lock", ".git/refs/heads/main.lock"] {
         assert!(!root.join(lock).exists(), "{lock}");

@@ -10,6 +10,9 @@ use etcetera::BaseStrategy;
 use reprise_server::Place;
 use reprise_types::UserId;
 
+/// The file of a memory in its folder.
+pub(crate) const MEMORY: &str = "memory.rvf";
+
 pub(crate) const DATA_DIR: &str = "REPRISE_DATA_DIR";
 /// Overrides the directory of the models.
 pub(crate) const MODELS_DIR: &str = "REPRISE_MODELS_DIR";
@@ -151,7 +154,12 @@ impl Places {
 
     /// The one file of one user (M25).
     pub(crate) fn file_of(&self, user: &UserId) -> PathBuf {
-        self.data.join(user.as_str()).join("memory.rvf")
+        self.home_of(user).join(MEMORY)
+    }
+
+    /// The folder of one user's memory.
+    pub(crate) fn home_of(&self, user: &UserId) -> PathBuf {
+        self.data.join(user.as_str())
     }
 }
 

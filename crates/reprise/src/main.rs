@@ -7,7 +7,6 @@ mod cli;
 mod config;
 mod env;
 mod exit;
-mod lines;
 mod outbound;
 mod printer;
 mod roots;

@@ -112,17 +112,8 @@ impl MemoryProvider for Fake {
                 .collect(),
             Temper::Slow | Temper::Dead | Temper::Panics => Vec::new(),
         };
-        let recall = Recall {
-            recall_id: RecallId::from_u128(7),
-            results,
-            degraded: Vec::new(),
-            tier: SearchTier::None,
-            considered: 1,
-            nothing_relevant: false,
-            verdict: Verdict::Relevant,
-            notes: Vec::new(),
-        };
-        self.hear(format!("recall {}", request.query), recall).await
+        let said = format!("recall {}", request.query);
+        self.hear(said, recall(results)).await
     }
 
     async fn begin_run(&self, _run: RunBeginning) -> Result<(), MemoryError> {
@@ -173,20 +164,24 @@ pub(crate) fn lesson(number: u128, text: &str, status: &str, score: f32) -> Retr
     }
 }
 
+fn recall(results: Vec<RetrievedMemory>) -> Recall {
+    Recall {
+        recall_id: RecallId::from_u128(7),
+        results,
+        degraded: Vec::new(),
+        tier: SearchTier::None,
+        considered: 1,
+        nothing_relevant: false,
+        verdict: Verdict::Relevant,
+        notes: Vec::new(),
+    }
+}
+
 /// An answer of memory with these results.
 pub(crate) fn remembered(results: Vec<RetrievedMemory>) -> MemoryAnswer {
     MemoryAnswer {
         asked: RecallStatus::Answered,
-        recall: Some(Recall {
-            recall_id: RecallId::from_u128(7),
-            results,
-            degraded: Vec::new(),
-            tier: SearchTier::None,
-            considered: 1,
-            nothing_relevant: false,
-            verdict: Verdict::Relevant,
-            notes: Vec::new(),
-        }),
+        recall: Some(recall(results)),
         took: Duration::ZERO,
         nonce: 7,
     }
@@ -194,6 +189,16 @@ pub(crate) fn remembered(results: Vec<RetrievedMemory>) -> MemoryAnswer {
 
 pub(crate) fn ada() -> UserId {
     "ada".parse().unwrap()
+}
+
+/// The events that a store has.
+pub(crate) async fn logged(store: &ActorRef<EventStoreMsg>) -> Vec<StoredEvent> {
+    let query = EventQuery {
+        limit: 1_000,
+        ..EventQuery::default()
+    };
+    let query = |reply| EventStoreMsg::Query { query, reply };
+    call_t!(store, query, 10_000).unwrap().unwrap()
 }
 
 /// A conductor and its workers without a session, on a log of their own.
@@ -252,16 +257,7 @@ impl Bench {
     }
 
     pub(crate) async fn events(&self) -> Vec<StoredEvent> {
-        let query = EventQuery {
-            limit: 1_000,
-            ..EventQuery::default()
-        };
-        let asked = call_t!(
-            self.store,
-            |reply| EventStoreMsg::Query { query, reply },
-            10_000
-        );
-        asked.unwrap().unwrap()
+        logged(&self.store).await
     }
 
     pub(crate) fn file(&self, path: &str) -> String {

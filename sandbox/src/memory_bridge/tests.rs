@@ -89,6 +89,13 @@ async fn host(folder: &TempDir, memory: &MemoryBridge) -> AppState {
     .unwrap()
 }
 
+async fn hosted() -> (TempDir, MemoryBridge, AppState) {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = bridge(&folder);
+    let app = host(&folder, &memory).await;
+    (folder, memory, app)
+}
+
 async fn append(app: &AppState, from: u32, to: u32) {
     for start in (from..to).step_by(500) {
         let events = (start..to.min(start + 500)).map(|n| event(n, "chat.user_msg"));
@@ -166,9 +173,7 @@ async fn a_recorded_log_comes_back_as_memory_and_a_second_day_adds_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn events_that_happen_reach_memory_by_themselves() {
-    let folder = tempfile::tempdir().unwrap();
-    let memory = bridge(&folder);
-    let app = host(&folder, &memory).await;
+    let (_folder, memory, app) = hosted().await;
     app.ensure_memory(&ada()).await.unwrap();
     append(&app, 0, 3).await;
     holds(&memory, 3).await;
@@ -179,9 +184,7 @@ async fn events_that_happen_reach_memory_by_themselves() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_topic_is_heard_so_that_what_is_left_out_is_counted() {
-    let folder = tempfile::tempdir().unwrap();
-    let memory = bridge(&folder);
-    let app = host(&folder, &memory).await;
+    let (_folder, memory, app) = hosted().await;
     app.ensure_memory(&ada()).await.unwrap();
     for round in 0..4 {
         // A subscription to the documented topics would miss the first, and find a gap before the
@@ -203,9 +206,7 @@ async fn every_topic_is_heard_so_that_what_is_left_out_is_counted() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_bus_is_listened_to_like_the_old_one() {
-    let folder = tempfile::tempdir().unwrap();
-    let memory = bridge(&folder);
-    let app = host(&folder, &memory).await;
+    let (_folder, memory, app) = hosted().await;
     let root = app.ensure_supervisor().await.unwrap();
     append(&app, 0, 2).await;
     holds(&memory, 2).await;
@@ -223,9 +224,7 @@ async fn a_new_bus_is_listened_to_like_the_old_one() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_memory_that_dies_is_replaced_and_goes_on_where_it_was() {
-    let folder = tempfile::tempdir().unwrap();
-    let memory = bridge(&folder);
-    let app = host(&folder, &memory).await;
+    let (_folder, memory, app) = hosted().await;
     app.ensure_memory(&ada()).await.unwrap();
     append(&app, 0, 2).await;
     holds(&memory, 2).await;
@@ -253,9 +252,7 @@ async fn a_memory_that_dies_is_replaced_and_goes_on_where_it_was() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_burst_of_ten_thousand_events_arrives_whole() {
-    let folder = tempfile::tempdir().unwrap();
-    let memory = bridge(&folder);
-    let app = host(&folder, &memory).await;
+    let (_folder, memory, app) = hosted().await;
     app.ensure_supervisor().await.unwrap();
     append(&app, 0, 10_000).await;
     holds(&memory, 10_000).await;

@@ -1,10 +1,11 @@
 //! A real export, replayed twice, and a file full of errors.
 
-use ractor::{Actor, ActorRef, call_t};
+use ractor::{Actor, ActorRef};
 use tempfile::TempDir;
 
 use super::{LINE_BYTES_MAX, ReplayCounts, ReplayError, replay_jsonl};
-use crate::event_store::{EventQuery, EventStoreActor, EventStoreArguments, EventStoreMsg};
+use crate::actors::testing::logged;
+use crate::event_store::{EventStoreActor, EventStoreArguments, EventStoreMsg};
 
 const EXPORT: &str = include_str!("../../../tests/fixtures/choiros_events.jsonl");
 
@@ -42,13 +43,7 @@ async fn an_export_comes_in_whole_and_a_second_time_not_at_all() {
     );
     let second = replay(&folder, &store, EXPORT.as_bytes()).await;
     assert_eq!((second.inserted, second.duplicates, second.bad), (0, 32, 0));
-    let query = EventQuery {
-        limit: 1_000,
-        ..EventQuery::default()
-    };
-    let stored = call_t!(store, |reply| EventStoreMsg::Query { query, reply }, 5_000)
-        .unwrap()
-        .unwrap();
+    let stored = logged(&store).await;
     let exported: Vec<serde_json::Value> = EXPORT
         .lines()
         .take(31)
@@ -118,13 +113,7 @@ async fn relayed_bus_events_are_the_same_events() {
             .inserted,
         8
     );
-    let query = EventQuery {
-        limit: 1,
-        ..EventQuery::default()
-    };
-    let stored = call_t!(store, |reply| EventStoreMsg::Query { query, reply }, 5_000)
-        .unwrap()
-        .unwrap();
+    let stored = logged(&store).await;
     let exported: serde_json::Value = serde_json::from_str(EXPORT.lines().next().unwrap()).unwrap();
     assert_eq!(serde_json::to_value(&stored[0]).unwrap(), exported);
 }

@@ -1,10 +1,12 @@
-//! Publishing again: what is not said stays as it is published.
+//! What comes after publishing: publishing again, where what is not said stays as it is published;
+//! a record that is changed, where what others still find is said; ratings of readers.
 
 use std::path::Path;
 
+use reprise_tests::has;
 use serde_json::{Value, json};
 
-use super::{call, data, done, recall};
+use super::{call, data, done, recall, refused, told};
 
 const PUBLISH: [&str; 4] = ["publish", "--user", "ann", "tokio"];
 
@@ -25,8 +27,7 @@ fn edit(data: &Path, content: &str) {
 
 #[test]
 fn what_was_said_once_stays_in_later_versions() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let data = data(&folder);
+    let (_folder, data) = data();
     let terms = [
         "--title",
         "Tokio",
@@ -39,10 +40,7 @@ fn what_was_said_once_stays_in_later_versions() {
     ];
     publish(&data, &terms);
     let same = publish(&data, &[]);
-    assert_eq!(
-        (&same["version"], &same["unchanged"]),
-        (&"1".into(), &true.into())
-    );
+    has!(same, "version": "1", "unchanged": true);
 
     edit(
         &data,
@@ -88,8 +86,7 @@ fn what_was_said_once_stays_in_later_versions() {
 
 #[test]
 fn a_policy_stays_and_what_was_taken_back_begins_anew() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let data = data(&folder);
+    let (_folder, data) = data();
     let first = publish(&data, &["--policy", "paid", "--licence", "MIT"]);
     edit(&data, "Corrected.");
     assert_eq!(leaves(&data, &[])["access_policy"], "paid");
@@ -97,8 +94,88 @@ fn a_policy_stays_and_what_was_taken_back_begins_anew() {
     let id = first["id"].as_str().expect("an id");
     done(&data, &["unpublish", "--user", "ann", id]);
     let anew = leaves(&data, &[]);
-    assert_eq!(
-        (&anew["access_policy"], &anew["licence"]),
-        (&"public".into(), &"".into())
+    has!(anew, "access_policy": "public", "licence": "");
+}
+
+#[test]
+fn whoever_corrects_a_record_hears_that_its_former_version_is_published() {
+    let (_folder, data) = data();
+    let publish = ["publish", "--user", "ann", "--yes", "tokio"];
+    let published = done(&data, &publish);
+    let thing = published["published"][0]["id"].as_str().expect("an id");
+    let take_back = format!("reprise unpublish {thing} --user ann");
+    let is_former =
+        |id: &str| call(&data, "ann", "visibility", &json!({ "id": id }))["is_former"] == true;
+    assert!(!is_former("tokio"));
+
+    let changes = json!({ "id": "tokio", "text": "A handler that blocks starves tokio." });
+    let revised = call(&data, "ann", "revise", &changes);
+    let id = revised["id"].as_str().expect("an id");
+    let standing = json!({ "id": thing, "take_back": take_back,
+        "publish_anew": format!("reprise publish {id} --user ann") });
+    assert_eq!(revised["published"], standing);
+    assert!(is_former(id));
+    done(&data, &["publish", "--user", "ann", "--yes", id]);
+    assert!(!is_former(id));
+
+    // What changes nothing of what left is no matter.
+    let pinned = call(
+        &data,
+        "ann",
+        "revise",
+        &json!({ "id": "tokio", "retention": "pinned" }),
     );
+    assert_eq!(pinned.get("published"), None, "{pinned}");
+    let said = told(
+        &data,
+        &["edit", "tokio", "--confidence", "high", "--user", "ann"],
+    );
+    assert!(!said.contains("publish"), "{said}");
+    assert!(!is_former("tokio"));
+
+    for change in [
+        &["--content", "Blocking starves it."][..],
+        &["--tags", "async"],
+    ] {
+        let edit = [&["edit", "tokio", "--user", "ann"], change].concat();
+        let said = told(&data, &edit);
+        let present: Value = call(&data, "ann", "get", &json!({ "id": "tokio" }));
+        let id = present["records"][0]["id"].as_str().expect("an id");
+        let anew = format!("`reprise publish {id} --user ann` publishes it as it is now");
+        assert!(said.contains(&anew) && said.contains(&take_back), "{said}");
+    }
+}
+
+#[test]
+fn a_reader_rates_what_others_published() {
+    let (_folder, data) = data();
+    let published = done(&data, &["publish", "--user", "ann", "tokio", "--yes"]);
+    let id = published["published"][0]["id"].as_str().expect("an id");
+    let rated = done(&data, &["rate", id, "0.2", "--user", "bob"]);
+    assert_eq!((&rated["id"], &rated["rating"]), (&json!(id), &json!(0.2)));
+    let given = || {
+        let thing = call(&data, "ann", "published_thing", &json!({ "id": id }));
+        thing["quality_metrics"]["user_rating"].clone()
+    };
+    assert_eq!(given(), Value::Null, "one reader is not told");
+    // The last word of a reader counts, and a reader needs no memory.
+    for user in ["bob", "eva", "fay", "gil", "hal"] {
+        done(&data, &["rate", id, "0.8", "--user", user]);
+    }
+    let given = given().as_f64().expect("a rating");
+    assert!((given - 0.8).abs() < 0.01, "{given}");
+
+    for (user, id, rating, word) in [
+        ("ann", id, "0.9", "is yours"),
+        ("bob", id, "5", "between 0 and 1"),
+        (
+            "bob",
+            "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+            "0.5",
+            "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+        ),
+    ] {
+        let said = refused(&data, &["rate", id, rating, "--user", user]);
+        assert!(said.contains(word), "{said}");
+    }
 }

@@ -1,5 +1,6 @@
 //! What is said of published knowledge, and what is left unsaid.
 
+use reprise_tests::{lacks, says};
 use serde_json::{Value, json};
 
 use super::{call, data, done, ingest, recall, refused, run, told};
@@ -11,8 +12,7 @@ fn receipts(data: &std::path::Path, user: &str) -> Vec<Value> {
 
 #[test]
 fn the_same_bytes_again_leave_the_receipt_that_is_there() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let data = data(&folder);
+    let (_folder, data) = data();
     let publish = ["publish", "--user", "ann", "tokio", "--yes"];
     let branch = [&publish[..], &["--branch", "next", "--title", "Tried"]].concat();
     done(&data, &["global", "branch", "add", "next", "--user", "ann"]);
@@ -39,8 +39,7 @@ fn the_same_bytes_again_leave_the_receipt_that_is_there() {
 
 #[test]
 fn a_title_of_the_text_ends_with_a_whole_word() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let data = data(&folder);
+    let (_folder, data) = data();
     let words = "Only the last one of a queue of many writers may ever move tarpaulins. ".repeat(9);
     ingest(
         &data,
@@ -58,8 +57,7 @@ fn a_title_of_the_text_ends_with_a_whole_word() {
 
 #[test]
 fn what_is_published_is_taken_back_by_its_records_name_too() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let data = data(&folder);
+    let (_folder, data) = data();
     let publish = ["publish", "--user", "ann", "tokio", "--yes"];
     let published = done(&data, &publish);
     done(
@@ -70,29 +68,23 @@ fn what_is_published_is_taken_back_by_its_records_name_too() {
     assert_eq!(gone["unpublished"], published["published"][0]["id"]);
     for name in ["tokio", "salary", "nothing"] {
         let said = refused(&data, &["unpublish", "--user", "ann", name]);
-        assert!(said.contains("reprise published"), "{said}");
+        says!(said, "reprise published");
     }
 }
 
 #[test]
 fn nothing_that_is_published_is_no_data() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let data = data(&folder);
+    let (_folder, data) = data();
     let mut command = reprise_tests::reprise(&data).expect("reprise is built");
     command.args(["published", "--user", "ann"]);
     let listed = reprise_tests::finish(&mut command).expect("reprise runs");
     assert_eq!((listed.code, listed.stdout.as_str()), (Some(0), ""));
-    assert!(
-        listed.stderr.contains("nothing is published"),
-        "{}",
-        listed.stderr
-    );
+    says!(listed.stderr, "nothing is published");
 }
 
 #[test]
 fn what_turns_a_line_around_is_named_in_a_terminal() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let data = data(&folder);
+    let (_folder, data) = data();
     let title = "Safe \u{202e}elif\u{202c} tokio";
     let publish = ["publish", "--user", "ann", "tokio", "--yes"];
     let said = told(&data, &[&publish[..], &["--title", title]].concat());
@@ -102,8 +94,8 @@ fn what_turns_a_line_around_is_named_in_a_terminal() {
         &["recall", "--user", "bob", "--scope", "global", "tokio"],
     );
     for shown in [said, listed, found] {
-        assert!(!shown.contains('\u{202e}'), "{shown}");
-        assert!(shown.contains("Safe U+202Eelif"), "{shown}");
+        lacks!(shown, '\u{202e}');
+        says!(shown, "Safe U+202Eelif");
     }
     // What a person is asked about, too.
     let asked = run(
@@ -119,18 +111,13 @@ fn what_turns_a_line_around_is_named_in_a_terminal() {
             "X",
         ],
     );
-    assert!(
-        asked.stderr.contains("Safe \\u202eelif"),
-        "{}",
-        asked.stderr
-    );
-    assert!(!asked.stderr.contains('\u{202e}'), "{}", asked.stderr);
+    says!(asked.stderr, "Safe \\u202eelif");
+    lacks!(asked.stderr, '\u{202e}');
 }
 
 #[test]
 fn what_others_can_find_is_not_called_private() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let data = data(&folder);
+    let (_folder, data) = data();
     let seen = || call(&data, "ann", "visibility", &json!({ "id": "tokio" }));
     assert_eq!(seen()["visibility"], "private");
     done(&data, &["publish", "--user", "ann", "tokio", "--yes"]);
@@ -144,8 +131,7 @@ fn what_others_can_find_is_not_called_private() {
 
 #[test]
 fn the_own_record_is_enough_beside_its_published_copy() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let data = data(&folder);
+    let (_folder, data) = data();
     done(&data, &["publish", "--user", "ann", "tokio", "--yes"]);
     let scopes = |user: &str, scope: &str| -> Vec<Value> {
         let found = recall(&data, user, scope, "tokio handler");

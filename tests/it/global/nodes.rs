@@ -1,6 +1,7 @@
 //! Nodes before one database: tokens that all of them know, tables that are brought forward once
 //! that is agreed to, and metrics that alerts and panels ask for.
 
+use reprise_tests::says;
 use serde_json::{Value, json};
 
 use super::service::{Service, furnished};
@@ -52,7 +53,7 @@ fn a_token_of_the_database_opens_at_every_node_until_it_is_replaced_or_withdrawn
     let joined = done(&machine, &["global", "join", &link]);
     let bobs = text(&joined, "token");
     let again = refused(&machine, &["global", "join", &link]);
-    assert!(again.contains("not open"), "{again}");
+    says!(again, "not open");
     assert_eq!(opens(&bobs), [200, 200]);
     // What it may is held at the other node, too: his organisation's shelf, and no publication.
     let id = text(&published.body, "id");
@@ -100,8 +101,8 @@ fn what_a_migration_would_run_is_shown_and_made_when_it_is_asked_for() {
         let finished = run(
             &data,
             &[&["global", "migrate"], &database[..], more].concat(),
-        );
-        assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+        )
+        .ended(0);
         let step = |line: &str| -> (i64, String) {
             let step: Value = serde_json::from_str(line).expect("JSON");
             let statements = step["statements"].as_str().expect("statements").to_owned();
@@ -114,21 +115,18 @@ fn what_a_migration_would_run_is_shown_and_made_when_it_is_asked_for() {
     let numbers = shown.iter().map(|(number, _)| *number);
     assert!(numbers.eq((1..).take(shown.len())) && !shown.is_empty());
     assert!(shown[0].1.contains("CREATE TABLE reprise_global.thing"));
-    assert!(said.contains("nothing was changed"), "{said}");
+    says!(said, "nothing was changed");
     assert_eq!(migrate(&["--dry-run"]).0, shown, "nothing was");
     let (made, said) = migrate(&[]);
     assert_eq!(made, shown);
-    assert!(
-        said.contains(&format!("{} migrations made", shown.len())),
-        "{said}"
-    );
+    says!(said, &format!("{} migrations made", shown.len()));
     let (left, said) = migrate(&["--dry-run"]);
     assert!(
         left.is_empty() && said.contains("0 migrations to make"),
         "{said}"
     );
     let nowhere = refused(&data, &["global", "migrate", "--dry-run"]);
-    assert!(nowhere.contains("--database-url"), "{nowhere}");
+    says!(nowhere, "--database-url");
 }
 
 /// Each metric with the labels by which it is chosen, from its files as they are deployed.

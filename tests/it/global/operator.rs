@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use reprise_tests::{Finished, Postgres, finish, reprise};
+use reprise_tests::{Finished, Postgres, finish, lacks, reprise, says};
 use serde_json::{Value, json};
 
 use super::{done, refused, run};
@@ -25,8 +25,7 @@ fn operated(data: &Path, arguments: &[&str]) -> Finished {
 
 /// What the audit log says, the newest first: who did what, and whom it is about.
 fn audit(data: &Path, more: &[&str]) -> Vec<(String, String, String)> {
-    let told = operated(data, &[&["global", "audit"], more].concat());
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    let told = operated(data, &[&["global", "audit"], more].concat()).ended(0);
     let line = |line: &str| {
         let line: Value = serde_json::from_str(line).expect("JSON");
         let [who, what, about] =
@@ -94,18 +93,17 @@ fn an_import_makes_no_store_unless_it_is_asked_to() {
     ];
     let said = refused(&data, &import);
     let hint = "there is no store at";
-    assert!(said.contains(hint) && said.contains("--create"), "{said}");
+    says!(said, hint, "--create");
     assert!(!other.exists(), "nothing is made");
     let said = refused(&data, &["global", "audit", "--store", &store]);
-    assert!(said.contains(hint), "{said}");
-    let made = run(&data, &[&import[..], &["--create"]].concat());
-    assert_eq!(made.code, Some(1), "{}", made.stderr);
-    assert!(made.stdout.contains("\"published\":1"), "{}", made.stdout);
+    says!(said, hint);
+    let made = run(&data, &[&import[..], &["--create"]].concat()).ended(1);
+    says!(made.stdout, "\"published\":1");
     let passed = made.stderr.lines().find(|line| line.contains("line 2"));
     let passed = passed.expect("the bad line is named");
     assert!(!passed.contains("line 1"), "one line is meant: {passed}");
     let again = run(&data, &import);
-    assert!(again.stdout.contains("\"known\":1"), "{}", again.stdout);
+    says!(again.stdout, "\"known\":1");
 }
 
 #[test]
@@ -115,14 +113,12 @@ fn refusals_of_tokens_and_names_say_what_there_is() {
     let add = ["global", "token", "add", "laptop", "--user", "mia"];
     done(&data, &add);
     let said = refused(&data, &add);
-    assert!(
-        !said.contains("rotate") && said.contains("revoke it"),
-        "{said}"
-    );
+    says!(said, "revoke it");
+    lacks!(said, "rotate");
     let said = refused(&data, &["global", "token", "revoke", "laptops"]);
-    assert!(said.contains("`reprise global token list`"), "{said}");
+    says!(said, "`reprise global token list`");
     for name in ["", "../x", "\u{fc}n\u{ef}", &"n".repeat(300)] {
         let said = refused(&data, &["global", "branch", "add", name, "--user", "ann"]);
-        assert!(said.contains("1 to 128"), "{said}");
+        says!(said, "1 to 128");
     }
 }

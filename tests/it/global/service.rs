@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use reprise_tests::{Finished, Postgres, reprise};
+use reprise_tests::{Finished, Postgres, reprise, says};
 use serde_json::Value;
 
 use super::teams::ask;
@@ -133,7 +133,7 @@ fn a_service_waits_for_a_database_that_its_server_does_not_have_yet() {
         }
     });
     let first = &service.first;
-    assert!(first.contains("has no database `knowledge`"), "{first}");
+    says!(first, "has no database `knowledge`");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn two_machines_share_a_service_and_its_end_costs_only_its_part() {
     let machines = [folder.path().join("ann"), folder.path().join("bob")];
     let service = Service::start(&server, &[]);
     let hint = "reprise global token add";
-    assert!(service.first.contains(hint), "{}", service.first);
+    says!(service.first, hint);
     for (data, user) in machines.iter().zip(["ann", "bob"]) {
         let token = done(&server, &["global", "token", "add", user, "--user", user]);
         let config = format!(
@@ -202,11 +202,7 @@ fn two_machines_share_a_service_and_its_end_costs_only_its_part() {
         bob,
         &["unpublish", id.as_str().expect("an id"), "--user", "bob"],
     );
-    assert!(
-        theirs.stderr.contains("only its author"),
-        "{}",
-        theirs.stderr
-    );
+    says!(theirs.stderr, "only its author");
     let audit = fs::read_to_string(server.join(".global/tokens.audit.jsonl")).expect("an audit");
     assert_eq!(audit.lines().count(), 2, "{audit}");
     done_or_nothing(&server, &["global", "token", "revoke", "bob"]);
@@ -242,13 +238,9 @@ fn two_machines_share_a_service_and_its_end_costs_only_its_part() {
     let alone = with(
         bob,
         &["recall", "--user", "eve", "--scope", "global", "otters"],
-    );
-    assert_eq!(alone.code, Some(2), "{}", alone.stdout);
-    assert!(
-        alone.stderr.contains("no token of `eve`"),
-        "{}",
-        alone.stderr
-    );
+    )
+    .ended(2);
+    says!(alone.stderr, "no token of `eve`");
     drop(service);
     let alone = json(with(bob, &ask));
     assert_eq!(found(&alone), ["local"]);
@@ -296,27 +288,17 @@ fn nodes_before_a_database_take_an_import_and_serve_it_alike() {
             "title": title, "summary": "", "content": format!("Otters of river {number}."),
             "tags": [], "access_policy": "public", "licence": "" })
     };
-    let bare = import(&[thing(0, "Rivers")]);
-    assert_eq!(bare.code, Some(2), "{}", bare.stdout);
-    assert!(
-        bare.stderr.contains("CREATE EXTENSION vector"),
-        "{}",
-        bare.stderr
-    );
+    let bare = import(&[thing(0, "Rivers")]).ended(2);
+    says!(bare.stderr, "CREATE EXTENSION vector");
     let vector = ["CREATE EXTENSION vector"];
     server.sql("knowledge", &vector).expect("pgvector");
     let things: Vec<Value> = (0..30).map(|n| thing(n, &format!("Rivers {n}"))).collect();
     let bad = [thing(98, ""), thing(99, "a\u{7}b")];
-    let first = import(&[&things[..], &bad].concat());
-    assert_eq!(first.code, Some(1), "two lines are bad: {}", first.stderr);
-    assert!(
-        first.stdout.contains("\"published\":30"),
-        "{}",
-        first.stdout
-    );
+    let first = import(&[&things[..], &bad].concat()).ended(1);
+    says!(first.stdout, "\"published\":30");
     assert_eq!(first.stderr.matches("was passed over").count(), 2);
     let again = import(&things);
-    assert!(again.stdout.contains("\"known\":30"), "{}", again.stdout);
+    says!(again.stdout, "\"known\":30");
 
     // Two nodes, one file of tokens, each with the same answers; one alone goes on.
     let token = done(&node, &["global", "token", "add", "bob", "--user", "bob"]);
@@ -391,7 +373,7 @@ fn more_clients_than_connections_are_told_to_come_again() {
     let mut refused = Vec::new();
     let mut hear = |(number, status, retry, said): (usize, u16, Option<String>, String)| {
         assert_eq!((status, retry.as_deref()), (429, Some("1")), "{said}");
-        assert!(said.contains("every connection"), "{said}");
+        says!(said, "every connection");
         refused.push(number);
     };
     told.iter().take(clients - 2).for_each(&mut hear);

@@ -4,11 +4,12 @@
 use std::fs;
 use std::path::Path;
 
-use reprise_tests::Finished;
+use reprise_tests::{Finished, has, lacks, says};
 use serde_json::{Value, json};
 
 use super::service::Service;
 use super::{done, ingest, run};
+use crate::home::rows;
 
 /// An answer of the service: status, Retry-After, request id, body as JSON and as it is.
 pub(super) struct Answer {
@@ -79,10 +80,6 @@ fn machine(data: &Path, url: &str, user: &str, token: &str) -> String {
 }
 
 #[test]
-#[expect(
-    clippy::too_many_lines,
-    reason = "three tokens and what each of them is told are one story"
-)]
 fn what_an_operator_takes_down_is_told_to_its_author_and_another_org_s_is_not_his() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = folder.path().join("server");
@@ -138,10 +135,7 @@ fn what_an_operator_takes_down_is_told_to_its_author_and_another_org_s_is_not_hi
     };
     assert_eq!(operate(&["catalogue"])["title"], "Otters of our own river");
     let taken = operate(&["takedown", &id, "--reason", "it names a customer"]);
-    assert_eq!(
-        (&taken["verified"], &taken["author"]),
-        (&true.into(), &"ann".into())
-    );
+    has!(taken, "verified": true, "author": "ann");
     let own = with(&["published", "--user", "ann"]);
     let own: Value = serde_json::from_str(&own.stdout).expect("JSON");
     assert_eq!(own["published"], json!([]));
@@ -160,26 +154,14 @@ fn what_an_operator_takes_down_is_told_to_its_author_and_another_org_s_is_not_hi
             ]),
     );
     let told = told.expect("it runs").stdout;
-    assert!(
-        told.contains("taken down") && told.contains("names a customer"),
-        "{told}"
-    );
-    let refused = with(&publish);
-    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
-    assert!(
-        refused.stderr.contains("taken down by an operator"),
-        "{}",
-        refused.stderr
-    );
+    says!(told, "taken down", "names a customer");
+    let refused = with(&publish).ended(2);
+    says!(refused.stderr, "taken down by an operator");
     let back = operate(&["putback", &id]);
     assert!(back["published"]["id"].is_string(), "{back}");
     let own = with(&["published", "--user", "ann"]);
-    assert!(
-        own.stdout.contains("Otters of our own river"),
-        "{}",
-        own.stdout
-    );
-    assert!(!own.stdout.contains("taken_down"), "{}", own.stdout);
+    says!(own.stdout, "Otters of our own river");
+    lacks!(own.stdout, "taken_down");
 }
 
 #[test]
@@ -231,21 +213,17 @@ fn tokens_end_are_replaced_with_time_and_come_by_invitation_once() {
     assert_eq!(opens(&code), 401, "an invitation is no token");
     let machine = folder.path().join("bob");
     let joined = done(&machine, &["global", "join", &link]);
-    assert_eq!(
-        (&joined["user"], &joined["org"]),
-        (&"bob".into(), &"acme".into())
-    );
+    has!(joined, "user": "bob", "org": "acme");
     assert_eq!(opens(joined["token"].as_str().expect("a token")), 200);
-    let again = run(&machine, &["global", "join", &link]);
-    assert_eq!(again.code, Some(2), "{}", again.stdout);
-    assert!(again.stderr.contains("not open"), "{}", again.stderr);
+    let again = run(&machine, &["global", "join", &link]).ended(2);
+    says!(again.stderr, "not open");
     let odd = run(&machine, &["global", "join", "http://127.0.0.1:1/nothing"]);
-    assert!(odd.stderr.contains("/join#"), "{}", odd.stderr);
+    says!(odd.stderr, "/join#");
     let audit = run(&server, &["global", "audit"]).stdout;
     for what in ["\"grant\"", "\"rotate\"", "\"invite\"", "\"join\""] {
         assert!(audit.contains(what), "{what}: {audit}");
     }
-    assert!(!audit.contains(&code) && !audit.contains(&third), "{audit}");
+    lacks!(audit, &code, &third);
 }
 
 #[test]
@@ -295,23 +273,13 @@ fn a_quota_is_said_with_when_to_come_again_and_every_request_has_a_line_without_
         .expect("seconds");
     assert!((1..=60).contains(&retry), "{retry}");
 
-    let lines = fs::read_to_string(&log).expect("a log");
-    let lines: Vec<Value> = lines
-        .lines()
-        .map(|l| serde_json::from_str(l).expect("JSON"))
-        .collect();
+    let lines = rows(&fs::read_to_string(&log).expect("a log"));
     assert_eq!(lines.len(), 4 + asked, "{lines:?}");
-    assert_eq!(
-        (&lines[0]["user"], &lines[0]["token"]),
-        (&"ann".into(), &"ann".into())
-    );
+    has!(lines[0], "user": "ann", "token": "ann");
     assert_eq!(lines[0]["route"], "/v1/publications");
-    assert_eq!(
-        (&lines[3]["status"], &lines[3]["request"]),
-        (&429.into(), &"complaint-7".into())
-    );
+    has!(lines[3], "status": 429, "request": "complaint-7");
     let all = format!("{lines:?}");
-    assert!(!all.contains("marked") && !all.contains(&ann), "{all}");
+    lacks!(all, "marked", &ann);
 }
 
 #[test]
@@ -343,11 +311,8 @@ fn a_person_has_all_of_his_own_and_nothing_is_left_once_he_is_erased() {
     let own = ask(&service.url, "GET", "/v1/person", &ann, None)
         .body
         .to_string();
-    assert!(
-        own.contains("Rivers 1") && own.contains("\"rated\""),
-        "{own}"
-    );
-    assert!(!own.contains("Rivers 2"), "{own}");
+    says!(own, "Rivers 1", "\"rated\"");
+    lacks!(own, "Rivers 2");
     // Whoever deletes everything says of whom.
     for (path, status) in [("/v1/person", 400), ("/v1/person?confirm=bob", 409)] {
         let refused = ask(&service.url, "DELETE", path, &ann, None);
@@ -371,11 +336,7 @@ fn a_person_has_all_of_his_own_and_nothing_is_left_once_he_is_erased() {
     let exported = run(&server, &["global", "person", "export", "--user", "bob"]);
     assert!(exported.stdout.contains("Rivers 2"), "{}", exported.stderr);
     let without = run(&server, &["global", "person", "erase", "--user", "bob"]);
-    assert!(
-        without.stderr.contains("without a yes"),
-        "{}",
-        without.stderr
-    );
+    says!(without.stderr, "without a yes");
     let gone = done(
         &server,
         &["global", "person", "erase", "--user", "bob", "--yes"],

@@ -15,8 +15,7 @@ fn the_demo_does_nine_of_nine() {
     let root = folder.path().join("kept");
     let mut command = reprise(folder.path()).expect("reprise is built");
     command.args(["--json", "demo", "workspace", "--keep"]);
-    let finished = finish(command.arg(&root)).expect("reprise runs");
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let finished = finish(command.arg(&root)).expect("reprise runs").ended(0);
     let steps = read(&finished.stdout);
     assert_eq!(steps.len(), 9);
     for (number, step) in steps.iter().enumerate() {

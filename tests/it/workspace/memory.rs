@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-use reprise_tests::{Finished, finish, reprise};
+use reprise_tests::{Finished, finish, has, lacks, reprise, says};
 use serde_json::{Value, json};
 
 use super::{PRD, done, git, must, run, workspace, write};
@@ -84,19 +84,14 @@ fn what_is_meant_for_the_workspace_becomes_a_line_of_it_and_the_rest_stays() {
     let log = fs::read_to_string(root.join("memory/contradiction_history.jsonl"));
     assert_eq!(log.expect("the log").lines().count(), 1);
     let again = done(root, &["project", "--user", "ada"]);
-    assert_eq!(
-        (&again["written"], &again["receipt"]),
-        (&json!(0), &Value::Null)
-    );
+    has!(again, "written": 0, "receipt": Value::Null);
     // Opened later by its owner.
     let change = r#"{"id":"3","text":"the salary table","visibility":"workspace"}"#;
     memory(root, &["call", "--user", "ada", "revise", change], "");
     assert_eq!(done(root, &["project", "--user", "ada"])["written"], 1);
     let lines = fs::read_to_string(root.join("memory/long_term/records.jsonl")).expect("a log");
-    assert!(
-        lines.contains("the salary table") && !lines.contains("my salary"),
-        "{lines}"
-    );
+    says!(lines, "the salary table");
+    lacks!(lines, "my salary");
 }
 
 #[test]
@@ -122,10 +117,7 @@ fn a_manifest_follows_the_store_and_two_models_are_told_apart() {
         serde_json::from_str(&text).expect("JSON")
     };
     let entry = read()["artifacts"][0].clone();
-    assert_eq!(
-        (&entry["artifact_id"], &entry["count"]),
-        (&json!("memory/ada"), &json!(2))
-    );
+    has!(entry, "artifact_id": "memory/ada", "count": 2);
     // Another machine's clone, where the same memory was embedded by a later model.
     must(root, &["switch", "-qc", "other"]);
     let mut theirs = read();
@@ -142,10 +134,7 @@ fn a_manifest_follows_the_store_and_two_models_are_told_apart() {
     assert!(is_ok && said.contains("is to be embedded again"), "{said}");
     let merged = read()["artifacts"].clone();
     assert_eq!(merged.as_array().map(Vec::len), Some(1), "{merged}");
-    assert_eq!(
-        (&merged[0]["re_embed"], &merged[0]["count"]),
-        (&json!(true), &json!(3))
-    );
+    has!(merged[0], "re_embed": true, "count": 3);
     // The next manifest of the store itself is the answer.
     done(root, &["manifest", "--user", "ada"]);
     assert_eq!(read()["artifacts"][0]["re_embed"], Value::Null);

@@ -1,11 +1,15 @@
-//! Compaction of one memory's file, off the writer's thread: automatic, and on request.
+//! Compaction of one memory's file, off the writer's thread: automatic, and on request. And its
+//! checkpoints: their bytes are made off that thread, which appends them in steps and takes writes
+//! meanwhile.
 //!
-//! One compaction per memory at a time.
+//! One of both per memory at a time.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use reprise_engine::{CompactionCopy, CompactionOutcome, Engine, EngineError};
+use reprise_engine::{
+    CheckpointOutcome, CheckpointStep, CompactionCopy, CompactionOutcome, Engine, EngineError,
+};
 use reprise_types::{MemoryError, lock};
 use tokio::sync::Semaphore;
 
@@ -47,7 +51,7 @@ impl CompactionByRule {
             let Ok(_turn) = BY_RULE.acquire().await else {
                 return;
             };
-            match compact(&handle).await {
+            match compact(handle.clone()).await {
                 Ok(Ok(report)) => {
                     tracing::info!(user = %handle.user(), ?report, "compacted automatically");
                 }
@@ -65,11 +69,11 @@ impl CompactionByRule {
 /// Compacts a memory's file. The writer's thread starts and finishes it, and commits in between. A
 /// request during a running compaction waits for it and then runs another, which drops what was
 /// forgotten meanwhile.
-pub(crate) async fn compact(handle: &AgentHandle) -> Result<CompactionOutcome, MemoryError> {
+pub(super) async fn compact(handle: AgentHandle) -> Result<CompactionOutcome, MemoryError> {
     let turns = handle.compactions();
     let _turn = turns.lock().await;
-    load(handle).await;
-    if let Err(error) = purge(handle).await? {
+    load(&handle).await;
+    if let Err(error) = purge(&handle).await? {
         return Ok(Err(error));
     }
     let started = handle.run(Engine::start_compaction).await?;
@@ -130,4 +134,58 @@ fn catch_up(mut done: CompactionCopy, handle: &AgentHandle) -> Result<Compaction
         done.catch_up(&newest)?;
     }
     Ok(done)
+}
+
+/// Writes a checkpoint where that is worth its bytes.
+pub(super) async fn checkpoint_if_due(handle: AgentHandle) {
+    let turns = handle.compactions();
+    let _turn = turns.lock().await;
+    let due = handle.run(|engine: &mut Engine| engine.is_checkpoint_due());
+    if !matches!(due.await, Ok(true)) {
+        return;
+    }
+    match write_checkpoint(&handle).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => {
+            tracing::warn!(user = %handle.user(), %error, "a checkpoint failed");
+        }
+        Err(error) => tracing::debug!(%error, "no checkpoint: the agent has ended"),
+    }
+}
+
+/// Writes a checkpoint where anything is new. During a compaction it waits: that leaves one, and
+/// what was copied before it must not follow it.
+pub(super) async fn checkpoint(handle: AgentHandle) -> Result<CheckpointOutcome, MemoryError> {
+    let turns = handle.compactions();
+    let _turn = turns.lock().await;
+    write_checkpoint(&handle).await
+}
+
+/// The same, for whoever has the turn.
+async fn write_checkpoint(handle: &AgentHandle) -> Result<CheckpointOutcome, MemoryError> {
+    load(handle).await;
+    let started = handle.run(Engine::start_checkpoint).await?;
+    let job = match started {
+        Ok(Some(job)) => job,
+        Ok(None) => return Ok(Ok(())),
+        Err(error) => return Ok(Err(error)),
+    };
+    let made = lent(move || job.run()).await;
+    let mut parts = match made {
+        Ok(Ok(parts)) => parts,
+        Ok(Err(error)) => return Ok(Err(error)),
+        Err(panicked) => {
+            tracing::error!(user = %handle.user(), error = %panicked, "a checkpoint failed");
+            return Err(handle.unavailable());
+        }
+    };
+    loop {
+        let step = move |engine: &mut Engine| (engine.advance_checkpoint(&mut parts), parts);
+        let (step, rest) = handle.run(step).await?;
+        match step {
+            Ok(CheckpointStep::Begun) => parts = rest,
+            Ok(CheckpointStep::Done | CheckpointStep::Overtaken) => return Ok(Ok(())),
+            Err(error) => return Ok(Err(error)),
+        }
+    }
 }

@@ -106,15 +106,19 @@ impl Requests {
     ) -> Result<Written, MemoryError> {
         self.embed(&mut batch).await;
         let (job, written) = Job::write(batch);
-        if let Err(undone) = self.handle.send(job).await {
-            // Closed meanwhile: the records go to the successor.
-            self.directory.work(self.handle.user(), undone).await;
-        }
+        self.send(job).await;
         let written = self.written(written).await;
         if let Some(permit) = permit {
             self.stages.write.record(permit.since.elapsed());
         }
         written
+    }
+
+    /// Queues a job for the writer, or where it closed meanwhile for its successor.
+    pub(crate) async fn send(&self, job: Job) {
+        if let Err(undone) = self.handle.send(job).await {
+            self.directory.work(self.handle.user(), undone).await;
+        }
     }
 
     /// What comes of a batch, once what runs left in it is embedded. That does not wait for the

@@ -105,11 +105,17 @@ impl Queue {
         lock(&self.inner)
     }
 
-    pub(super) fn push_query(&self, job: Job, most: usize) -> Result<(), PoolError> {
-        let mut inner = self.lock();
+    /// The queues, as long as they are open.
+    fn open(&self) -> Result<MutexGuard<'_, Inner>, PoolError> {
+        let inner = self.lock();
         if inner.closed || inner.alive == 0 {
             return Err(PoolError::Closed);
         }
+        Ok(inner)
+    }
+
+    pub(super) fn push_query(&self, job: Job, most: usize) -> Result<(), PoolError> {
+        let mut inner = self.open()?;
         // Drops queries whose caller has gone.
         if inner.queries.len() >= most {
             let before = inner.queries.len();
@@ -129,10 +135,7 @@ impl Queue {
     }
 
     pub(super) fn push_document(&self, job: Job) -> Result<(), PoolError> {
-        let mut inner = self.lock();
-        if inner.closed || inner.alive == 0 {
-            return Err(PoolError::Closed);
-        }
+        let mut inner = self.open()?;
         inner.documents.push_back(job);
         let waiting = inner.documents.len();
         inner.stats.documents_waiting_max = inner.stats.documents_waiting_max.max(waiting);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use reprise_engine::{Engine, WriteBatch, Written};
 use reprise_types::{Clock, MemoryError};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::feed::{FeedSource, SourceBinding};
@@ -115,18 +115,12 @@ reprise_types::show_fields!(MemoryEventRelayArguments { binding });
 impl MemoryEventRelayArguments {
     /// Forwards a batch to the agent, which embeds and writes it.
     pub(super) async fn write(&self, batch: WriteBatch) -> Result<Written, MemoryError> {
-        let (reply, written) = oneshot::channel();
-        let message = MemoryAgentMsg::Write {
+        let write = |reply| MemoryAgentMsg::Write {
             batch,
             permit: None,
-            reply: reply.into(),
+            reply,
         };
-        let user = &self.binding.user;
-        self.directory.deliver(user, message).await;
-        // No answer: the agent ended with the message in its mailbox.
-        written
-            .await
-            .unwrap_or_else(|_| Err(MemoryError::unavailable(user)))
+        self.directory.ask(&self.binding.user, write).await
     }
 
     /// Runs work on the engine of the user's memory.

@@ -112,20 +112,18 @@ impl Mapper {
         documented: Documented,
     ) -> (Vec<NewRecord>, u32) {
         let base = self.base(event, documented);
+        let alone = |name, make: report::Make| {
+            let part = value_at(&event.payload, &rule.part).unwrap_or(&Value::Null);
+            report::alone(part, (name, make), &base, &self.table.report)
+        };
         match rule.split {
             None => (self.whole(event, rule, base).into_iter().collect(), 0),
             Some(Split::Report) => {
                 let summary = self.whole(event, rule, base.clone());
                 report::split(&event.payload, summary, &base, &self.table.report)
             }
-            Some(Split::Finding) => {
-                let part = value_at(&event.payload, &rule.part).unwrap_or(&Value::Null);
-                report::finding_alone(part, &base, &self.table.report)
-            }
-            Some(Split::Learning) => {
-                let part = value_at(&event.payload, &rule.part).unwrap_or(&Value::Null);
-                report::learning_alone(part, &base, &self.table.report)
-            }
+            Some(Split::Finding) => alone("claim", report::finding),
+            Some(Split::Learning) => alone("insight", report::learning),
         }
     }
 

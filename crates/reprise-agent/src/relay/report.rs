@@ -17,69 +17,42 @@ pub(super) fn split(
     let report = payload.get("report").unwrap_or(payload);
     let mut records: Vec<NewRecord> = summary.into_iter().collect();
     let mut gated = 0;
-    let mut take = |made: Vec<Option<NewRecord>>, most: usize| {
-        let asked = made.len();
-        let kept: Vec<NewRecord> = made.into_iter().flatten().take(most).collect();
+    let mut take = |name: &str, most: usize, make: Make| {
+        let parts = report.get(name).and_then(Value::as_array);
+        let parts = parts.map(Vec::as_slice).unwrap_or_default();
+        let asked = parts.len();
+        let parts = parts.iter().enumerate();
+        let made = parts.filter_map(|(index, part)| make(part, index, base, rules));
+        let kept: Vec<NewRecord> = made.take(most).collect();
         gated += (asked - kept.len()) as u32;
         records.extend(kept);
     };
-    take(
-        each(report, "findings", |part, index| {
-            finding(part, index, base, rules)
-        }),
-        rules.findings_max,
-    );
-    take(
-        each(report, "learnings", |part, index| {
-            learning(part, index, base, rules)
-        }),
-        rules.learnings_max,
-    );
+    take("findings", rules.findings_max, finding);
+    take("learnings", rules.learnings_max, learning);
     (records, gated)
 }
 
-/// An event that is one finding.
-pub(super) fn finding_alone(
+/// How a part becomes a record, by its index in the report.
+pub(super) type Make = fn(&Value, usize, &NewRecord, &ReportRules) -> Option<NewRecord>;
+
+/// An event that is one such part, whose text stands under `name`.
+pub(super) fn alone(
     part: &Value,
+    (name, make): (&str, Make),
     base: &NewRecord,
     rules: &ReportRules,
 ) -> (Vec<NewRecord>, u32) {
-    alone(part, "claim", finding(part, 0, base, rules))
-}
-
-/// An event that is one learning.
-pub(super) fn learning_alone(
-    part: &Value,
-    base: &NewRecord,
-    rules: &ReportRules,
-) -> (Vec<NewRecord>, u32) {
-    alone(part, "insight", learning(part, 0, base, rules))
-}
-
-fn alone(part: &Value, name: &str, record: Option<NewRecord>) -> (Vec<NewRecord>, u32) {
+    let record = make(part, 0, base, rules);
     let gated = u32::from(record.is_none() && text_at(part, name).is_some());
     (record.into_iter().collect(), gated)
 }
 
-fn each(
-    report: &Value,
-    name: &str,
-    make: impl Fn(&Value, usize) -> Option<NewRecord>,
-) -> Vec<Option<NewRecord>> {
-    report
-        .get(name)
-        .and_then(Value::as_array)
-        .map(|parts| {
-            parts
-                .iter()
-                .enumerate()
-                .map(|(index, part)| make(part, index))
-                .collect()
-        })
-        .unwrap_or_default()
-}
-
-fn finding(part: &Value, index: usize, base: &NewRecord, rules: &ReportRules) -> Option<NewRecord> {
+pub(super) fn finding(
+    part: &Value,
+    index: usize,
+    base: &NewRecord,
+    rules: &ReportRules,
+) -> Option<NewRecord> {
     let evidence: Vec<String> = texts_at(part, "evidence_refs")
         .into_iter()
         .filter(|text| fits(text))
@@ -95,7 +68,7 @@ fn finding(part: &Value, index: usize, base: &NewRecord, rules: &ReportRules) ->
     Some(record)
 }
 
-fn learning(
+pub(super) fn learning(
     part: &Value,
     index: usize,
     base: &NewRecord,

@@ -11,10 +11,11 @@ use arc_swap::ArcSwapOption;
 use ractor::{ActorRef, MessagingErr, call_t};
 use reprise_engine::Engine;
 use reprise_types::{MemoryError, UserId, lock};
+use tokio::sync::oneshot;
 
 use super::MemorySupervisorMsg;
 use crate::handle::AgentHandle;
-use crate::job::Job;
+use crate::job::{Job, Reply};
 use crate::protocol::{EngineWork, MemoryAgentMsg};
 use crate::writer::Gate;
 
@@ -47,7 +48,7 @@ impl Directory {
         loop {
             let handle = match self.known(user).filter(|handle| !handle.is_closed()) {
                 Some(handle) => handle,
-                None => self.ask(user).await?,
+                None => self.start(user).await?,
             };
             match handle.ready().await {
                 Ok(()) => return Ok(handle),
@@ -72,8 +73,20 @@ impl Directory {
         user: &UserId,
         work: impl FnOnce(&mut Engine) -> T + Send + 'static,
     ) -> Result<T, MemoryError> {
-        let (job, answer) = Job::run(work);
-        self.work(user, job).await;
+        let work = |engine: &mut Engine| Ok(work(engine));
+        let job = |reply| MemoryAgentMsg::Work(EngineWork(Job::answering((), reply, work)));
+        self.ask(user, job).await
+    }
+
+    /// Sends a message to the user's agent and waits for its answer.
+    pub(crate) async fn ask<T: Send + 'static>(
+        &self,
+        user: &UserId,
+        message: impl FnOnce(Reply<T>) -> MemoryAgentMsg,
+    ) -> Result<T, MemoryError> {
+        let (reply, answer) = oneshot::channel();
+        self.deliver(user, message(reply.into())).await;
+        // No answer: the agent ended with the message in its mailbox.
         answer
             .await
             .unwrap_or_else(|_| Err(MemoryError::unavailable(user)))
@@ -112,7 +125,8 @@ impl Directory {
         }
     }
 
-    async fn ask(&self, user: &UserId) -> Result<AgentHandle, MemoryError> {
+    /// Has the supervisor start the user's agent.
+    async fn start(&self, user: &UserId) -> Result<AgentHandle, MemoryError> {
         let away = || MemoryError::unavailable(user);
         let supervisor = self.supervisor.load_full().ok_or_else(away)?;
         let user = user.clone();

@@ -152,6 +152,11 @@ fn cosine(one: &RetrievedMemory) -> Option<f32> {
 
 /// The logit of a probability, finite.
 pub(super) fn logit(score: f32) -> f32 {
-    let within = score.clamp(1e-4, 1.0 - 1e-4);
+    logit_within(score, 1e-4)
+}
+
+/// That of a probability, or of the nearest that is so far from 0 and 1.
+pub(super) fn logit_within(probability: f32, nearest: f32) -> f32 {
+    let within = probability.clamp(nearest, 1.0 - nearest);
     (within / (1.0 - within)).ln()
 }

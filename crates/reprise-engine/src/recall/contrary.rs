@@ -1,4 +1,4 @@
-//! Contradictions: where two records cannot both hold (`contradict.rs`) and both are among the
+//! Contradictions: where two records cannot both hold (`retire.rs`) and both are among the
 //! best, the newer answers at least as well as the older, and stands directly above it. Neither is
 //! hidden: which of them holds is for the reader to say.
 

@@ -73,13 +73,14 @@ pub(super) fn run(
             Ok(record) => {
                 let score = logistic(scored.logit);
                 let sona_score = (score + moved.adjustment).clamp(0.0, 1.0);
+                let newer = contrary.newest(scored.ordinal);
                 let mut why = Why {
                     worked: snapshot.learner.worked(record.id),
                     taught_by: learning.taught_by(plan.vector, record.id),
                     learning: (moved.cap > 0.0).then_some(moved),
                     supersedes: history(snapshot, &record),
                     matched_identifiers: lookup.matched(scored.ordinal, &record),
-                    contradicted_by: contradicted_by(snapshot, contrary, scored.ordinal),
+                    contradicted_by: newer.and_then(|newer| snapshot.id_at(newer)),
                     is_certain: lookup.is_certain(scored.ordinal),
                     lacks: plan.wanted.lacked_by(&record),
                     lacks_all: lookup.in_vain,
@@ -106,7 +107,7 @@ pub(super) fn run(
                 });
             }
             // Forgetting is erasure: not even a question about the past brings it back.
-            Err(_) if is_forgotten(snapshot, scored.ordinal) => {}
+            Err(_) if !snapshot.is_kept(scored.ordinal) => {}
             Err(error) => {
                 tracing::warn!(ordinal = scored.ordinal, %error, "a record could not be read back");
                 damaged = true;
@@ -170,30 +171,14 @@ fn is_over(snapshot: &Snapshot, record: &MemoryRecord, now: Option<DateTime<Utc>
     now.is_some_and(|now| record.is_over(now)) && !snapshot.are_apart(record.id, record.id)
 }
 
-fn is_forgotten(snapshot: &Snapshot, ordinal: u32) -> bool {
-    let doc = snapshot.index.doc(ordinal);
-    doc.is_some_and(|doc| doc.forgotten_at.is_some())
-}
-
 /// The versions that this record replaced, newest first: they never answer themselves.
 fn history(snapshot: &Snapshot, record: &MemoryRecord) -> Vec<RecordId> {
-    let mut history = Vec::new();
-    let mut next = record.supersedes;
-    while let Some(id) = next {
-        history.push(id);
-        if history.len() == HISTORY_MAX {
-            break;
-        }
-        let ordinal = snapshot.index.find(id);
-        let older = ordinal.and_then(|ordinal| snapshot.reader.record(ordinal).ok());
-        next = older.and_then(|record| record.supersedes);
-    }
-    history
-}
-
-fn contradicted_by(snapshot: &Snapshot, contrary: &Contrary, ordinal: u32) -> Option<RecordId> {
-    let newest = contrary.newest(ordinal)?;
-    Some(snapshot.index.doc(newest)?.id)
+    let older = |id: &RecordId| {
+        let ordinal = snapshot.index.find(*id)?;
+        snapshot.reader.record(ordinal).ok()?.supersedes
+    };
+    let history = std::iter::successors(record.supersedes, older);
+    history.take(HISTORY_MAX).collect()
 }
 
 fn why(scene: &Scene<'_>, fusion: &Fusion, scored: &Scored, raised: Raised<'_>) -> Why {

@@ -144,8 +144,7 @@ fn common(scene: &Scene<'_>, candidate: &Candidate) -> f32 {
 
 /// How far a lead is the question, 0..1: by its meaning, else by its words.
 fn sameness(scene: &Scene<'_>, lead: &Candidate) -> f32 {
-    let share = scene.lexical.share(scene.lexical.terms_of(lead.ordinal));
-    let words = share * common(scene, lead).min(1.0);
+    let words = scene.share(lead.ordinal) * common(scene, lead).min(1.0);
     let meaning = scene.nearness(lead.ordinal).map_or(0.0, |near| {
         (near.cosine - OTHER_COSINE) / (SAME_COSINE - OTHER_COSINE)
     });

@@ -182,9 +182,7 @@ impl<'a> Scene<'a> {
     pub(super) fn look(&mut self, ordinals: &[u32], out: &mut Vec<Candidate>) {
         out.clear();
         if self.cosines.floor != Floor::default() {
-            let shares = ordinals
-                .iter()
-                .map(|at| self.lexical.share(self.lexical.terms_of(*at)));
+            let shares = ordinals.iter().map(|at| self.share(*at));
             let best = shares.fold(0.0, f32::max);
             self.words_worth = (best / SHARE_FULL).min(1.0).powi(2);
         }
@@ -197,7 +195,7 @@ impl<'a> Scene<'a> {
                 traits,
                 compared: own || nearness.is_some(),
                 meaning: nearness.map_or(0.0, |near| near.standard),
-                evidence: self.evidence(ordinal, nearness.map(|near| near.cosine)),
+                evidence: evidence(self.share(ordinal), nearness.map(|near| near.cosine)),
                 words: self.words_of(ordinal),
                 session_meaning: 0.0,
                 brevity: 1.0 / (1.0 + traits.terms as f32 / BREVITY_TERMS),
@@ -243,10 +241,9 @@ impl<'a> Scene<'a> {
         likeness.map_or(0.0, |likeness| floor.above(likeness))
     }
 
-    /// How well one record's meaning and words together answer, 0..1: near 0 unless both do. Where
-    /// there is no vector the words speak for both.
-    fn evidence(&self, ordinal: u32, cosine: Option<f32>) -> f32 {
-        evidence(self.lexical.share(self.lexical.terms_of(ordinal)), cosine)
+    /// Weighted share of the question's words that a record holds, of all that it asks for.
+    pub(super) fn share(&self, ordinal: u32) -> f32 {
+        self.lexical.share(self.lexical.terms_of(ordinal))
     }
 
     /// Standard score of a record's words.
@@ -272,7 +269,8 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// How well meaning and words together answer, 0..1; see [`Scene::evidence`].
+/// How well one record's meaning and words together answer, 0..1: near 0 unless both do. Where there
+/// is no vector the words speak for both.
 pub(super) fn evidence(words: f32, cosine: Option<f32>) -> f32 {
     let meaning = cosine.unwrap_or(words).clamp(0.0, 1.0);
     let both = ((words + WITHOUT_WORDS) * meaning).sqrt().min(1.0);

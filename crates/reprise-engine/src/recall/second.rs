@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use reprise_types::{RankSignal, Recall, RecordId, RetrievedMemory};
 
-use super::answer::decide;
+use super::answer::{decide, logit_within};
 use super::contrary::newer_first;
 
 /// Judgements nearer to certainty are taken for this near: no single judge is infallible.
@@ -60,8 +60,8 @@ pub fn judged(recall: &mut Recall, judgements: &[f32], top_k: usize) -> bool {
     }
     for (found, judgement) in first.iter_mut().zip(judgements) {
         let moved = found.sona_score - found.score;
-        let own = logit(found.score, ROUNDED);
-        let contribution = (logit(*judgement, CERTAIN) - own) / 2.0;
+        let own = logit_within(found.score, ROUNDED);
+        let contribution = (logit_within(*judgement, CERTAIN) - own) / 2.0;
         found.score = super::explain::logistic(own + contribution);
         found.sona_score = (found.score + moved).clamp(0.0, 1.0);
         found.why.signals.push(RankSignal {
@@ -83,9 +83,4 @@ pub fn judged(recall: &mut Recall, judgements: &[f32], top_k: usize) -> bool {
 fn best_first(results: &mut [RetrievedMemory]) {
     results.sort_by(|a, b| b.sona_score.total_cmp(&a.sona_score));
     newer_first(results);
-}
-
-fn logit(probability: f32, nearest: f32) -> f32 {
-    let within = probability.clamp(nearest, 1.0 - nearest);
-    (within / (1.0 - within)).ln()
 }

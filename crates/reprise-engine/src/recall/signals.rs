@@ -83,8 +83,7 @@ fn words_of_short_turn(_scene: &Scene<'_>, candidate: &Candidate) -> f32 {
 
 /// Weighted share of the question's words that the record holds, of all that it asks for.
 fn coverage(scene: &Scene<'_>, candidate: &Candidate) -> f32 {
-    let terms = scene.lexical.terms_of(candidate.ordinal);
-    scene.lexical.share(terms)
+    scene.share(candidate.ordinal)
 }
 
 /// The question is the record's own text, or nearly: all its words, and no others.

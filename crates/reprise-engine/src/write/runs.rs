@@ -155,12 +155,7 @@ impl Engine {
     /// The records of a run, oldest first, without what it left.
     fn records_of(&self, run_id: &str, batch: &Batch) -> Vec<MemoryRecord> {
         let places = self.snapshot.index.holding(&crate::names::of_run(run_id));
-        let live = |ordinal: &u32| {
-            self.snapshot
-                .index
-                .doc(*ordinal)
-                .is_some_and(|d| d.is_live())
-        };
+        let live = |ordinal: &u32| self.snapshot.live(*ordinal).is_some();
         let held = places.into_iter().filter(live);
         let held = held.filter_map(|ordinal| self.snapshot.record(ordinal, None).ok());
         let new = batch.kept.iter().cloned();

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::bootstrap::interval;
+use crate::report::interval;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LearningReport {

@@ -3,8 +3,7 @@
 
 use reprise_types::{EmbedError, Embedder, EmbeddingSpace, RecordId};
 
-use super::corpus::{PER_TOPIC, QUESTIONS, TOPICS, texts};
-use super::dice::Dice;
+use super::corpus::{Dice, PER_TOPIC, QUESTIONS, TOPICS, texts};
 
 /// Candidates that a learner may reorder.
 const CANDIDATES: usize = 50;

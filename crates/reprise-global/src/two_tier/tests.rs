@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
+use reprise_tests::says;
 use reprise_types::{Credit, Degraded, FailKind, RetrievedMemory, SearchTier, UserId, Why};
 use tokio::time::timeout;
 
@@ -290,11 +291,7 @@ async fn both_tiers_answer_as_one_and_the_scope_says_which() {
     let global = bench.memory.clone().scoped(RecallScope::Global);
     assert_eq!(ids(&global, 5).await.0, [201]);
     let block = bench.memory.context_block("what", 400).await.unwrap();
-    assert!(
-        block.text.contains("published by ann, version 3"),
-        "{}",
-        block.text
-    );
+    says!(block.text, "published by ann, version 3");
 }
 
 #[tokio::test]

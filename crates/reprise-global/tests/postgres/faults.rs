@@ -110,23 +110,24 @@ async fn a_killed_database_loses_nothing_acknowledged_and_doubles_nothing() {
     assert_eq!(hits.len(), 5);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_statement_that_takes_too_long_says_so_whichever_of_two_answers_first() {
-    let url = database().await;
-    let mut given = options(&url);
+/// A store whose questions have little time, with so many things that what is known of their shelf
+/// is asked once; and a question that finds five.
+async fn crowded(url: &str) -> (PostgresStore, GlobalQuery) {
+    let mut given = options(url);
     given.question_time = std::time::Duration::from_millis(250);
     let store = PostgresStore::open(given).await.unwrap();
-    // Of so many what is known of the shelf is asked once.
     let thing = |number: u32| document(&format!("Thing {number}"), "Alpha beta.");
     let all = (0..300).map(thing).collect();
     store.import(&user("ann"), all).await.unwrap();
-    let query = GlobalQuery::new("alpha thing", 5);
+    (store, GlobalQuery::new("alpha thing", 5))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_statement_that_takes_too_long_says_so_whichever_of_two_answers_first() {
+    let url = database().await;
+    let (store, query) = crowded(&url).await;
     assert_eq!(found(&store, &query).await, 5);
-    let admin = House::admin(&url).await;
-    admin
-        .batch_execute("BEGIN; LOCK TABLE reprise_global.search IN ACCESS EXCLUSIVE MODE")
-        .await
-        .unwrap();
+    let _admin = House::locking(&url, "search").await;
     for _ in 0..8 {
         let refused = store.query(&user("bob"), &query).await.unwrap_err();
         assert!(matches!(refused, GlobalError::Busy { .. }), "{refused}");
@@ -136,18 +137,8 @@ async fn a_statement_that_takes_too_long_says_so_whichever_of_two_answers_first(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shelf_that_no_question_has_time_to_look_at_is_looked_at_beside_them() {
     let url = database().await;
-    let mut given = options(&url);
-    given.question_time = std::time::Duration::from_millis(250);
-    let store = PostgresStore::open(given).await.unwrap();
-    let thing = |number: u32| document(&format!("Thing {number}"), "Alpha beta.");
-    let all = (0..300).map(thing).collect();
-    store.import(&user("ann"), all).await.unwrap();
-    let admin = House::admin(&url).await;
-    admin
-        .batch_execute("BEGIN; LOCK TABLE reprise_global.search IN ACCESS EXCLUSIVE MODE")
-        .await
-        .unwrap();
-    let query = GlobalQuery::new("alpha thing", 5);
+    let (store, query) = crowded(&url).await;
+    let admin = House::locking(&url, "search").await;
     // Each question is over, and its shelves are looked at all the same, once and for longer. A
     // transaction that has seen the connections sees no newer ones.
     let (mut waiting, watching) = (0_i64, House::admin(&url).await);

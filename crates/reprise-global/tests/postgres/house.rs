@@ -30,6 +30,14 @@ impl House {
         Self::client(&url.replace(&format!("user={ROLE}"), "user=postgres")).await
     }
 
+    /// As that, holding a table from everybody else.
+    pub(crate) async fn locking(url: &str, table: &str) -> Client {
+        let admin = Self::admin(url).await;
+        let lock = format!("BEGIN; LOCK TABLE reprise_global.{table} IN ACCESS EXCLUSIVE MODE");
+        admin.batch_execute(&lock).await.unwrap();
+        admin
+    }
+
     pub(crate) async fn client(url: &str) -> Client {
         let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
         tokio::spawn(connection);

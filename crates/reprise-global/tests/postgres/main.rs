@@ -303,12 +303,8 @@ async fn an_exhausted_pool_refuses_at_once_and_says_that_it_is_busy() {
     options.connections = 2;
     options.patience = Duration::ZERO;
     let store = PostgresStore::open(options).await.unwrap();
-    let admin = House::admin(&url).await;
     // Two that publish wait for this lock, with both connections.
-    admin
-        .batch_execute("BEGIN; LOCK TABLE reprise_global.authored IN ACCESS EXCLUSIVE MODE")
-        .await
-        .unwrap();
+    let admin = House::locking(&url, "authored").await;
     let mut waiting = Vec::new();
     for number in 0..2 {
         let store = store.clone();

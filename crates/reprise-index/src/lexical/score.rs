@@ -1,8 +1,11 @@
 //! Scores a window of documents at a time, from all terms in one order: the sums do not depend on
 //! the window, to the bit.
 
+use std::cmp::Ordering;
+
 use super::{Cell, Hit, LexicalScratch, SignalSpread, TAIL_COUNT};
 use crate::segment::Posting;
+use crate::snapshot::set_bits;
 use crate::view::View;
 use crate::words::HEAD_TERMS;
 use crate::world::{K1_HEAD, World};
@@ -65,7 +68,7 @@ impl LexicalScratch {
     /// admitted ones, and returns the spread of all scores.
     pub(super) fn score(&mut self, view: &View, k: usize) -> SignalSpread {
         let world = view.world();
-        let leads = world.live_count() > world.counted();
+        let leads = world.live > world.counted;
         let (mut sum, mut squares) = (0.0_f64, 0.0_f64);
         self.best.clear(k);
         let mut parts = self.parts(world);
@@ -83,10 +86,10 @@ impl LexicalScratch {
                 part.add(postings, begin, cells, touched);
             }
             for at in set_bits(touched) {
-                let Some(cell) = cells.get_mut(at).map(std::mem::take) else {
+                let Some(cell) = cells.get_mut(at as usize).map(std::mem::take) else {
                     continue;
                 };
-                let (ordinal, score) = (begin + at as u32, cell.score);
+                let (ordinal, score) = (begin + at, cell.score);
                 hits.push(Hit {
                     ordinal,
                     score,
@@ -106,7 +109,7 @@ impl LexicalScratch {
             touched.fill(0);
         }
         self.index_hits(world.len());
-        SignalSpread::of(sum, squares, world.counted())
+        SignalSpread::of(sum, squares, world.counted)
     }
 
     /// What adds to the scores of documents, in the order in which it is added: the terms, then the
@@ -149,14 +152,95 @@ impl LexicalScratch {
     }
 }
 
-/// Indices of the set bits, ascending.
-fn set_bits(words: &[u64]) -> impl Iterator<Item = usize> {
-    words.iter().enumerate().flat_map(|(at, word)| {
-        let mut word = *word;
-        std::iter::from_fn(move || {
-            let bit = (word != 0).then(|| word.trailing_zeros())?;
-            word &= word - 1;
-            Some(at * 64 + bit as usize)
-        })
-    })
+/// The highest scores offered since [`Self::clear`], ties by newer.
+#[derive(Debug, Default)]
+pub(super) struct Top {
+    k: usize,
+    kept: Vec<(u32, f32)>,
+    bar: f32,
+}
+
+impl Top {
+    /// Clears it and sets `k`.
+    pub(super) fn clear(&mut self, k: usize) {
+        self.k = k;
+        self.kept.clear();
+        self.bar = f32::NEG_INFINITY;
+    }
+
+    /// Whether a score could still be among the best.
+    pub(super) fn wants(&self, score: f32) -> bool {
+        score >= self.bar && self.k > 0
+    }
+
+    /// Adds a score that [`Self::wants`] accepted.
+    pub(super) fn offer(&mut self, ordinal: u32, score: f32) {
+        self.kept.push((ordinal, score));
+        // Buffers up to `2 k` scores before cutting back to the best `k`, which raises the
+        // threshold.
+        if self.kept.len() >= 2 * self.k {
+            self.thin_out();
+        }
+    }
+
+    /// The best, best first.
+    pub(super) fn sorted(&mut self) -> &[(u32, f32)] {
+        self.thin_out();
+        self.kept.sort_unstable_by(|a, b| compare(*a, *b));
+        &self.kept
+    }
+
+    fn thin_out(&mut self) {
+        if self.kept.len() > self.k && self.k > 0 {
+            let (_, worst, _) = self
+                .kept
+                .select_nth_unstable_by(self.k - 1, |a, b| compare(*a, *b));
+            self.bar = worst.1;
+            self.kept.truncate(self.k);
+        }
+    }
+}
+
+/// Best first, ties by newer.
+type Offer = (u32, f32);
+
+fn compare(a: Offer, b: Offer) -> Ordering {
+    b.1.total_cmp(&a.1).then(b.0.cmp(&a.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_are_kept_in_order_and_newer_wins_a_tie() {
+        let mut top = Top::default();
+        for (k, expected) in [(0, vec![]), (2, vec![7, 3]), (9, vec![7, 3, 6, 0, 5])] {
+            top.clear(k);
+            for (ordinal, score) in [(0, 0.1), (3, 0.9), (5, 0.0), (6, 0.5), (7, 0.9)] {
+                if top.wants(score) {
+                    top.offer(ordinal, score);
+                }
+            }
+            let found: Vec<u32> = top.sorted().iter().map(|best| best.0).collect();
+            assert_eq!(found, expected, "k = {k}");
+        }
+    }
+
+    #[test]
+    fn a_long_stream_gives_what_sorting_gives() {
+        let scores: Vec<(u32, f32)> = (0..1000_u32)
+            .map(|n| (n, (n * 7919 % 101) as f32))
+            .collect();
+        let mut top = Top::default();
+        top.clear(10);
+        for &(ordinal, score) in &scores {
+            if top.wants(score) {
+                top.offer(ordinal, score);
+            }
+        }
+        let mut sorted = scores;
+        sorted.sort_unstable_by(|a, b| compare(*a, *b));
+        assert_eq!(top.sorted(), &sorted[..10]);
+    }
 }

@@ -228,14 +228,11 @@ impl CellState {
     /// The same as of now, to be saved by another thread.
     pub(crate) fn copy(&self) -> Self {
         Self {
-            from: self.from,
             centroids: self.centroids.clone(),
-            training: None,
             of: self.of.clone(),
-            next: self.next,
-            is_whole: self.is_whole,
             saved: self.saved.clone(),
             moved: self.moved.clone(),
+            ..Self::default()
         }
     }
 

@@ -12,6 +12,7 @@ use super::kernels::{LANES, dot, within};
 use super::signs::{GROUPS, Planes};
 use super::{Vectors, quantise};
 use crate::growth::Layers;
+use crate::lexical::SignalSpread;
 use crate::view::View;
 use crate::world::World;
 
@@ -300,11 +301,7 @@ impl Vectors {
         let VectorScratch { close, signs, .. } = scratch;
         close.start(wanted, query.planes.farthest());
         self.close_by_signs(query, view, among, close, signs);
-        close.finish();
-        let ordinals = close.found.iter().map(|(ordinal, _)| *ordinal);
-        scratch
-            .best
-            .extend(ordinals.filter_map(|o| self.scored(query, o)));
+        self.score_closest(query, scratch);
     }
 
     /// Adds the best of the cells nearest to the query, and of the documents that are not in the
@@ -337,11 +334,15 @@ impl Vectors {
                 }
             });
         }
+        self.score_closest(query, scratch);
+    }
+
+    /// Adds the documents that are closest by their signs, scored by their codes.
+    fn score_closest(&self, query: &QueryCodes, scratch: &mut VectorScratch) {
+        let VectorScratch { close, best, .. } = scratch;
         close.finish();
         let ordinals = close.found.iter().map(|(ordinal, _)| *ordinal);
-        scratch
-            .best
-            .extend(ordinals.filter_map(|o| self.scored(query, o)));
+        best.extend(ordinals.filter_map(|o| self.scored(query, o)));
     }
 
     fn scored(&self, query: &QueryCodes, ordinal: u32) -> Option<(u32, f32)> {
@@ -403,7 +404,7 @@ impl Vectors {
         cells: Option<&SavedCells>,
     ) -> Vec<(u32, f32)> {
         let len = self.len() as u32;
-        let live = world.counted().min(self.held()) as usize;
+        let live = world.counted.min(self.held()) as usize;
         let has = |at: &u32| world.counts(*at) && self.has(*at);
         let scored = |at| self.scored(query, at);
         let is_saved = n == SPREAD && n < live && self.is_left();
@@ -446,14 +447,10 @@ impl Sample {
             squares += cosine * cosine;
             count += 1;
         }
-        if count == 0 {
-            return Self::default();
-        }
-        let mean = sum / f64::from(count);
-        let variance = (squares / f64::from(count) - mean * mean).max(0.0);
+        let SignalSpread { mean, deviation } = SignalSpread::of(sum, squares, count);
         Self {
-            mean: mean as f32,
-            deviation: variance.sqrt() as f32,
+            mean,
+            deviation,
             count,
         }
     }

@@ -78,7 +78,7 @@ pub(super) fn everything(count: usize) -> View {
 /// The living of `rows` that `admits`.
 pub(super) fn admitting(rows: &[Row], admits: impl Fn(&Row) -> bool) -> View {
     let world = World::now(rows.iter());
-    let mut admitted = world.live_words().to_vec();
+    let mut admitted = world.live_words.clone();
     for (at, _) in rows.iter().enumerate().filter(|(_, row)| !admits(row)) {
         admitted[at / 64] &= !(1 << (at % 64));
     }

@@ -84,6 +84,7 @@ const ALL: [(Language, &str, Option<Algorithm>); 22] = [
 const LISTS: &str = include_str!("stop_words.txt");
 
 /// Which languages have a word for a stop word, and of which it tells: a bit for each, by number.
+/// Words are looked up without accents.
 static STOP_WORDS: LazyLock<HashMap<String, (u32, u32)>> = LazyLock::new(|| {
     let mut all: HashMap<String, (u32, u32)> = HashMap::new();
     for line in LISTS.lines() {
@@ -93,7 +94,7 @@ static STOP_WORDS: LazyLock<HashMap<String, (u32, u32)>> = LazyLock::new(|| {
         };
         for word in words {
             let bare = word.trim_start_matches('~');
-            let key = bare_form(bare);
+            let key = folded(bare).into_owned();
             let (stops, tells) = all.entry(key.clone()).or_default();
             *stops |= language.bit();
             let is_ambiguous = bare != word || bare.len() == 1 || super::is_stop_word(&key);
@@ -160,7 +161,7 @@ impl Language {
             };
             let is_english = super::is_stop_word(&word.to_ascii_lowercase());
             english += u32::from(is_english);
-            let Some(&(stops, tells)) = STOP_WORDS.get(&bare_form(&word.to_lowercase())) else {
+            let Some(&(stops, tells)) = STOP_WORDS.get(&*folded(&word.to_lowercase())) else {
                 return;
             };
             let is_new = !seen.contains(&word);
@@ -186,7 +187,7 @@ impl Language {
 
     /// Whether a word, in small letters, carries no meaning of its own in it.
     pub(super) fn is_stop_word(self, lower: &str) -> bool {
-        let found = STOP_WORDS.get(&bare_form(lower));
+        let found = STOP_WORDS.get(&*folded(lower));
         found.is_some_and(|(stops, _)| stops & self.bit() != 0)
     }
 
@@ -263,11 +264,6 @@ fn by_script(text: &str) -> Option<Language> {
     // A word of these scripts has fewer letters than a Latin one, and names of code are Latin.
     let most = most.filter(|(count, _)| **count * 3 > latin && **count > 0);
     most.map(|(_, (language, ..))| language)
-}
-
-/// What is looked up in the lists: without accents.
-fn bare_form(lower: &str) -> String {
-    folded(lower).into_owned()
 }
 
 /// German as people write it who have no umlauts on their keyboard.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Duration, Utc};
 use reprise_engine::{EngineOptions, ForgetSelector};
 use reprise_store::RealDisk;
+use reprise_tests::lacks;
 use reprise_types::{MemoryKind, MemorySource, NewRecord, WriteOutcome};
 
 use super::*;
@@ -94,10 +95,7 @@ fn what_is_read_back_is_what_was_told() {
     let first = lines(&engine);
     assert_eq!(first.len(), 3, "a line for each live record that may leave");
     let text = serde_json::to_string(&first).unwrap();
-    assert!(
-        !text.contains("nobody else's") && !text.contains("gone"),
-        "{text}"
-    );
+    lacks!(text, "nobody else's", "gone");
     assert_eq!(
         first[0]["tags"],
         json!(["new"]),

@@ -1,14 +1,11 @@
 //! What two records are to each other, and what a memory knew before a record came.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use reprise_engine::{AlikeScratch, Snapshot};
-use reprise_types::RecordId;
-use serde::Serialize;
+use reprise_engine::AlikeScratch;
 
 use super::entry::Entry;
 use super::judge::{Judgement, judge};
 use super::planner::alike_to;
+use crate::prelude::*;
 
 /// Least cosine of two texts that are merged, where both have a vector: words that agree in a text
 /// whose meaning does not are a doubt.

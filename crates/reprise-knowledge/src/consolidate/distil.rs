@@ -1,17 +1,10 @@
 //! What recurs, told once: a record that says it in words that stand in its sources, and cites
 //! them. No text is made up.
 
-use std::collections::{BTreeMap, BTreeSet};
+use reprise_engine::Retired;
+use reprise_types::MemoryFilter;
 
-use chrono::{DateTime, Utc};
-use reprise_engine::{Retired, Snapshot};
-use reprise_types::{
-    ExternalId, MemoryFilter, MemoryKind, MemoryRecord, MemorySource, NewRecord, RecordId,
-};
-use serde::Serialize;
-use serde_json::json;
-
-use crate::values::{hex_id, texts, typed};
+use crate::prelude::*;
 
 /// Sessions in which something was said, from which on it recurs.
 const SESSIONS_MIN: usize = 3;

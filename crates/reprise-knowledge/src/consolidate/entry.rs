@@ -1,15 +1,12 @@
 //! One record, as far as tending compares it; what it is about, and when its time is over.
 
-use std::collections::BTreeSet;
-
-use chrono::{DateTime, NaiveDate, Utc};
-use reprise_engine::{Snapshot, alike_pairs};
-use reprise_types::{ExternalId, MemoryKind, MemoryRecord, RecordId, Retention};
-use serde_json::Value;
+use reprise_engine::alike_pairs;
+use reprise_types::Retention;
 
 use super::distil::is_distilled;
 use super::facts::Facts;
 use super::judge::ALIKE_MIN;
+use crate::prelude::*;
 
 /// Longest text that is compared word by word; longer ones are the same only where every byte is.
 const COMPARED_BYTES_MAX: usize = 2_000;

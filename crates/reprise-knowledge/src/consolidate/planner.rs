@@ -2,16 +2,13 @@
 //!
 //! Derived, and kept by whoever plans again: without it the next plan looks through all records.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-
-use chrono::{DateTime, NaiveDate, Utc};
-use reprise_engine::{AlikeScratch, Snapshot};
-use reprise_types::{MemoryRecord, RecordId};
+use reprise_engine::AlikeScratch;
 
 use super::compare::{Pair, Pairs, Related, agree, compare, related};
 use super::entry::{Entry, alike, is_young, speaks_for_itself};
 use super::plan::{Found, Groups, Plan};
 use super::runs::{self, RUNS_MAX, WellDone};
+use crate::prelude::*;
 
 /// Records with which a new one is compared: those whose words are most like its own.
 const NEIGHBOURS: usize = 32;

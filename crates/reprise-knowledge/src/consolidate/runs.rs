@@ -1,16 +1,8 @@
 //! How a kind of task is done: the steps that runs which went well have in common.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use chrono::{DateTime, Utc};
-use reprise_engine::Snapshot;
-use reprise_types::{MemoryRecord, RecordId};
-use serde_json::Value;
-
 use super::distil::{self, Distillate};
 use super::facts::Facts;
-
-use crate::values::typed;
+use crate::prelude::*;
 
 /// Quality from which on a run went well.
 const WELL: f32 = 0.6;

@@ -1,16 +1,12 @@
 //! A `knowledge.db` as ai-lessons' last schema (12) has it, as far as a memory has what belongs
 //! there.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::Path;
-
-use reprise_types::{ConfidenceLevel, Evidence, ExternalId, MemoryRecord, RecordId};
 use rusqlite::{Connection, params};
 
 use super::{Outgoing, Telling};
-use crate::carried::{CORNER, corner};
-use crate::error::ExportError;
+use crate::carried::corner;
 use crate::lesson::{Lesson, derived_title};
+use crate::prelude::*;
 use crate::reference::{Definition, TagRelation, evidence_of, meaning_of_evidence};
 
 const SCHEMA: &str = "

@@ -1,17 +1,11 @@
 //! Forms of an object a line: ralph's frames, Sunwell's learnings, decisions and failures.
 
-use std::collections::HashMap;
 use std::io::Write;
-use std::path::Path;
-
-use reprise_types::{ExternalId, RecordId};
-use serde::Serialize;
-use serde_json::{Map, Value, json};
 
 use super::Telling;
-use crate::carried::{CORNER, corner};
-use crate::error::ExportError;
+use crate::carried::corner;
 use crate::observation::frame_of;
+use crate::prelude::*;
 use crate::sunwell::{Decision, Failure, Learning};
 
 /// An object a line.

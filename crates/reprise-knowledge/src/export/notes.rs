@@ -1,17 +1,12 @@
 //! A Markdown note for each record, its fields in front matter and its text as it is; with an
 //! `index.md` they are a bundle of the Open Knowledge Format 0.1.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-
-use reprise_engine::Snapshot;
-use reprise_types::{About, MemoryRecord, normal_tag};
-use serde_json::{Value, json};
+use reprise_types::About;
 
 use super::Telling;
-use crate::carried::{CORNER, links};
-use crate::error::ExportError;
+use crate::carried::links;
 use crate::import::parts_of;
+use crate::prelude::*;
 
 /// Characters of a file's name that come from what the record says.
 const NAME_CHARS: usize = 48;

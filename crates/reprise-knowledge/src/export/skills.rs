@@ -1,14 +1,8 @@
 //! Lessons that helped often enough, in the form of Agent Skills (agentskills.io): a folder with a
 //! `SKILL.md` each. They are proposals: whoever writes them has shown them first.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
-use reprise_types::{MemoryKind, MemoryRecord, WayOut};
-use serde_json::json;
-
 use super::notes::{front_matter, headline};
-use crate::error::ExportError;
+use crate::prelude::*;
 use crate::projection::propose;
 
 pub use crate::projection::Proposed;

@@ -2,14 +2,11 @@
 //! metadata and its line of an export of our own in the second. What has no vector stands in the
 //! metadata of the file.
 
-use std::path::Path;
-
 use rvf_runtime::options::{DistanceMetric, MetadataEntry, MetadataValue, VectorMetadata};
 use rvf_runtime::{RvfOptions, RvfStore};
-use serde_json::Value;
 
 use super::Telling;
-use crate::error::ExportError;
+use crate::prelude::*;
 
 /// The field of a record's text.
 pub(crate) const TEXT: u16 = 1;

@@ -26,7 +26,7 @@ fn told() -> Vec<Telling> {
     lesson.confidence = Some(0.9);
     lesson.evidence = Some(Evidence::Tested);
     lesson.external_ids = vec![ExternalId::new(ExternalId::AI_LESSONS, "L1")];
-    let at = chrono::DateTime::from_timestamp(1_768_000_000, 0).unwrap();
+    let at = DateTime::from_timestamp(1_768_000_000, 0).unwrap();
     let plain = "  First line\n---\n# No heading: [really\n\nand the end\n";
     let mut plain = NewRecord::new(plain, MemorySource::WorkerResult, MemoryKind::Episode);
     plain.session_id = "s".to_owned();
@@ -74,7 +74,7 @@ fn told() -> Vec<Telling> {
     told.collect()
 }
 
-fn written(kind: ExportKind, name: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+fn written(kind: ExportKind, name: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     write_out(kind, &path, told()[..].into()).unwrap();
@@ -239,7 +239,7 @@ fn what_was_changed_leads_to_what_was_not() {
         is_joined(&back(&path, from), kind);
     }
     // What a decision takes the place of may have no name of Sunwell's.
-    let at = chrono::DateTime::from_timestamp(1_768_000_000, 0).unwrap();
+    let at = DateTime::from_timestamp(1_768_000_000, 0).unwrap();
     let older = Decision::new("Use SQLite", "One file", at);
     let mut newer = Decision::new("Use RVF", "One file", at);
     newer.supersedes = Some(older.id.clone());

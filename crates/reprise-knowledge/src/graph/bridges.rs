@@ -1,10 +1,7 @@
 //! Records that hold others together: how many shortest ways lead through each (Brandes, 2001).
 
-use std::collections::{HashSet, VecDeque};
-
-use reprise_types::RecordId;
-
 use super::Graph;
+use crate::prelude::*;
 
 /// Records from which ways are followed; of more these are taken evenly.
 const SOURCES_MAX: usize = 256;

@@ -1,20 +1,11 @@
 //! The database of ai-lessons, from its first schema to its last: what it holds is asked of the
 //! database itself, because a schema's number says less than its tables.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-
-use reprise_types::{ConfidenceLevel, Evidence, ExternalId, MemoryKind, MemorySource, NewRecord};
-use serde_json::{Map, Value, json};
-
-use super::give::Giver;
 use super::sqlite::Database;
-use crate::carried::{CORNER, Carried};
-use crate::error::ImportError;
 use crate::export::ai_lessons::{Row, TYPE};
 use crate::lesson::derived_title;
+use crate::prelude::*;
 use crate::reference::{Definition, TagRelation, normal_evidence};
-use crate::values::{date, text};
 
 /// Things that are lessons, rules, documents; by table, with the type that edges call them by.
 const THINGS: [(&str, &str, &str); 4] = [
@@ -230,7 +221,7 @@ fn thing(
     }
     let written = row.get("created_at").cloned().unwrap_or_default();
     // SQLite's CURRENT_TIMESTAMP is of Greenwich.
-    date(&mut record, &written, reprise_types::Zone::Utc);
+    date(&mut record, &written, Zone::Utc);
     record.metadata.remove("ts_assumed_tz");
     let rest: Map<String, Value> = row
         .iter()

@@ -1,16 +1,8 @@
 //! claude-mem's database: observations, summaries of sessions, prompts. Its schema's number says
 //! little (a fork used some again), so that every column is asked of the row.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-
-use reprise_types::{ExternalId, MemoryKind, MemorySource, NewRecord, limits::LIST_ITEMS_MAX};
-use serde_json::{Map, Value, json};
-
-use super::give::Giver;
 use super::sqlite::Database;
-use crate::error::ImportError;
-use crate::values::{date, hex_id, text};
+use crate::prelude::*;
 
 /// The project under which claude-mem's own observer talks to itself.
 const OBSERVER: &str = "observer-sessions";
@@ -112,7 +104,7 @@ pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError
                     .or_else(|| row.get("created_at"))
                     .cloned()
                     .unwrap_or_default();
-                date(&mut record, &at, reprise_types::Zone::Utc);
+                date(&mut record, &at, Zone::Utc);
                 let id = hex_id(&[kind, &record.session_id, &at.to_string(), &record.text]);
                 record.external_ids = vec![ExternalId::new(ExternalId::CLAUDE_MEM, id)];
                 let mut rest = row.clone();

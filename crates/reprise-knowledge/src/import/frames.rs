@@ -1,13 +1,7 @@
 //! ralph's frames: a JSON object a line, as its memory store writes them beside the `.mv2` file.
 
-use std::path::Path;
-
-use serde_json::{Map, Value};
-
-use super::give::Giver;
-use crate::carried::Carried;
-use crate::error::ImportError;
 use crate::observation::{frame, frame_of};
+use crate::prelude::*;
 
 pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError> {
     giver.objects(path, |giver, place, mut object| {

@@ -1,15 +1,9 @@
 //! The history of a git repository: a record for each commit, with its author, its files and what
 //! it reverts. Nothing is written to the repository.
 
-use std::path::Path;
-
-use chrono::DateTime;
 use git2::{Commit, ObjectType, Oid, Repository, Sort, Tree};
-use reprise_types::{ExternalId, MemoryKind, MemorySource, NewRecord, limits::LIST_ITEMS_MAX};
-use serde_json::{Value, json};
 
-use super::give::Giver;
-use crate::error::ImportError;
+use crate::prelude::*;
 use crate::project::Project;
 
 /// What `git revert` writes before the commit that it takes back.

@@ -1,19 +1,10 @@
 //! Handing items over: places that a reader finds again, links held back until their records came.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-
-use reprise_files::Lines;
-use reprise_types::{ExternalId, NewRecord, Zone};
-use serde_json::{Map, Value};
-
 use super::item::{Found, Item, Reading};
 use crate::archive::{Joint, named};
-use crate::carried::Carried;
-use crate::error::ImportError;
-use crate::values::{LINE_BYTES_MAX, object};
+use crate::prelude::*;
 
-pub(super) struct Giver<'a> {
+pub(crate) struct Giver<'a> {
     root: PathBuf,
     reading: Reading,
     take: &'a mut dyn FnMut(Item) -> bool,

@@ -1,17 +1,11 @@
 //! What is read: the kinds of sources, and the items that come out of them.
 
-use std::path::Path;
-
-use reprise_types::{NewRecord, Zone};
-
-use super::give::Giver;
 use super::{
     ai_lessons, claude_mem, frames, git, markdown, mem0, own, rvf, server_memory, sessions, sunwell,
 };
 use crate::archive::Joint;
-use crate::error::ImportError;
 use crate::notes::{Place, Scope};
-use crate::values::words;
+use crate::prelude::*;
 
 words! {
     /// What a source is. `recognise.rs` says how it is known.

@@ -1,13 +1,8 @@
 //! Objects of a file, whether it is one document or has an object a line.
 
-use std::path::Path;
+use reprise_files::unmarked;
 
-use reprise_files::{FileError, Lines, read_named, unmarked};
-use serde_json::{Map, Value};
-
-use super::give::Giver;
-use crate::error::ImportError;
-use crate::values::{LINE_BYTES_MAX, object};
+use crate::prelude::*;
 
 /// Largest JSON document that is read whole.
 pub(super) const DOCUMENT_BYTES_MAX: u64 = 64 * 1024 * 1024;

@@ -6,23 +6,14 @@
 
 mod note;
 
-use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use reprise_files::{FileError, read_named};
-use reprise_types::{
-    ExternalId, MemoryKind, MemorySource, NewRecord, limits::IDENTIFIER_BYTES_MAX, normal_tag,
-};
-use serde_json::{Map, Value, json};
+use reprise_types::limits::IDENTIFIER_BYTES_MAX;
 
-use super::give::Giver;
 use super::item::Found;
-use crate::carried::{CORNER, Carried};
-use crate::error::ImportError;
 use crate::notes::{Place, Scope};
+use crate::prelude::*;
 use crate::project::Project;
-use crate::values::{date, hex_id};
 pub(crate) use note::parts_of;
 use note::{HEADING_BYTES_MAX, Note, Relation, distinct};
 
@@ -207,7 +198,7 @@ impl Reader {
     ) -> Result<(), ImportError> {
         giver.told(Found::Scope(self.scope(start)))?;
         let follows = self.tags.iter().any(|tag| tag == "instructions");
-        let mut waiting: std::collections::VecDeque<PathBuf> = files.into();
+        let mut waiting: VecDeque<PathBuf> = files.into();
         while let Some(file) = waiting.pop_front() {
             if !self.read.insert(file.clone()) {
                 continue;

@@ -4,17 +4,9 @@
 //! mem0 has no export of its own that holds everything (its platform's fills a schema of the
 //! caller's), so `get_all` is what its users have.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
-use reprise_types::{ExternalId, MemoryKind, MemorySource, NewRecord, limits::LIST_ITEMS_MAX};
-use serde_json::{Map, Value, json};
-
-use super::give::Giver;
 use super::json::objects;
 use super::sqlite::Database;
-use crate::error::ImportError;
-use crate::values::{date, text, texts};
+use crate::prelude::*;
 
 /// How many memories `get_all` answers where nobody says how many.
 const CUT_AT: usize = 20;
@@ -86,7 +78,7 @@ pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError
     Ok(())
 }
 
-fn memory(mut object: Map<String, Value>, zone: reprise_types::Zone) -> Result<NewRecord, String> {
+fn memory(mut object: Map<String, Value>, zone: Zone) -> Result<NewRecord, String> {
     if text(&object, "state").is_some_and(|state| state == "deleted") {
         return Err("the memory was deleted there".to_owned());
     }

@@ -1,16 +1,10 @@
 //! Our own exports: JSON, a line each, YAML.
 
-use std::path::Path;
-
-use reprise_files::{FileError, Lines};
-use serde_json::Value;
-
-use super::give::Giver;
 use super::json::{DOCUMENT_BYTES_MAX, Document, document, whole};
 use super::rvf;
 use crate::archive::{Archive, moved};
-use crate::error::ImportError;
-use crate::values::{LINE_BYTES_MAX, read_yaml};
+use crate::prelude::*;
+use crate::values::read_yaml;
 
 pub(super) fn is_yaml(path: &Path) -> Result<bool, ImportError> {
     let first = Lines::open(path, LINE_BYTES_MAX)?

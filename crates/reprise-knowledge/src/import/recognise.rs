@@ -1,17 +1,11 @@
 //! Whose form a path is in, by its names and by what stands at its beginning.
 
-use std::path::Path;
-
-use reprise_files::Lines;
-use serde_json::{Map, Value};
-
 use super::item::ImportKind;
 use super::json::{Document, document};
 use super::sqlite::{self, Database};
 use super::{ai_lessons, claude_mem, markdown, mem0, own, rvf, sessions, sunwell};
 use crate::archive;
-use crate::error::ImportError;
-use crate::values::{LINE_BYTES_MAX, object};
+use crate::prelude::*;
 
 /// Lines of a file that are looked at.
 const LINES_LOOKED_AT: usize = 20;

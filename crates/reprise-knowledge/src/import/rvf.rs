@@ -1,17 +1,11 @@
 //! Files of stock `rvf-runtime`: our own exports whole, of others whatever text their metadata has.
 
-use std::path::Path;
-
-use reprise_types::{ExternalId, MemoryKind, MemorySource, NewRecord};
 use rvf_runtime::RvfStore;
 use rvf_runtime::options::{MetadataEntry, MetadataValue};
-use serde_json::{Map, Value, json};
 
-use super::give::Giver;
 use super::sqlite::begins;
-use crate::error::ImportError;
 use crate::export::stock::{LINE, TEXT, UNEMBEDDED};
-use crate::values::hex_id;
+use crate::prelude::*;
 
 fn open(path: &Path) -> Result<RvfStore, ImportError> {
     RvfStore::open_readonly(path).map_err(|error| ImportError::Broken {

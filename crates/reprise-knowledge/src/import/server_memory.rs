@@ -3,15 +3,9 @@
 //! It has no ids and no times: an entity is named by its name, an observation by what it says. Each
 //! observation becomes a record of its own, so that one can be found, corrected and forgotten.
 
-use std::path::Path;
-
 use reprise_types::limits::IDENTIFIER_BYTES_MAX;
-use reprise_types::{ExternalId, MemoryKind, MemorySource, NewRecord};
-use serde_json::{Map, Value, json};
 
-use super::give::Giver;
-use crate::error::ImportError;
-use crate::values::{hex_id, text};
+use crate::prelude::*;
 
 const OBSERVES: &str = "observes";
 

@@ -8,19 +8,12 @@ mod tell;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
 
-use reprise_files::{Access, Lines, open_path};
-use serde_json::{Map, Value};
-
-use super::give::Giver;
 use super::item::ImportKind;
 use super::json::whole;
-use crate::error::ImportError;
-use crate::values::{LINE_BYTES_MAX, object, text};
-use forms::{Form, Speaker};
+use crate::prelude::*;
+use forms::{Form, HELPER, Speaker};
 use tell::{Projects, Source, Teller};
 
 /// Folders that are gone down into for sessions, and files that are read of one source.
@@ -34,17 +27,6 @@ const LOOKED_AT_MAX: usize = 20_000;
 const MESSAGES_MAX: usize = 200_000;
 /// Most bytes that a compressed rollout has when it is whole.
 const UNPACKED_BYTES_MAX: u64 = 4 << 30;
-
-/// The kinds that are read here.
-const KINDS: [ImportKind; 7] = [
-    ImportKind::ClaudeCode,
-    ImportKind::Codex,
-    ImportKind::Gemini,
-    ImportKind::Opencode,
-    ImportKind::Cursor,
-    ImportKind::Chatgpt,
-    ImportKind::ClaudeAi,
-];
 
 /// Whether a file is one of a kind's by its name and place.
 fn is_named(kind: ImportKind, file: &Path) -> bool {
@@ -92,7 +74,8 @@ pub(super) fn of_folder(path: &Path) -> Result<Option<ImportKind>, ImportError> 
     let (mut first, mut room) = (None, LOOKED_AT_MAX);
     below(path, DEPTH_MAX, &mut |file| {
         room -= 1;
-        let mut kinds = KINDS.into_iter().filter(|kind| is_named(*kind, file));
+        let all = ImportKind::ALL.iter().copied();
+        let mut kinds = all.filter(|kind| is_named(*kind, file));
         let kind = kinds.find(|kind| *kind != ImportKind::ClaudeCode || is_transcript(file));
         first = kind.map(|kind| (kind, file.to_owned()));
         first.is_none() && room > 0
@@ -166,7 +149,7 @@ pub(super) fn read(
     for file in all {
         // What a helper was told its agent wrote; what it did belongs to the session of its agent.
         let is_helpers = is_helpers(kind, &file);
-        source.form = if is_helpers { Form::of_helper() } else { form };
+        source.form = if is_helpers { &HELPER } else { form };
         let done = match kind {
             ImportKind::Opencode if file.extension().is_some_and(|ending| ending == "json") => {
                 stores::opencode_files(&file, source, giver)
@@ -209,7 +192,7 @@ fn files(folder: &Path, kind: ImportKind) -> Result<Vec<PathBuf>, ImportError> {
 
 /// Every file below a folder, in one order, to `each`, which answers whether to go on; no link is
 /// followed, and a folder that may not be read hides its own files only.
-fn below(
+pub(crate) fn below(
     folder: &Path,
     depth: u32,
     each: &mut dyn FnMut(&Path) -> bool,

@@ -1,14 +1,11 @@
 //! Rows of another program's database, which is never written to and may be in use.
 
 use std::io::Read;
-use std::path::Path;
 
-use reprise_files::{Access, open_path};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row};
-use serde_json::{Map, Value, json};
 
-use crate::error::ImportError;
+use crate::prelude::*;
 
 /// Whether a file begins so.
 pub(super) fn begins(file: &Path, with: &[u8]) -> Result<bool, ImportError> {
@@ -24,7 +21,7 @@ pub(super) fn is_database(file: &Path) -> Result<bool, ImportError> {
 }
 
 pub(super) struct Database {
-    path: std::path::PathBuf,
+    path: PathBuf,
     connection: Connection,
 }
 

@@ -3,19 +3,12 @@
 
 mod shape;
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use reprise_files::unmarked;
 
-use reprise_files::{Lines, read_named, unmarked};
-use reprise_types::ExternalId;
-use serde_json::{Map, Value};
-
-use super::give::Giver;
 use super::item::ImportKind;
 use super::json::whole;
-use crate::error::ImportError;
+use crate::prelude::*;
 use crate::projection::keep;
-use crate::values::{LINE_BYTES_MAX, items, object, text};
 use shape::{Lines as How, Made, Place};
 
 /// Longest file that is copied before it moves in.

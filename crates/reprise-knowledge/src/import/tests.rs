@@ -5,6 +5,7 @@ mod moving;
 
 use std::path::Path;
 
+use reprise_tests::{has, says};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
@@ -89,11 +90,7 @@ fn a_sunwell_tree_of_many_eras_comes_in_whole() {
         "the time as it was written"
     );
     let chosen = of_type(&found, "decision")[0];
-    assert!(
-        chosen.text.contains("Rejected: Redis caching (Too much"),
-        "{}",
-        chosen.text
-    );
+    says!(chosen.text, "Rejected: Redis caching (Too much");
     assert_eq!(
         chosen.details.as_ref().unwrap()["metadata"]["legacy_id"],
         "79d3299071e8c2cd"
@@ -229,10 +226,7 @@ fn what_crashed_the_originals_migration_is_read() {
         .details
         .as_ref()
         .unwrap();
-    assert_eq!(
-        (&details["decision"], &details["rationale"]),
-        (&json!("Use one writer"), &json!("Order"))
-    );
+    has!(details, "decision": "Use one writer", "rationale": "Order");
     let bare = of_type(&found, "failure")[0];
     assert_eq!(bare.details.as_ref().unwrap()["fact"], "Mock the clock");
     let plan = of_type(&found, "plan")[0];
@@ -495,10 +489,7 @@ fn lessons_of_the_first_and_the_last_schema_come_in_even_while_in_use() {
         let lesson = &found.records[0];
         assert_eq!(lesson.tags, ["api", "jira"]);
         assert_eq!(lesson.confidence, Some(0.9));
-        assert_eq!(
-            lesson.evidence.map(reprise_types::Evidence::name),
-            Some("tested")
-        );
+        assert_eq!(lesson.evidence.map(Evidence::name), Some("tested"));
         let details = lesson.details.as_ref().unwrap();
         assert_eq!(
             (&details["contexts"][0], &details["anti_contexts"][0]),
@@ -547,19 +538,16 @@ fn a_damaged_or_foreign_file_is_one_sentence() {
     let error = read(&cut, ImportKind::AiLessons, &reading, &mut ignore)
         .unwrap_err()
         .to_string();
-    assert!(
-        error.contains("malformed") && error.contains(".recover"),
-        "{error}"
-    );
+    says!(error, "malformed", ".recover");
     write(folder.path(), "note.txt", "hello");
     let error = recognise(&folder.path().join("note.txt"))
         .unwrap_err()
         .to_string();
-    assert!(error.contains("--from KIND"), "{error}");
+    says!(error, "--from KIND");
     let error = read(folder.path(), ImportKind::Sunwell, &reading, &mut ignore).unwrap_err();
     assert!(error.to_string().contains(".sunwell"), "{error}");
     let error = recognise(&folder.path().join("gone"))
         .unwrap_err()
         .to_string();
-    assert!(error.contains("check that it is there"), "{error}");
+    says!(error, "check that it is there");
 }

@@ -232,13 +232,7 @@ fn what_is_gone_is_named_once_for_each_record_and_a_note_elsewhere_is_not() {
 #[test]
 fn an_edited_note_of_ours_replaces_its_record_and_goes_round_no_second_time() {
     let mut desk = Desk::new();
-    let new = |text: &str| {
-        NewRecord::new(
-            text,
-            reprise_types::MemorySource::UserInput,
-            reprise_types::MemoryKind::Finding,
-        )
-    };
+    let new = |text: &str| NewRecord::new(text, MemorySource::UserInput, MemoryKind::Finding);
     desk.engine
         .observe(vec![new("The api listens on 80.")], None, now())
         .unwrap();

@@ -3,13 +3,9 @@
 //!
 //! The plan; the originals stay in the log, and what was put away can be taken back.
 
-use std::collections::{BTreeMap, HashMap};
-
-use reprise_types::{MemoryRecord, RecordId};
-use serde_json::json;
-
 use super::store::{frame_type, is_frame};
 use super::{Observation, ObservationType};
+use crate::prelude::*;
 
 /// How far a session is compacted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +64,7 @@ pub struct FrameSummary {
     pub originals: Vec<RecordId>,
     pub observation: Observation,
     pub session: String,
-    pub at: chrono::DateTime<chrono::Utc>,
+    pub at: DateTime<Utc>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,13 +86,13 @@ fn level(record: &MemoryRecord, rules: &FrameRules) -> Level {
         let named = details.pointer(&["/metadata/", name].concat());
         named.or_else(|| details.pointer(&["/frame_metadata/", name].concat()))
     };
-    let importance = metadata("importance").and_then(serde_json::Value::as_u64);
+    let importance = metadata("importance").and_then(Value::as_u64);
     let kind = observation.map(|observation| observation.observation_type);
     let preserved = match (kind, frame_type(record)) {
         (Some(ObservationType::Error), _) => rules.preserve_errors,
         (Some(ObservationType::Decision), _) => rules.preserve_decisions,
         (_, "git_commit") => true,
-        _ => metadata("compacted").and_then(serde_json::Value::as_bool) == Some(true),
+        _ => metadata("compacted").and_then(Value::as_bool) == Some(true),
     };
     match (importance.unwrap_or_default(), kind) {
         _ if preserved => Level::Critical,

@@ -1,12 +1,7 @@
 //! Frames as ralph's memory store writes them, in and out, without loss.
 
-use reprise_types::limits::LIST_ITEMS_MAX;
-use reprise_types::{ExternalId, MemoryKind, MemoryRecord, MemorySource, NewRecord, Zone};
-use serde_json::{Map, Value, json};
-
 use super::{CORE, ObservationType, named, nested, unnested};
-
-use crate::values::{date, exact, text, texts};
+use crate::prelude::*;
 
 /// The record of a frame, and the frames that it names as related.
 pub(crate) fn frame(

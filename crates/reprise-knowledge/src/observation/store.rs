@@ -1,14 +1,8 @@
 //! Asking for observations as ralph's knowledge store does: by type, importance, time, tags and
 //! words, related ones both ways.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use chrono::{DateTime, Utc};
-use reprise_types::{ExternalId, MemoryRecord, RecordId};
-
 use super::{Observation, ObservationType};
-
-use crate::values::{texts, typed};
+use crate::prelude::*;
 
 /// Observations of a memory, the newest first.
 #[derive(Debug, Default)]

@@ -1,17 +1,11 @@
 //! The kinds of projections: which records stand in one, and in which files.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
-use reprise_types::{MemoryRecord, WayOut};
-
-use crate::error::ExportError;
 use crate::export::{Outgoing, Telling, ai_lessons, lines, notes};
 use crate::lesson::Lesson;
 use crate::observation::is_frame;
+use crate::prelude::*;
 use crate::reference::{Definition, TagRelation};
 use crate::sunwell::{Learning, SunwellMemory, is_replaced};
-use crate::values::words;
 
 /// Where Sunwell looks in a project.
 pub(super) const SUNWELL: &str = ".sunwell/memory";

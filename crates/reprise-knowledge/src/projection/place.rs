@@ -1,14 +1,11 @@
 //! The files of one projection on the disk: what stands there, and how one is replaced.
 
-use std::path::{Path, PathBuf};
-
-use reprise_files::{FileError, Folder, Kind, Placed, Stamp};
-use reprise_types::sha256_hex;
+use reprise_files::{Kind, Stamp};
 
 use super::kind::{ProjectionKind, SUNWELL};
 use super::register::Written;
-use crate::error::ExportError;
 use crate::export::notes::says_the_same;
+use crate::prelude::*;
 
 /// Longest file that is read to see whether it is our own.
 const FILE_BYTES_MAX: u64 = 1 << 30;

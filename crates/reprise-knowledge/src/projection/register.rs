@@ -1,16 +1,10 @@
 //! What was written of a projection, remembered beside the memory and not where it was written:
 //! hashes of names and of contents, which tell nobody what stood there.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use reprise_files::Folder;
-use reprise_types::sha256_hex;
-use serde::{Deserialize, Serialize};
-
-use crate::error::ExportError;
+use crate::prelude::*;
 
 /// The folder beside the memory.
 const FOLDER: &str = ".projections";

@@ -26,7 +26,7 @@ fn telling(new: NewRecord, number: u32) -> Telling {
 }
 
 fn told(more: &[&str]) -> Vec<Telling> {
-    let at = chrono::DateTime::from_timestamp(1_768_000_000, 0).unwrap();
+    let at = DateTime::from_timestamp(1_768_000_000, 0).unwrap();
     let lesson = |title: &str| {
         let lesson = Lesson {
             title: title.to_owned(),
@@ -72,48 +72,28 @@ fn sunwell(folder: &Path, all: &[Telling], adopt: bool) -> Result<Rebuilt, Expor
 }
 
 fn noted(folder: &Path, all: &[Telling], adopt: bool) -> Result<Rebuilt, ExportError> {
-    let kind = ProjectionKind::Markdown;
-    rebuild(
-        kind,
-        &folder.join("notes"),
-        &home(folder),
-        all.into(),
-        adopt,
-    )
+    let (kind, place) = (ProjectionKind::Markdown, folder.join("notes"));
+    rebuild(kind, &place, &home(folder), all.into(), adopt)
+}
+
+/// What a projection in this folder has not as memory has it.
+fn differs(kind: ProjectionKind, folder: &Path, place: &Path, all: Outgoing<'_>) -> Vec<String> {
+    compare(kind, place, &home(folder), all).unwrap()
 }
 
 #[test]
 fn every_projection_is_written_once_and_again_only_where_memory_changed() {
     for kind in ProjectionKind::ALL {
         let folder = tempfile::tempdir().unwrap();
-        let place = folder.path().join(kind.place());
-        assert!(
-            !compare(*kind, &place, &home(folder.path()), told(&[])[..].into())
-                .unwrap()
-                .is_empty(),
-            "{kind} is missing"
-        );
-        let first = rebuild(
-            *kind,
-            &place,
-            &home(folder.path()),
-            told(&[])[..].into(),
-            false,
-        )
-        .unwrap();
+        let (place, all) = (folder.path().join(kind.place()), told(&[]));
+        let missing = differs(*kind, folder.path(), &place, all[..].into());
+        assert!(!missing.is_empty(), "{kind} is missing");
+        let write = || rebuild(*kind, &place, &home(folder.path()), all[..].into(), false).unwrap();
+        let first = write();
         assert!(first.written > 0, "{kind}");
-        assert_eq!(
-            compare(*kind, &place, &home(folder.path()), told(&[])[..].into()).unwrap(),
-            Vec::<String>::new()
-        );
-        let again = rebuild(
-            *kind,
-            &place,
-            &home(folder.path()),
-            told(&[])[..].into(),
-            false,
-        )
-        .unwrap();
+        let left = differs(*kind, folder.path(), &place, all[..].into());
+        assert_eq!(left, Vec::<String>::new());
+        let again = write();
         assert_eq!(
             (again.written, again.unchanged, again.removed),
             (0, first.written, 0),
@@ -133,18 +113,9 @@ fn notes_of_what_is_gone_are_removed_and_those_of_others_stay() {
     noted(folder.path(), &all, false).unwrap();
     fs_err::write(place.join("own.md"), "mine").unwrap();
     let fewer = &all[..all.len() - 1];
-    assert_eq!(
-        compare(
-            ProjectionKind::Markdown,
-            &place,
-            &home(folder.path()),
-            fewer.into()
-        )
-        .unwrap()
-        .len(),
-        2,
-        "the note, and the list that names it"
-    );
+    let kind = ProjectionKind::Markdown;
+    let differing = differs(kind, folder.path(), &place, fewer.into()).len();
+    assert_eq!(differing, 2, "the note, and the list that names it");
     assert_eq!(noted(folder.path(), fewer, false).unwrap().removed, 1);
     assert!(place.join("own.md").exists());
 }
@@ -174,22 +145,14 @@ fn what_another_program_wrote_is_left_alone_until_it_is_adopted() {
     assert_eq!(copy, journal);
     let again = sunwell(folder.path(), &told(&["Another"])[..], true).unwrap();
     assert_eq!(again.backup, None, "our own files need none");
-    assert!(
-        compare(
-            ProjectionKind::Sunwell,
-            folder.path(),
-            &home(folder.path()),
-            told(&[])[..].into()
-        )
-        .unwrap()
-        .is_empty()
-    );
+    let (kind, place) = (ProjectionKind::Sunwell, folder.path());
+    assert!(differs(kind, place, place, told(&[])[..].into()).is_empty());
 }
 
 #[test]
 fn every_line_for_sunwell_keeps_to_its_schema() {
     let folder = tempfile::tempdir().unwrap();
-    let at = chrono::DateTime::from_timestamp(1_768_000_000, 0).unwrap();
+    let at = DateTime::from_timestamp(1_768_000_000, 0).unwrap();
     let mut all = told(&[]);
     for (number, category) in (100..).zip(Category::ALL) {
         let learned = Learning::new(format!("Of {}", category.name()), *category, at);
@@ -250,14 +213,8 @@ fn aliases_of_tags_are_relations_of_the_database() {
         records: &records,
         aliases: &aliases,
     };
-    rebuild(
-        ProjectionKind::AiLessons,
-        &place,
-        &home(folder.path()),
-        all,
-        false,
-    )
-    .unwrap();
+    let kind = ProjectionKind::AiLessons;
+    rebuild(kind, &place, &home(folder.path()), all, false).unwrap();
     let database = rusqlite::Connection::open(&place).unwrap();
     let query = "SELECT from_tag, relation, to_tag FROM tag_relations ORDER BY rowid";
     let mut query = database.prepare(query).unwrap();
@@ -287,31 +244,16 @@ fn aliases_of_tags_are_relations_of_the_database() {
     let orphan = database.execute("INSERT INTO lesson_tags VALUES('nobody', 'x')", []);
     assert!(orphan.unwrap_err().to_string().contains("FOREIGN KEY"));
     drop(database);
-    let kind = ProjectionKind::AiLessons;
-    assert!(
-        compare(kind, &place, &home(folder.path()), all)
-            .unwrap()
-            .is_empty()
-    );
-    assert!(
-        !compare(kind, &place, &home(folder.path()), records[..].into())
-            .unwrap()
-            .is_empty()
-    );
+    assert!(differs(kind, folder.path(), &place, all).is_empty());
+    assert!(!differs(kind, folder.path(), &place, records[..].into()).is_empty());
 }
 
 #[test]
 fn the_database_has_its_reference_tables_vectors_and_both_sides_of_a_context() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("knowledge.db");
-    rebuild(
-        ProjectionKind::AiLessons,
-        &place,
-        &home(folder.path()),
-        told(&[])[..].into(),
-        false,
-    )
-    .unwrap();
+    let (kind, all) = (ProjectionKind::AiLessons, told(&[]));
+    rebuild(kind, &place, &home(folder.path()), all[..].into(), false).unwrap();
     let database = rusqlite::Connection::open(&place).unwrap();
     let one = |query: &str| -> String { database.query_row(query, [], |row| row.get(0)).unwrap() };
     assert_eq!(one("SELECT count(*) || '' FROM lessons"), "1");
@@ -341,7 +283,7 @@ fn the_database_has_its_reference_tables_vectors_and_both_sides_of_a_context() {
 
 #[test]
 fn each_goal_has_a_file_of_what_is_done_and_what_is_left() {
-    let at = chrono::DateTime::from_timestamp(1_768_000_000, 0).unwrap();
+    let at = DateTime::from_timestamp(1_768_000_000, 0).unwrap();
     let task = |id: &str, said: &str| {
         Learning::of_task(id, said, Some("Build a forum".to_owned()), at).record()
     };
@@ -412,7 +354,7 @@ fn each_goal_has_a_file_of_what_is_done_and_what_is_left() {
 
 /// The same with one more learning.
 fn told_more() -> Vec<Telling> {
-    let at = chrono::DateTime::from_timestamp(1_768_000_000, 0).unwrap();
+    let at = DateTime::from_timestamp(1_768_000_000, 0).unwrap();
     let mut more = told(&[]);
     let learned = Learning::new("User has phone", Category::Type, at).record();
     more.push(telling(learned, 99));

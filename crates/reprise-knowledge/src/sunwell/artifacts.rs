@@ -1,13 +1,8 @@
 //! How far each goal has come, by its plan and the tasks that were finished on the way to it:
 //! `artifacts/{goal_hash}.json` (S6), and the tasks of Studio's views.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use serde_json::{Map, Value, json};
-
 use super::{Category, Learning, SunwellMemory, said};
-
-use crate::values::hex_id;
+use crate::prelude::*;
 
 /// The finished tasks of one goal, and its plan.
 #[derive(Debug, Default)]

@@ -1,12 +1,7 @@
 //! What Sunwell's other programs read: the schemas, `index.json`, and the events of memory.
 
-use chrono::{DateTime, Utc};
-use reprise_types::MemoryRecord;
-use serde_json::{Map, Value, json};
-
 use super::{Category, Learning, SOURCE_TYPES, SunwellMemory, SunwellStats, object, said};
-
-use crate::values::exact;
+use crate::prelude::*;
 
 /// The draft-07 schemas that every written line keeps to, by file name (S48).
 pub const SCHEMAS: [(&str, &str); 3] = [

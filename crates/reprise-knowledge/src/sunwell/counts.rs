@@ -1,9 +1,7 @@
 //! What the old store counted of itself, as memory has it (S50).
 
-use std::path::{Path, PathBuf};
-
-use serde::Serialize;
-
+use crate::import::below;
+use crate::prelude::*;
 use crate::projection::BACKUPS;
 
 /// Folders that are gone down into for the files of a memory.
@@ -30,33 +28,21 @@ pub struct StoreCounts {
 impl StoreCounts {
     /// Counts the files of a memory's folder.
     pub fn look(&mut self, home: &Path) {
-        for (path, bytes) in files_below(home, DEPTH_MAX) {
-            let is_copy = path.starts_with(home.join(BACKUPS));
-            let (count, size) = if is_copy {
+        let copies = home.join(BACKUPS);
+        // What cannot be looked at is none.
+        drop(below(home, DEPTH_MAX, &mut |path| {
+            let (count, size) = if path.starts_with(&copies) {
                 (&mut self.cold_files, &mut self.cold_size_mb)
             } else {
                 (&mut self.warm_files, &mut self.warm_size_mb)
             };
-            *count += 1;
-            *size += bytes as f64 / 1e6;
-        }
-    }
-}
-
-/// The files below a folder with their sizes; what cannot be looked at is none.
-fn files_below(folder: &Path, depth: u32) -> Vec<(PathBuf, u64)> {
-    let mut files = Vec::new();
-    let entries = fs_err::read_dir(folder).into_iter().flatten().flatten();
-    for entry in entries {
-        match entry.metadata() {
-            Ok(found) if found.is_file() => files.push((entry.path(), found.len())),
-            Ok(found) if found.is_dir() && depth > 0 => {
-                files.extend(files_below(&entry.path(), depth - 1));
+            if let Ok(found) = fs_err::metadata(path) {
+                *count += 1;
+                *size += found.len() as f64 / 1e6;
             }
-            _ => {}
-        }
+            true
+        }));
     }
-    files
 }
 
 /// Names of the folders that stand beside a memory's own and begin with its name and a plus: those

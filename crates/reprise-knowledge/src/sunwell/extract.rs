@@ -1,11 +1,9 @@
 //! What a session taught, taken out of its own words (S58).
 
-use std::collections::BTreeSet;
-
-use reprise_types::{MemoryRecord, MemorySource, NewRecord, RecordType};
-use serde_json::{Map, json};
+use reprise_types::RecordType;
 
 use super::{Category, Learning};
+use crate::prelude::*;
 
 /// Words that begin what is worth keeping of a text, with the category that they speak of.
 const CUES: [(Category, &[&str]); 5] = [

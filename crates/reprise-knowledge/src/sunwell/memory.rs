@@ -1,13 +1,9 @@
 //! The store of RFC-065 as a view: get, query, search and stats, with its exact formula.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use reprise_types::{MemoryRecord, RecordBody, parse_timestamp};
-use serde::Serialize;
-use serde_json::{Map, Value};
+use reprise_types::parse_timestamp;
 
 use super::{Category, Decision, Failure, Learning, object};
-use crate::values::typed;
+use crate::prelude::*;
 
 /// Where the details of a record say that it came from a file of old whose tree had a unified
 /// store.

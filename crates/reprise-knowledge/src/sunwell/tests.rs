@@ -1,6 +1,7 @@
 //! Golden ids and scores of RFC-065, made by running its own Python.
 
 use chrono::{TimeZone, Utc};
+use reprise_tests::{has, says};
 use reprise_types::{MemorySource, NewRecord};
 use serde_json::Value;
 
@@ -74,11 +75,7 @@ fn a_decision_and_a_failure_are_one_learning_each() {
     );
     let failure = Failure::new("leak", "Unbounded cache", at());
     let records = [kept(decision.record(), 1), kept(failure.record(), 2)];
-    assert!(
-        records[0].text.contains("Rejected: Redis (new)"),
-        "{}",
-        records[0].text
-    );
+    says!(records[0].text, "Rejected: Redis (new)");
     let again = [kept(decision.record(), 3), kept(failure.record(), 4)];
     let memory = SunwellMemory::of(records.iter().chain(&again));
     assert_eq!(memory.learnings().len(), 2, "each once (S22)");
@@ -104,17 +101,11 @@ fn a_decision_and_a_failure_are_one_learning_each() {
     assert_eq!(stats["by_category"], json!({ "decision": 1, "failure": 1 }));
     let view = serde_json::to_value(memory.intelligence()).unwrap();
     assert_eq!(view["totalDecisions"], 1);
-    assert_eq!(
-        (&view["totalFailures"], &view["totalDeadEnds"]),
-        (&json!(1), &json!(1))
-    );
+    has!(view, "totalFailures": 1, "totalDeadEnds": 1);
     assert_eq!(view["deadEnds"][0]["approach"], "Unbounded cache");
     let numbers = memory.memory_stats(Some("s".to_owned()), None);
     let numbers = serde_json::to_value(numbers).unwrap();
-    assert_eq!(
-        (&numbers["totalLearnings"], &numbers["sessionId"]),
-        (&json!(2), &json!("s"))
-    );
+    has!(numbers, "totalLearnings": 2, "sessionId": "s");
     assert_eq!(numbers["byCategory"].as_object().unwrap().len(), 7);
 }
 

@@ -44,7 +44,6 @@ pub struct DeadEnd {
 /// Everything that was learned (S49).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the names are Studio's contract")]
 pub struct Intelligence {
     pub decisions: Vec<Studio<Decision>>,
     pub failures: Vec<Studio<Failure>>,
@@ -59,7 +58,6 @@ pub struct Intelligence {
 /// Memory in numbers (S50).
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the names are Studio's contract")]
 pub struct MemoryStats {
     pub session_id: Option<String>,
     pub total_learnings: usize,
@@ -77,7 +75,6 @@ pub struct MemoryStats {
 /// What a project has done and learned (S51).
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the names are Studio's contract")]
 pub struct ProjectLearnings {
     pub original_goal: Option<String>,
     /// The same, as TypeScript spells it; so are the two lists of tasks.

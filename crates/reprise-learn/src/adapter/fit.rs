@@ -7,7 +7,7 @@
 
 use reprise_types::{AdapterWeights, dot};
 
-use super::RANK;
+use super::{RANK, products};
 
 /// One run as input of the fit.
 #[derive(Debug, Clone)]
@@ -67,23 +67,24 @@ pub(crate) fn fit(
     let held = up.clone();
     if anew {
         // The first row is fitted alone, the second to the residual.
-        let features = |row: &Row| feature(aims(&down, &row.query, true), &row.used);
+        let first = |row: &Row| [dot(&down[..dimensions], &row.query), 0.0];
+        let features = |row: &Row| feature(first(row), &row.used);
         solve(rows, features, RIDGE_UP, &zeros, &zeros, &mut up);
         second_down(rows, &mut down, &up, dimensions);
     }
     let aimed = down.clone();
     for sweep in 0..SWEEPS {
-        let features = |row: &Row| feature(aims(&down, &row.query, false), &row.used);
+        let features = |row: &Row| feature(products(&down, &row.query), &row.used);
         solve(rows, features, RIDGE_UP, &hold, &held, &mut up);
         if sweep + 1 < SWEEPS {
-            let features = |row: &Row| feature(aims(&up, &row.used, false), &row.query);
+            let features = |row: &Row| feature(products(&up, &row.used), &row.query);
             let pull = vec![RIDGE_DOWN * scale(rows, &up); size];
             solve(rows, features, 0.0, &pull, &aimed, &mut down);
         }
     }
     let mut fisher = vec![0.0; size];
     for row in rows {
-        let feature = feature(aims(&down, &row.query, false), &row.used);
+        let feature = feature(products(&down, &row.query), &row.used);
         for (fisher, x) in fisher.iter_mut().zip(&feature) {
             *fisher += row.weight * x * x;
         }
@@ -107,27 +108,9 @@ pub(crate) fn fit(
 fn scale(rows: &[Row], up: &[f32]) -> f32 {
     let total: f32 = rows
         .iter()
-        .map(|row| {
-            aims(up, &row.used, false)
-                .iter()
-                .map(|a| a * a)
-                .sum::<f32>()
-        })
+        .map(|row| products(up, &row.used).iter().map(|a| a * a).sum::<f32>())
         .sum();
     total / rows.len() as f32 + 1e-6
-}
-
-fn aims(rows: &[f32], vector: &[f32], only_first: bool) -> [f32; RANK] {
-    let mut aims = [0.0; RANK];
-    let count = if only_first { 1 } else { RANK };
-    for (aim, row) in aims
-        .iter_mut()
-        .zip(rows.chunks_exact(vector.len()))
-        .take(count)
-    {
-        *aim = dot(row, vector);
-    }
-    aims
 }
 
 fn feature(aims: [f32; RANK], vector: &[f32]) -> Vec<f32> {

@@ -1,9 +1,7 @@
 //! How much JSON a schema admits: what is longer, or has more values, is refused before it is read
 //! as JSON. Read, a byte of it can take a hundred of memory.
 
-use serde_json::Value;
-
-use crate::problem::{Problem, ProblemKind};
+use crate::prelude::*;
 
 /// Longest free JSON: bytes of its texts, and so many for each value.
 pub(super) const FREE_BYTES_MAX: usize = 1024 * 1024;

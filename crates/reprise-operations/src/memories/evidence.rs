@@ -1,7 +1,7 @@
 //! Kinds of evidence: ours, and those that came into use here; which is meant by a word, and what a
 //! word means.
 
-use reprise_knowledge::{Definition, meaning_of_evidence, meant_by, normal_evidence};
+use reprise_knowledge::{meaning_of_evidence, meant_by, normal_evidence};
 
 use super::all_tagged;
 use crate::operations::tags::Kind;

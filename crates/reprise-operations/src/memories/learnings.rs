@@ -2,7 +2,6 @@
 
 use reprise_engine::{LinkEnd, NewLink};
 use reprise_knowledge::{Learning, StoreCounts, SunwellMemory, SunwellStats, learnings_of_session};
-use reprise_types::WriteOutcome;
 
 use super::Change;
 use crate::prelude::*;

@@ -1,7 +1,5 @@
 //! Prompts as they were kept: what each was given, what of it was used, and what came of it.
 
-use reprise_types::Revision;
-
 use super::sessions::{Given, Noted};
 use crate::prelude::*;
 

@@ -2,7 +2,6 @@
 
 use reprise_types::{MemoryProvider, Recall};
 use tokio::sync::mpsc;
-use tracing::Instrument;
 
 use super::{span, span_records};
 use crate::prelude::*;

@@ -2,8 +2,6 @@
 
 use reprise_engine::{LinkEnd, NewLink};
 use reprise_knowledge::{Learning, restate};
-use reprise_types::WriteOutcome;
-use tracing::Instrument;
 
 use super::{refuse_receipt, span, span_records};
 use crate::operations::tending::TakenBack;

@@ -7,7 +7,6 @@ mod given;
 mod history;
 mod notes;
 mod opening;
-mod taken;
 
 use reprise_engine::{decide, without_sensitive};
 use reprise_knowledge::{Ran, ran};
@@ -16,10 +15,8 @@ use tokio::time::timeout;
 
 use crate::hook::{HookAnswer, HookEvent, HookReport};
 use crate::prelude::*;
-use crate::wire::Told;
 use given::NOTED;
-use notes::{Asked, says_something};
-use taken::Next;
+use notes::{Asked, Next, says_something};
 
 pub use given::{Given, LeftOut, Noted};
 pub(super) use notes::Sessions;

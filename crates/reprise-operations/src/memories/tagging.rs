@@ -4,7 +4,7 @@
 
 use std::ops::RangeInclusive;
 
-use reprise_knowledge::{Definition, TagRelation};
+use reprise_knowledge::TagRelation;
 use reprise_types::{RejectReason, normal_tag};
 
 use crate::prelude::*;

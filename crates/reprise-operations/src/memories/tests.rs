@@ -1,14 +1,12 @@
 //! No question is answered by reading the disk on a thread that serves others.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread::{self, ThreadId};
-use std::{fmt, io};
+use std::sync::{Arc, OnceLock};
+use std::thread;
 
 use reprise_agent::{MemoryConfig, MemoryService};
 use reprise_engine::Engine;
-use reprise_store::{Disk, DiskFile, FileIdentity, LockAttempt, RealDisk};
+use reprise_simulation::HeardDisk;
 use reprise_types::{EmbedError, SystemClock};
 use serde_json::{Value, json};
 
@@ -16,116 +14,21 @@ use super::Memories;
 use crate::catalogue::{Catalogue, ToolAnswer};
 use crate::testing::{Ada, at};
 
-/// The real disk; counts what one thread asks of it.
-#[derive(Debug, Default)]
-struct Watch {
-    server: Mutex<Option<ThreadId>>,
-    asked: AtomicUsize,
-}
-
-impl Watch {
-    fn look(&self) {
-        if *self.server.lock().unwrap() == Some(thread::current().id()) {
-            self.asked.fetch_add(1, Ordering::SeqCst);
-        }
-    }
-}
-
-#[derive(Debug)]
-struct WatchedDisk(Arc<Watch>);
-
-struct WatchedFile(Arc<dyn DiskFile>, Arc<Watch>);
-
-impl fmt::Debug for WatchedFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl Disk for WatchedDisk {
-    fn open(&self, path: &Path, writable: bool) -> io::Result<Arc<dyn DiskFile>> {
-        self.0.look();
-        let file = RealDisk.open(path, writable)?;
-        Ok(Arc::new(WatchedFile(file, Arc::clone(&self.0))))
-    }
-
-    fn open_or_create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        self.0.look();
-        let file = RealDisk.open_or_create(path)?;
-        Ok(Arc::new(WatchedFile(file, Arc::clone(&self.0))))
-    }
-
-    fn lock(&self, path: &Path) -> io::Result<LockAttempt> {
-        RealDisk.lock(path)
-    }
-
-    fn identity(&self, path: &Path) -> io::Result<Option<FileIdentity>> {
-        RealDisk.identity(path)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        RealDisk.rename(from, to)
-    }
-
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        RealDisk.link(from, to)
-    }
-
-    fn make_folder(&self, path: &Path) -> io::Result<()> {
-        RealDisk.make_folder(path)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        RealDisk.remove(path)
-    }
-
-    fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        RealDisk.sync_dir(path)
-    }
-}
-
-impl DiskFile for WatchedFile {
-    fn size(&self) -> io::Result<u64> {
-        self.0.size()
-    }
-
-    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.1.look();
-        self.0.read_exact_at(offset, out)
-    }
-
-    fn write_all_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.1.look();
-        self.0.write_all_at(offset, bytes)
-    }
-
-    fn set_size(&self, size: u64) -> io::Result<()> {
-        self.0.set_size(size)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.1.look();
-        self.0.sync()
-    }
-
-    fn identity(&self) -> io::Result<FileIdentity> {
-        self.0.identity()
-    }
-
-    fn links(&self) -> io::Result<u64> {
-        self.0.links()
-    }
-}
-
 #[tokio::test]
 async fn nothing_waits_for_the_disk_on_the_thread_that_serves() {
     let folder = tempfile::tempdir().unwrap();
-    let watch = Arc::new(Watch::default());
-    let disk: Arc<dyn Disk> = Arc::new(WatchedDisk(Arc::clone(&watch)));
+    // What the thread that serves asks of the disk.
+    let (server, asked) = (Arc::new(OnceLock::new()), Arc::new(AtomicUsize::new(0)));
+    let (serving, counted) = (Arc::clone(&server), Arc::clone(&asked));
+    let disk = HeardDisk::new(move |_| {
+        if serving.get() == Some(&thread::current().id()) {
+            counted.fetch_add(1, Ordering::SeqCst);
+        }
+    });
     let config = MemoryConfig::new(
         folder.path().to_owned(),
         384,
-        Arc::new(move |path, options| Engine::open(Arc::clone(&disk), path, options)),
+        Arc::new(move |path, options| Engine::open(Arc::new(disk.clone()), path, options)),
         Arc::new(|| {
             Err(EmbedError::Unavailable {
                 message: "this test has no model".to_owned(),
@@ -134,7 +37,7 @@ async fn nothing_waits_for_the_disk_on_the_thread_that_serves() {
     );
     let service = MemoryService::start(config, None).await.unwrap();
     let memories = Memories::new(service, Arc::new(SystemClock));
-    *watch.server.lock().unwrap() = Some(thread::current().id());
+    server.set(thread::current().id()).unwrap();
 
     let catalogue = Catalogue::default();
     let memory = memories.of(&"ada".parse().unwrap());
@@ -173,7 +76,7 @@ async fn nothing_waits_for_the_disk_on_the_thread_that_serves() {
     let context = run("hook", began).await;
     let context = context["context"].as_str().unwrap();
     assert!(context.contains("the one of them"), "{context}");
-    assert_eq!(watch.asked.load(Ordering::SeqCst), 0);
+    assert_eq!(asked.load(Ordering::SeqCst), 0);
     memories.shut_down().await;
 }
 

@@ -3,7 +3,7 @@
 //! A program of this machine reaches every one, as with git. Over TCP a token's user reaches those
 //! that the owner registered for that user, in the roles given there.
 
-use reprise_workspace::{Actor, Tended, Workspace, WorkspaceError};
+use reprise_workspace::{Actor, Tended, Workspace};
 
 use crate::prelude::*;
 

@@ -5,7 +5,6 @@ use std::num::NonZeroUsize;
 use reprise_engine::ForgetSelector;
 use serde::Deserializer;
 use serde::de::Error as _;
-use tracing::Instrument;
 
 use crate::memories::{Receipts, span, span_records};
 use crate::prelude::*;

@@ -1,6 +1,6 @@
 //! What outcomes taught.
 
-use reprise_types::{ChainStep, Revision};
+use reprise_types::ChainStep;
 
 use crate::prelude::*;
 use crate::wire::OutcomeReport;

@@ -322,9 +322,7 @@ fn told(given: AddLearningArguments, now: DateTime<Utc>) -> Result<(NewRecord, L
     }
     let fact = given.fact.ok_or("a learning needs its `fact`")?;
     let confidence = given.confidence;
-    let word = given.category.as_deref().unwrap_or("pattern");
-    let unknown = || format!("`{word}` is no category; use one of {}", Category::known());
-    let category = Category::of(word).ok_or_else(unknown)?;
+    let category: Category = given.category.as_deref().unwrap_or("pattern").parse()?;
     Ok(match category {
         Category::Decision => {
             let mut decision = Decision::new(fact, &given.rationale.unwrap_or_default(), now);

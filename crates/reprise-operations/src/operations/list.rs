@@ -3,7 +3,7 @@
 use reprise_types::{ID_PATTERN, Order, Page, SystemClock};
 
 use crate::prelude::*;
-use crate::wire::{Told, short};
+use crate::wire::short;
 
 fn cursors() -> String {
     format!("^(?:{}|{ID_PATTERN})$", Cursor::pattern())

@@ -103,16 +103,7 @@ operation! {
 
 /// The type of a word.
 pub(super) fn kind_of(word: &str) -> Result<ObservationType, Problem> {
-    ObservationType::of(word).ok_or_else(|| {
-        let names: Vec<&str> = ObservationType::ALL
-            .iter()
-            .map(|kind| kind.name())
-            .collect();
-        Problem::invalid(format!(
-            "`{word}` is no type of observation; use one of {}",
-            names.join(", ")
-        ))
-    })
+    word.parse().map_err(Problem::invalid)
 }
 
 /// What meaning and words count in a hybrid question: the original's weights.

@@ -9,7 +9,7 @@ use crate::catalogue::patch;
 use crate::memories::{MAY_CHANGE, own_title};
 use crate::operations::care::Stats;
 use crate::prelude::*;
-use crate::wire::{IngestLine, Told, WriteReport, record_of_value};
+use crate::wire::{IngestLine, WriteReport, record_of_value};
 
 /// Records of one request.
 const RECORDS_MAX: usize = 50;

@@ -1,8 +1,6 @@
 //! Tags and kinds of evidence: counted, defined, merged.
 
-use reprise_knowledge::{
-    Definition, EVIDENCE_FIELD, TagRelation, meaning_of_confidence, normal_evidence,
-};
+use reprise_knowledge::{EVIDENCE_FIELD, TagRelation, meaning_of_confidence, normal_evidence};
 
 use crate::memories::{Alike, alike_pairs, refuse_receipts, suggestion};
 use crate::prelude::*;

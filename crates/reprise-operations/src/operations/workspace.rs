@@ -6,7 +6,7 @@
 use reprise_workspace::{
     Action, Actor, AuditLine, AuditQuery, FileChange, LogEntry, Node, Proposal, Receipt, Recovered,
     RepoPath, Review as BranchReview, Saved, SnapshotManifest, Status as State, Workspace,
-    WorkspaceError, WorkspaceEvent, WriteRequest,
+    WorkspaceEvent, WriteRequest,
 };
 
 use crate::bounds::AGENTS_BRANCH;

@@ -2,7 +2,7 @@
 
 use chrono::SecondsFormat;
 use reprise_types::limits::DIMENSIONS_MAX;
-use reprise_types::{Provenance, RejectReason, Retention, Visibility, WriteOutcome, Zone};
+use reprise_types::{Provenance, RejectReason, Retention, Visibility, Zone};
 
 use super::RecordRedaction;
 use super::fields::{embedding_of, from_json, hinted, refuse_slips};

@@ -40,6 +40,31 @@ fn store(folder: &TempDir, opened: &Arc<AtomicUsize>) -> EmbeddedStore {
     })
 }
 
+/// A service over that store; its address.
+async fn served(
+    folder: &TempDir,
+    opened: &Arc<AtomicUsize>,
+    people: Option<People>,
+    requests_max: usize,
+) -> SocketAddr {
+    let tokens = Arc::new(TokenFile::new(folder.path().join("tokens.json")));
+    let service = GlobalService::start(GlobalServiceOptions {
+        store: Arc::new(store(folder, opened)),
+        tokens: ServiceTokens::new(tokens, None),
+        people,
+        user_requests_a_minute: None,
+        org_requests_a_minute: None,
+        access_log: None,
+        http: "127.0.0.1:0".parse().unwrap(),
+        requests_per_second: None,
+        requests_max,
+    });
+    let service = service.await.unwrap();
+    let address = service.address().unwrap();
+    tokio::spawn(service.run());
+    address
+}
+
 async fn asked(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
@@ -57,23 +82,7 @@ async fn a_probe_without_a_token_asks_the_store_for_nothing_but_an_answer() {
     let plan = document("plan", "words");
     first.publish(&user("ann"), plan).await.unwrap();
     opened.store(0, Ordering::SeqCst);
-    let service = GlobalService::start(GlobalServiceOptions {
-        store: Arc::new(store(&folder, &opened)),
-        tokens: ServiceTokens::new(
-            Arc::new(TokenFile::new(folder.path().join("tokens.json"))),
-            None,
-        ),
-        people: None,
-        user_requests_a_minute: None,
-        org_requests_a_minute: None,
-        access_log: None,
-        http: "127.0.0.1:0".parse().unwrap(),
-        requests_per_second: None,
-        requests_max: 1,
-    });
-    let service = service.await.unwrap();
-    let address = service.address().unwrap();
-    tokio::spawn(service.run());
+    let address = served(&folder, &opened, None, 1).await;
     for path in ["/health/live", "/health/ready", "/health/ready"] {
         let answer = asked(address, path).await;
         assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
@@ -97,27 +106,8 @@ async fn people_of_an_issuer_come_in_by_their_groups_and_nobody_else_s_do() {
         "user_claim": "name", "organisations": { "staff": "acme", "guests": "other" },
         "writers": ["staff"], "operators": ["desk"] });
     let settings: PeopleSettings = serde_json::from_value(settings).unwrap();
-    let service = GlobalService::start(GlobalServiceOptions {
-        store: Arc::new(store(&folder, &Arc::default())),
-        tokens: ServiceTokens::new(
-            Arc::new(TokenFile::new(folder.path().join("tokens.json"))),
-            None,
-        ),
-        people: Some(People::new(
-            settings,
-            Arc::new(fetch),
-            Arc::new(SystemClock),
-        )),
-        user_requests_a_minute: None,
-        org_requests_a_minute: None,
-        access_log: None,
-        http: "127.0.0.1:0".parse().unwrap(),
-        requests_per_second: None,
-        requests_max: 8,
-    });
-    let service = service.await.unwrap();
-    let address = service.address().unwrap();
-    tokio::spawn(service.run());
+    let people = People::new(settings, Arc::new(fetch), Arc::new(SystemClock));
+    let address = served(&folder, &Arc::default(), Some(people), 8).await;
     let now = SystemClock.now().timestamp();
     let claims = |name: &str, groups: Value, audience: &str| {
         json!({ "iss": "https://id.example", "aud": audience, "exp": now + 300,

@@ -16,6 +16,14 @@ fn of(program: HookProgram, event: HookEvent, input: &Value) -> HookReport {
         .expect("it is reported")
 }
 
+/// An object with the fields of another.
+fn joined(base: &Value, more: &Value) -> Value {
+    let mut input = base.clone();
+    let fields = more.as_object().unwrap().clone();
+    input.as_object_mut().unwrap().extend(fields);
+    input
+}
+
 #[test]
 fn what_is_private_and_what_memory_said_never_leaves() {
     for (text, expected) in [
@@ -143,14 +151,7 @@ fn codex_is_understood() {
     let program = HookProgram::Codex;
     let base = json!({"session_id": "01a1fdf6", "turn_id": "01a1", "cwd": "/work/shop",
         "transcript_path": "/none.jsonl", "model": "m", "permission_mode": "default"});
-    let with = |more: Value| {
-        let mut input = base.clone();
-        input
-            .as_object_mut()
-            .unwrap()
-            .extend(more.as_object().unwrap().clone());
-        input
-    };
+    let with = |more: Value| joined(&base, &more);
     let ran = with(
         json!({"hook_event_name": "PostToolUse", "tool_name": "Bash",
         "tool_input": {"command": "cargo test"}, "tool_use_id": "call_0",
@@ -190,14 +191,7 @@ fn cursor_is_understood() {
     let base = json!({"conversation_id": "conv-1", "generation_id": "gen-2", "model": "m",
         "cursor_version": "3.12.17", "workspace_roots": ["/work/shop"], "user_email": null,
         "transcript_path": null});
-    let with = |more: Value| {
-        let mut input = base.clone();
-        input
-            .as_object_mut()
-            .unwrap()
-            .extend(more.as_object().unwrap().clone());
-        input
-    };
+    let with = |more: Value| joined(&base, &more);
     let prompt = with(
         json!({"hook_event_name": "beforeSubmitPrompt", "attachments": [],
         "prompt": "why is the login test flaky"}),

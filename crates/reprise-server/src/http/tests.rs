@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 
+use reprise_tests::{has, lacks, says};
 use reprise_types::{MemoryRecord, UserId};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -53,72 +54,63 @@ async fn what_is_kept_over_the_socket_is_found_corrected_and_forgotten() {
         "tags": ["auth"], "confidence": "high"});
     let bad = json!({"text": "x", "source": "gossip"});
     let call = Call::post(at(&["records"]), &json!([one, bad, one]));
-    let report: WriteReport = client.ask(&call).await.unwrap();
+    let report: WriteReport = client.told(&call).await;
     assert_eq!(
         (report.inserted, report.duplicate, report.rejected),
         (1, 1, 1)
     );
 
     let ask = Call::post(at(&["recall"]), &json!({"query": "logout race"}));
-    let answer: Answer = client.ask(&ask).await.unwrap();
+    let answer: Answer = client.told(&ask).await;
     assert_eq!(answer.results[0].external_id.as_deref(), Some("m1"));
     assert_eq!(answer.results[0].tags, ["auth"]);
     let id = answer.results[0].id.to_string();
 
     let outcome = json!({"recall_id": answer.recall_id, "used": ["m1"], "quality": 0.9});
-    let report: OutcomeReport = client
-        .ask(&Call::post(at(&["outcome"]), &outcome))
-        .await
-        .unwrap();
+    let report: OutcomeReport = client.told(&Call::post(at(&["outcome"]), &outcome)).await;
     assert_eq!(report.runs, 1);
 
     let change = Call::patch(
         at(&["records", "m1"]),
         &json!({"text": "the logout won the race"}),
     );
-    let new: MemoryRecord = client.ask(&change).await.unwrap();
+    let new: MemoryRecord = client.told(&change).await;
     assert_eq!(new.supersedes.unwrap().to_string(), id);
     assert_eq!((new.confidence, new.tags.len()), (Some(0.7), 1));
     // Its name, and the id that somebody still has, lead to the present version.
     for name in ["m1", &id] {
-        let shown: Value = client
-            .ask(&Call::get(at(&["records", name])))
-            .await
-            .unwrap();
+        let shown: Value = client.told(&Call::get(at(&["records", name]))).await;
         assert_eq!(shown["id"], new.id.to_string());
     }
 
     // Corrected once more, and the request sent twice.
     let change = Call::patch(at(&["records", "m1"]), &json!({"text": "nobody won"}));
     let change = change.named("third");
-    let third: MemoryRecord = client.ask(&change).await.unwrap();
-    let sent_again: MemoryRecord = client.ask(&change).await.unwrap();
+    let third: MemoryRecord = client.told(&change).await;
+    let sent_again: MemoryRecord = client.told(&change).await;
     assert_eq!((third.id, third.supersedes), (sent_again.id, Some(new.id)));
 
     // So is what takes it away: sent again it tells what it did, and another one finds nothing.
     let delete = Call::delete(at(&["records", "m1"]));
     let named = delete.clone().named("fourth");
     for _ in 0..2 {
-        let gone: Value = client.ask(&named).await.unwrap();
+        let gone: Value = client.told(&named).await;
         assert_eq!(gone["forgotten"], json!([third.id, new.id, id]));
     }
     let missing = client.ask::<Value>(&delete).await.unwrap_err();
     assert_eq!(missing.kind, ProblemKind::NotFound);
     let forget = Call::post(at(&["forget"]), &json!({"session": "s9"})).named("fifth");
     let kept = json!({"text": "for a while", "session_id": "s9"});
-    let kept: Value = client
-        .ask(&Call::post(at(&["records"]), &kept))
-        .await
-        .unwrap();
+    let kept: Value = client.told(&Call::post(at(&["records"]), &kept)).await;
     for _ in 0..2 {
-        let gone: Value = client.ask(&forget).await.unwrap();
+        let gone: Value = client.told(&forget).await;
         assert_eq!(
             gone["forgotten"],
             json!([kept["outcomes"][0]["id"]]),
             "{kept}"
         );
     }
-    let answer: Answer = client.ask(&ask).await.unwrap();
+    let answer: Answer = client.told(&ask).await;
     assert!(answer.results.is_empty(), "{:?}", answer.results);
     running.end().await;
 }
@@ -138,13 +130,13 @@ async fn a_list_is_walked_page_by_page_and_says_what_is_wrong_with_it() {
             .collect();
         Call::get(at(&["records"])).asking(&pairs)
     };
-    let first: Listed = client.ask(&list(&[("limit", "2")])).await.unwrap();
+    let first: Listed = client.told(&list(&[("limit", "2")])).await;
     assert_eq!(first.records[0]["external_id"], "2026-02-03");
     assert_eq!(first.records[1]["external_id"], "2026-02-02");
     let cursor = first.next.unwrap().to_string();
     assert_eq!(first.records[1]["cursor"], cursor.as_str());
     for cursor in [cursor.as_str(), first.records[1]["id"].as_str().unwrap()] {
-        let second: Listed = client.ask(&list(&[("cursor", cursor)])).await.unwrap();
+        let second: Listed = client.told(&list(&[("cursor", cursor)])).await;
         assert_eq!(second.records[0]["external_id"], "2026-02-01");
         assert_eq!((second.records.len(), second.next), (1, None));
     }
@@ -153,7 +145,7 @@ async fn a_list_is_walked_page_by_page_and_says_what_is_wrong_with_it() {
         ("kind", "episode,finding"),
         ("tag", "none such"),
     ];
-    let none: Listed = client.ask(&list(&narrow)).await.unwrap();
+    let none: Listed = client.told(&list(&narrow)).await;
     assert!(
         none.notes[0].contains("tagged `none-such`"),
         "{:?}",
@@ -184,21 +176,15 @@ async fn a_request_sent_twice_is_kept_once_and_secrets_never() {
     let secret = "AKIAIOSFODNN7EXAMPLE";
     let body = json!({"text": format!("deploy with {secret} works")});
     let call = Call::post(at(&["records"]), &body).named("once");
-    let first: WriteReport = running.client.ask(&call).await.unwrap();
-    let second: WriteReport = running.client.ask(&call).await.unwrap();
+    let first: WriteReport = running.client.told(&call).await;
+    let second: WriteReport = running.client.told(&call).await;
     assert_eq!((first.inserted, second.duplicate), (1, 1));
-    let export = running
-        .client
-        .bytes(&Call::get(at(&["export"])))
-        .await
-        .unwrap();
+    let export = running.client.read(&Call::get(at(&["export"]))).await;
     let export = String::from_utf8(export.to_vec()).unwrap();
     assert_eq!(export.lines().count(), 1);
-    assert!(
-        !export.contains(secret) && export.contains("[redacted"),
-        "{export}"
-    );
-    assert!(export.contains("\"external_id\":null"), "{export}");
+    says!(export, "[redacted");
+    lacks!(export, secret);
+    says!(export, "\"external_id\":null");
     running.end().await;
 }
 
@@ -307,7 +293,7 @@ async fn over_tcp_only_the_right_token_opens_the_right_memory() {
         assert_eq!(status, expected, "{head}\n{answer}");
         assert!(!answer.contains(&token));
         if status == 401 {
-            assert!(answer.contains("application/problem+json"), "{answer}");
+            says!(answer, "application/problem+json");
         }
     }
     tokens.revoke("ada").unwrap();
@@ -323,32 +309,25 @@ async fn a_second_daemon_is_refused_and_a_successor_finds_everything() {
         at(&["records"]),
         &json!({"text": "kept before the restart"}),
     );
-    let _kept: WriteReport = running.client.ask(&call).await.unwrap();
+    let _kept: WriteReport = running.client.told(&call).await;
     let second = Daemon::start(config(&running.place), options(&running.place)).await;
     let said = second.unwrap_err().to_string();
-    assert!(said.contains(&std::process::id().to_string()), "{said}");
+    says!(said, &std::process::id().to_string());
     let folder = running.end().await;
     // What a daemon that was killed leaves: a socket that nobody answers.
     let place = Place::new(&folder.path().join("d"), Some(folder.path()));
     drop(std::os::unix::net::UnixListener::bind(place.socket()).unwrap());
     let running = run_in(folder).await;
-    let stats: Value = running
-        .client
-        .ask(&Call::get(at(&["stats"])))
-        .await
-        .unwrap();
+    let stats: Value = running.client.told(&Call::get(at(&["stats"]))).await;
     assert_eq!(stats["live"], 1);
     // A client that knows of no runtime directory finds it all the same.
     let elsewhere = Client::new(Place::new(running.place.data(), None));
     let found: Value = elsewhere.ask(&Call::get("/v1/status")).await.unwrap();
     assert_eq!(found["pid"], std::process::id());
-    let metrics = running.client.bytes(&Call::get("/metrics")).await.unwrap();
+    let metrics = running.client.read(&Call::get("/metrics")).await;
     let metrics = String::from_utf8(metrics.to_vec()).unwrap();
-    assert!(
-        metrics.contains("route=\"/v1/users/{user}/stats\""),
-        "{metrics}"
-    );
-    assert!(!metrics.contains("ada"), "{metrics}");
+    says!(metrics, "route=\"/v1/users/{user}/stats\"");
+    lacks!(metrics, "ada");
     // Each family is explained.
     let names = |what: &str| {
         let lines = metrics.lines().filter_map(|line| line.strip_prefix(what));
@@ -369,27 +348,17 @@ async fn a_hosts_own_routes_answer_too() {
         {"text": "the auth tests need a clock", "session_id": "s1"},
     ]);
     let call = Call::post("/v1/users/default/records", &records);
-    let _kept: WriteReport = client.ask(&call).await.unwrap();
+    let _kept: WriteReport = client.told(&call).await;
     let found: Answer = client
-        .ask(&Call::get("/api/memory/search?q=auth%20clock&k=1"))
-        .await
-        .unwrap();
+        .told(&Call::get("/api/memory/search?q=auth%20clock&k=1"))
+        .await;
     assert_eq!(found.results[0].text, "the auth tests need a clock");
-    let all: Value = client
-        .ask(&Call::get("/api/memory/episodes"))
-        .await
-        .unwrap();
+    let all: Value = client.told(&Call::get("/api/memory/episodes")).await;
     assert_eq!(all["episodes"][0]["records"].as_array().unwrap().len(), 2);
-    let one: Value = client
-        .ask(&Call::get("/api/memory/episodes/s1"))
-        .await
-        .unwrap();
+    let one: Value = client.told(&Call::get("/api/memory/episodes/s1")).await;
     assert_eq!(one["records"][0]["text"], records[0]["text"]);
-    let stats: Value = client.ask(&Call::get("/api/memory/stats")).await.unwrap();
-    assert_eq!(
-        (&stats["live"], &stats["total_vectors"]),
-        (&json!(2), &json!(0))
-    );
+    let stats: Value = client.told(&Call::get("/api/memory/stats")).await;
+    has!(stats, "live": 2, "total_vectors": 0);
     let none = client.bytes(&Call::get("/api/memory/search?k=1")).await;
     assert_eq!(problem(none), ProblemKind::Invalid);
     running.end().await;
@@ -445,10 +414,7 @@ async fn an_export_leaves_out_what_is_sensitive_and_a_backup_is_the_file() {
     let running = run().await;
     let client = &running.client;
     let records = json!([{"text": "open"}, {"text": "closed", "tags": ["Sensitive"]}]);
-    let _report: WriteReport = client
-        .ask(&Call::post(at(&["records"]), &records))
-        .await
-        .unwrap();
+    let _report: WriteReport = client.told(&Call::post(at(&["records"]), &records)).await;
     for (query, lines) in [("", 1), ("?sensitive=false", 1), ("?sensitive=true", 2)] {
         let export = client.bytes(&Call::get(at(&["export"]) + query)).await;
         let export = String::from_utf8(export.unwrap().to_vec()).unwrap();
@@ -458,7 +424,7 @@ async fn an_export_leaves_out_what_is_sensitive_and_a_backup_is_the_file() {
         .bytes(&Call::get(at(&["export"]) + "?sensitive=maybe"))
         .await;
     assert_eq!(problem(wrong), ProblemKind::Invalid);
-    let copy = client.bytes(&Call::get(at(&["backup"]))).await.unwrap();
+    let copy = client.read(&Call::get(at(&["backup"]))).await;
     let file = running.place.data().join("ada/memory.rvf");
     let file = fs_err::read(file).unwrap();
     assert!(file.starts_with(&copy), "{} of {}", copy.len(), file.len());
@@ -479,7 +445,7 @@ async fn heard(running: Running, changes: &[Call]) -> String {
     let mut begun = [0; 12];
     stream.read_exact(&mut begun).await.unwrap();
     for change in changes {
-        let _done: Value = running.client.ask(change).await.unwrap();
+        let _done: Value = running.client.told(change).await;
     }
     let reading = tokio::spawn(async move {
         let mut heard = String::new();
@@ -493,7 +459,7 @@ async fn heard(running: Running, changes: &[Call]) -> String {
 async fn a_stream_of_changes_ends_with_the_daemon() {
     let kept = Call::post(at(&["records"]), &json!({"text": "heard"}));
     let heard = heard(run().await, &[kept]).await;
-    assert!(heard.contains("event: inserted"), "{heard}");
+    says!(heard, "event: inserted");
     // The last chunk says that the answer is whole: it was ended, not cut.
     assert!(heard.ends_with("0\r\n\r\n"), "{heard:?}");
 }
@@ -542,11 +508,11 @@ async fn an_outcome_said_twice_teaches_once_and_is_no_failure() {
         at(&["records"]),
         &json!({"external_id": "m", "text": "use a mutex"}),
     );
-    let _report: WriteReport = client.ask(&kept).await.unwrap();
+    let _report: WriteReport = client.told(&kept).await;
     let said = json!({"query": "race", "used": ["m"], "quality": 0.9});
     let said = Call::post(at(&["outcome"]), &said).named("once");
     for (learned, known) in [(1, 0), (0, 1)] {
-        let report: OutcomeReport = client.ask(&said).await.unwrap();
+        let report: OutcomeReport = client.told(&said).await;
         assert_eq!(
             (report.learned, report.known, report.runs),
             (learned, known, 1)

@@ -4,12 +4,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use data_encoding::BASE64URL_NOPAD;
+use reprise_tests::{lacks, says};
 use ring::rand::SystemRandom;
 use ring::rsa::{KeyPair as RsaKeyPair, PublicKeyComponents};
 use ring::signature::{EcdsaKeyPair, Ed25519KeyPair, KeyPair as _};
 use serde_json::json;
 
 use super::*;
+use crate::testing::Set;
 
 const ISSUER: &str = "https://id.example/realms/one";
 const AUDIENCE: &str = "https://memory.example/mcp";
@@ -95,15 +97,6 @@ fn unsigned(header: &Value, claims: &Value) -> String {
     format!("{header}.{claims}")
 }
 
-/// A clock that is set.
-struct Set(Mutex<DateTime<Utc>>);
-
-impl Clock for Set {
-    fn now(&self) -> DateTime<Utc> {
-        *self.0.lock().unwrap()
-    }
-}
-
 /// An issuer whose documents are in memory, with a count of who asked for its keys.
 struct Home {
     issuer: Issuer,
@@ -114,8 +107,7 @@ struct Home {
 
 impl Home {
     fn new(keys: Vec<Value>) -> Self {
-        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
-        let clock = Arc::new(Set(Mutex::new(now)));
+        let clock = Set::to(1_800_000_000);
         let (keys, asked) = (Arc::new(Mutex::new(keys)), Arc::new(AtomicUsize::new(0)));
         let (served, counted) = (Arc::clone(&keys), Arc::clone(&asked));
         let fetch: Fetch = Arc::new(move |url| match url {
@@ -155,7 +147,7 @@ impl Home {
     }
 
     fn advance(&self, by: TimeDelta) {
-        *self.clock.0.lock().unwrap() += by;
+        self.clock.advance(by);
     }
 
     async fn refused(&self, token: &str) -> TokenRefused {
@@ -267,11 +259,8 @@ async fn what_a_token_says_must_be_for_us_and_now() {
         ("email", json!(7), "no usable `email`"),
     ] {
         let refused = home.refused(&with(claim, value)).await.to_string();
-        assert!(refused.contains(says), "{refused}");
-        assert!(
-            !refused.contains("other.example") && !refused.contains("root"),
-            "{refused}"
-        );
+        says!(refused, says);
+        lacks!(refused, "other.example", "root");
     }
     // A minute is nothing; an hour says so.
     let token = signer.token("k", &home.claims());
@@ -370,8 +359,5 @@ async fn an_issuer_that_cannot_be_asked_is_named_and_no_fault_of_the_token() {
     });
     home.advance(TimeDelta::minutes(1));
     let refused = home.refused(&signer.token("k", &home.claims())).await;
-    assert!(
-        refused.to_string().contains("another issuer's"),
-        "{refused}"
-    );
+    says!(refused.to_string(), "another issuer's");
 }

@@ -5,6 +5,7 @@ mod lessons;
 
 use std::sync::Arc;
 
+use reprise_tests::{has, lacks, says};
 use rmcp::model::{
     CallToolRequestParams, ClientRequest, CustomRequest, GetPromptRequestParams,
     ReadResourceRequestParams,
@@ -109,10 +110,8 @@ async fn a_lesson_is_learned_found_linked_corrected_and_forgotten() {
     assert_eq!(whole["details"]["contexts"][0], "Jira cloud");
     assert_eq!(whole["evidence"], "tested");
     let text = whole["text"].as_str().unwrap();
-    assert!(
-        text.contains("go by id") && !text.contains("endpoint"),
-        "{text}"
-    );
+    says!(text, "go by id");
+    lacks!(text, "endpoint");
 
     // The new version is linked as the old one was, and seen from the other end.
     let near = call(
@@ -192,10 +191,7 @@ async fn a_wrong_call_is_answered_with_what_to_do_and_the_session_goes_on() {
     }
     let strange = ClientRequest::CustomRequest(CustomRequest::new("foo/bar", None));
     let strange = session.send_request(strange).await.unwrap_err();
-    assert!(
-        strange.to_string().contains("no method `foo/bar`"),
-        "{strange}"
-    );
+    says!(strange.to_string(), "no method `foo/bar`");
     let tools = session.list_all_tools().await.unwrap();
     assert_eq!(tools.len(), 4);
     drop(session);
@@ -256,7 +252,7 @@ async fn the_skill_is_listed_with_the_digest_of_what_is_read() {
     files[0].verify(text.as_bytes()).unwrap();
     let other = rmcp::model::GetSkillRequestParams::new("skill://other/SKILL.md");
     let refused = session.get_skill(other).await.unwrap_err().to_string();
-    assert!(refused.contains("skill://memory/SKILL.md"), "{refused}");
+    says!(refused, "skill://memory/SKILL.md");
     drop(session);
     running.end().await;
 }
@@ -299,7 +295,7 @@ async fn an_agent_works_in_a_governed_workspace_and_no_tool_makes_it_a_person() 
     ] {
         let refused = call(&session, "workspace_write", write(actor, "{}")).await;
         let refused = refused.unwrap_err();
-        assert!(refused.contains(&format!("(rule {rule})")), "{refused}");
+        says!(refused, &format!("(rule {rule})"));
     }
     let refused = call(&session, "workspace_approve", json!({})).await;
     assert!(refused.unwrap_err().contains("no tool"));
@@ -325,7 +321,7 @@ async fn an_agent_works_in_a_governed_workspace_and_no_tool_makes_it_a_person() 
     assert_eq!(waiting["reviews"][0]["branch"], "agent/prm");
     let merge = json!({"actor": "governor", "from": "agent/prm"});
     let refused = call(&session, "workspace_merge", merge).await.unwrap_err();
-    assert!(refused.contains("(rule core-prd)"), "{refused}");
+    says!(refused, "(rule core-prd)");
 
     let audit = json!({"action": "violation"});
     let trail = call(&session, "workspace_audit", audit).await.unwrap();
@@ -394,11 +390,8 @@ async fn an_answer_keeps_to_its_tokens_and_says_what_it_cost() {
         let (text, least) = both(&session, "recall", arguments).await;
         assert!(text.starts_with("Found") || text.starts_with("Weak") || text.starts_with("Not"));
         let recall_id = least["recall_id"].as_str().unwrap();
-        assert!(text.contains(recall_id), "{text}");
-        assert!(
-            text.contains(&format!("1 of 8, cut to {most} tokens")),
-            "{text}"
-        );
+        says!(text, recall_id);
+        says!(text, &format!("1 of 8, cut to {most} tokens"));
         assert_eq!(least["truncated"], true);
         assert_eq!(least["results"][0]["id"], all["results"][0]["id"]);
         let part = least["results"][0]["text"].as_str().unwrap();
@@ -407,7 +400,7 @@ async fn an_answer_keeps_to_its_tokens_and_says_what_it_cost() {
             "{part}"
         );
         let folded: Vec<&str> = part.split_whitespace().collect();
-        assert!(text.contains(&folded.join(" ")), "{text}");
+        says!(text, &folded.join(" "));
         assert_eq!(least["tokens"].as_u64().unwrap() <= most, held, "{text}");
     }
 }
@@ -585,10 +578,7 @@ async fn a_dry_run_of_forgetting_does_not_say_that_it_is_done() {
     assert_eq!(listed["considered"], 103, "nothing is gone");
     let (said, gone) = both(&session, "forget", json!({"tag": "birds"})).await;
     assert_eq!(said, "103 records forgotten");
-    assert_eq!(
-        (&gone["dry_run"], &gone["texts"]),
-        (&Value::Null, &Value::Null)
-    );
+    has!(gone, "dry_run": Value::Null, "texts": Value::Null);
     drop(session);
     running.end().await;
 }

@@ -3,6 +3,7 @@
 use tempfile::TempDir;
 
 use super::*;
+use crate::testing::Set;
 use crate::tokens::Scope;
 
 const BASE: &str = "http://127.0.0.1:7341";
@@ -12,14 +13,6 @@ const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
 type SpoilExchange = fn(&mut Exchange, &str);
 type SpoilAsking = fn(&mut Asking);
-
-struct Set(Mutex<DateTime<Utc>>);
-
-impl Clock for Set {
-    fn now(&self) -> DateTime<Utc> {
-        *self.0.lock().unwrap()
-    }
-}
 
 struct Home {
     oauth: Oauth,
@@ -35,8 +28,7 @@ impl Home {
         let place = Place::new(&folder.path().join("d"), Some(folder.path()));
         place.prepare().unwrap();
         // What a token opens is asked of the system's clock, for which none of these ends.
-        let now = DateTime::from_timestamp(4_000_000_000, 0).unwrap();
-        let clock = Arc::new(Set(Mutex::new(now)));
+        let clock = Set::to(4_000_000_000);
         let tokens = Arc::new(TokenFile::new(place.tokens()));
         let oauth = Self::begun(&place, &tokens, &clock);
         Self {
@@ -54,7 +46,7 @@ impl Home {
     }
 
     fn advance(&self, by: TimeDelta) {
-        *self.clock.0.lock().unwrap() += by;
+        self.clock.advance(by);
     }
 
     fn client(&self, name: &str) -> String {

@@ -6,7 +6,7 @@ use reprise_types::{
 };
 use serde_json::Value;
 
-use super::fields::VectorMark;
+use super::{KIND_RECORD, RawEntry, VectorMark};
 
 const VECTOR: u64 = 1;
 /// The content hash is XXH3-128 of the text, so it is not written.
@@ -109,8 +109,8 @@ pub(super) fn mark(r: &mut ByteReader<'_>) -> Option<(u64, Option<VectorMark>)> 
     Some((flags, when(flags & VECTOR != 0, r)?))
 }
 
-/// The same record with another vector mark in front.
-pub(super) fn remark(body: &[u8], mark: Option<&VectorMark>) -> Option<Vec<u8>> {
+/// The same record under another vector mark: what compaction writes for a record embedded late.
+pub(crate) fn remark(body: &[u8], mark: Option<&VectorMark>) -> Option<RawEntry> {
     let r = &mut ByteReader::new(body);
     let (flags, _) = self::mark(r)?;
     let own = if mark.is_some() { VECTOR } else { 0 };
@@ -120,10 +120,12 @@ pub(super) fn remark(body: &[u8], mark: Option<&VectorMark>) -> Option<Vec<u8>> 
         mark.put(&mut out);
     }
     out.raw(r.take(r.remaining())?);
-    Some(out.bytes)
+    let (kind, body) = (KIND_RECORD, out.bytes);
+    Some(RawEntry { kind, body })
 }
 
-pub(super) fn decode(body: &[u8]) -> Option<MemoryRecord> {
+/// A record's body without its vector; `embedding` is left empty and `embedding_space` unset.
+pub(crate) fn decode(body: &[u8]) -> Option<MemoryRecord> {
     let r = &mut ByteReader::new(body);
     let (flags, _) = mark(r)?;
     let has = |bit: u64| flags & bit != 0;

@@ -8,16 +8,15 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::apart;
 use crate::block;
 use crate::codec::{
-    Encoded, KIND_LOST, KIND_RECORD, Outline, RawEntry, VectorMark, outline, remark_record,
-    vector_check,
+    Encoded, KIND_LOST, KIND_RECORD, Outline, RawEntry, VectorMark, apart, find_apart, outline,
+    remark_record, vector_check,
 };
 use crate::commit::{self, CommitHead, FileFacts};
 use crate::compress::{Compressor, Decompressor, LEVEL_PACK};
 use crate::directory::{Directory, Slot, SlotState};
-use crate::disk::DiskFile;
+use crate::disk::{DiskFile, read_within};
 use crate::recover::new_file;
 use crate::scan::{Found, Scan};
 
@@ -152,7 +151,7 @@ impl Packer<'_> {
         let vector = self.vector(slot)?;
         let width = self.source.target.dimensions;
         let is_own = |(mark, _): &(VectorMark, _)| mark.space.dimensions == width;
-        let (own, apart) = match vector {
+        let (own, other) = match vector {
             Some(vector) if is_own(&vector) => (Some(vector), None),
             vector => (None, vector),
         };
@@ -162,20 +161,20 @@ impl Packer<'_> {
         };
         let ordinal = self.next;
         self.put(raw, vector.map(|vector| (u64::from(ordinal), vector)))?;
-        if let Some((mark, vector)) = apart {
-            self.put(apart::encode(ordinal, &mark, &vector).raw, None)?;
+        if let Some((mark, vector)) = other {
+            self.put(apart(ordinal, &mark, &vector).raw, None)?;
         }
         Ok(true)
     }
 
     /// The body of a record whose commit is damaged, where its own block is whole.
     fn body(&self, slot: &Slot) -> io::Result<Option<Vec<u8>>> {
-        let mut bytes = vec![0; slot.block_size as usize];
-        if slot.place.saturating_add(u64::from(slot.block_size)) > self.source.end {
-            return Ok(None);
-        }
-        self.source.file.read_exact_at(slot.place, &mut bytes)?;
-        let block = block::unpack(&bytes, self.source.facts.file_id, &self.decompressor);
+        let Source {
+            file, facts, end, ..
+        } = *self.source;
+        let bytes = read_within(&**file, slot.place, slot.block_size as usize, end)?;
+        let tool = &self.decompressor;
+        let block = bytes.and_then(|bytes| block::unpack(&bytes, facts.file_id, tool));
         let entry = block
             .as_deref()
             .and_then(|block| block::entry(block, slot.index));
@@ -187,10 +186,7 @@ impl Packer<'_> {
     /// The newest vector of a live record; `None` where there is none or its checksum does not
     /// hold, and then the record counts as not yet embedded.
     fn vector(&self, slot: &Slot) -> io::Result<Option<(VectorMark, Vec<u8>)>> {
-        let spaces = &self.source.directory.spaces;
-        let space = usize::from(slot.space)
-            .checked_sub(1)
-            .and_then(|index| spaces.get(index));
+        let space = slot.space_of(&self.source.directory.spaces);
         let (Some(space), true) = (space, slot.vector != 0) else {
             return Ok(None);
         };
@@ -199,18 +195,16 @@ impl Packer<'_> {
         } = *self.source;
         let (check, space) = (slot.check, space.clone());
         if space.dimensions != facts.dimensions {
-            let block = apart::read_block(&**file, slot.vector, end)?;
+            let block = block::read(&**file, slot.vector, end)?;
             let tool = &self.decompressor;
             let block = block.and_then(|block| block::unpack(&block, facts.file_id, tool));
-            let bytes = block.and_then(|block| apart::find(&block, self.next, check));
+            let bytes = block.and_then(|block| find_apart(&block, self.next, check));
             return Ok(bytes.map(|bytes| (VectorMark { check, space }, bytes)));
         }
-        let mut bytes = vec![0; 4 * usize::from(facts.dimensions)];
-        if slot.vector.saturating_add(bytes.len() as u64) > end {
-            return Ok(None);
-        }
-        file.read_exact_at(slot.vector, &mut bytes)?;
-        Ok((vector_check(&bytes) == check).then_some((VectorMark { check, space }, bytes)))
+        let size = 4 * usize::from(facts.dimensions);
+        let bytes = read_within(&**file, slot.vector, size, end)?;
+        let whole = bytes.filter(|bytes| vector_check(bytes) == check);
+        Ok(whole.map(|bytes| (VectorMark { check, space }, bytes)))
     }
 
     fn lose_until(&mut self, until: u32) -> io::Result<()> {
@@ -252,20 +246,15 @@ impl Packer<'_> {
             seq: self.source.directory.seq,
             packed: true,
             previous: self.directory.last_commit,
-            seal: 0,
-            vectors_size: 0,
             first_ordinal: self.first_ordinal,
             ordinals: self.next - self.first_ordinal,
-            entries: 0,
-            blocks: 0,
+            ..CommitHead::default()
         };
         let pending = std::mem::take(&mut self.pending);
         let built = commit::build(head, &facts, self.end, pending, &mut self.compressor)?;
         self.to.write_all_at(self.end, &built.bytes)?;
         self.end += built.bytes.len() as u64;
-        let (offset, placed) = (built.offset, built.placed);
-        self.directory
-            .fold(&facts, &built.head, offset, placed, None);
+        self.directory.take(&facts, built);
         self.first_ordinal = self.next;
         self.bytes = 0;
         Ok(())

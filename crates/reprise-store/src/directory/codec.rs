@@ -18,29 +18,9 @@ const VECTOR_FOLLOWS: u8 = 1 << 4;
 /// Bounds the count of a forged list.
 const ITEMS_MAX: u64 = u32::MAX as u64;
 
-/// The previous slot, against which the next is delta-encoded.
-#[derive(Clone, Copy)]
-struct Before {
-    place: u64,
-    block_size: u32,
-    index: u16,
-    vector: u64,
-}
-
-const NOTHING_BEFORE: Before = Before {
-    place: 0,
-    block_size: 0,
-    index: 0,
-    vector: 0,
-};
-
-fn state_number(state: SlotState) -> u8 {
-    match state {
-        SlotState::Live => 1,
-        SlotState::Forgotten => 2,
-        SlotState::Lost => 3,
-    }
-}
+/// Where the last live slot and the last vector stand, against which the next are delta-encoded: at
+/// first nowhere.
+const NOTHING_BEFORE: Slot = Slot::LOST;
 
 impl Directory {
     /// The body of the directory segment; `stride` is the distance of vectors within a `VEC_SEG`.
@@ -78,10 +58,9 @@ impl Directory {
         let mut directory = Self::take_numbers(r)?;
         (directory.forgotten, directory.lost) = (r.get()?, r.get()?);
         directory.take_short(r)?;
-        directory.vectors = chunks(&bytes, r, NO_SEGMENT, segments)?;
-        let lost = Slot::without_vector(SlotState::Lost, 0, 0, 0);
+        directory.vectors = chunks(&bytes, r, VectorSegment::default(), segments)?;
         let slots = move |bytes: &[u8], len| slots(bytes, len, stride);
-        directory.slots = chunks(&bytes, r, lost, slots)?;
+        directory.slots = chunks(&bytes, r, Slot::LOST, slots)?;
         r.is_empty().then_some(directory)
     }
 
@@ -178,11 +157,6 @@ fn chunks<T: Copy + Send + Sync + 'static>(
     Some(Chunked::left(len, &read))
 }
 
-const NO_SEGMENT: VectorSegment = VectorSegment {
-    offset: 0,
-    payload_size: 0,
-};
-
 fn put_segments(out: &mut Vec<u8>, segments: &[VectorSegment]) {
     let mut last = 0;
     for segment in segments {
@@ -210,13 +184,13 @@ fn slots(bytes: &[u8], len: usize, stride: u64) -> Option<Vec<Slot>> {
     (0..len).map(|_| slot(r, &mut before, stride)).collect()
 }
 
-fn put_slot(out: &mut Vec<u8>, slot: &Slot, before: &mut Before, stride: u64) {
+fn put_slot(out: &mut Vec<u8>, slot: &Slot, before: &mut Slot, stride: u64) {
     let follows = slot.state == SlotState::Live
         && slot.place == before.place
         && slot.block_size == before.block_size
         && slot.index == before.index.wrapping_add(1);
     let vector_follows = slot.vector == before.vector.wrapping_add(stride);
-    let mut tag = state_number(slot.state);
+    let mut tag = slot.state as u8;
     for (bit, set) in [
         (FOLLOWS, follows),
         (VECTOR, slot.vector != 0),
@@ -249,7 +223,7 @@ fn put_slot(out: &mut Vec<u8>, slot: &Slot, before: &mut Before, stride: u64) {
     }
 }
 
-fn slot(r: &mut ByteReader<'_>, before: &mut Before, stride: u64) -> Option<Slot> {
+fn slot(r: &mut ByteReader<'_>, before: &mut Slot, stride: u64) -> Option<Slot> {
     let tag = r.u8()?;
     let mut slot = match tag & STATE_BITS {
         1 => {
@@ -268,7 +242,7 @@ fn slot(r: &mut ByteReader<'_>, before: &mut Before, stride: u64) -> Option<Slot
             )
         }
         2 => Slot::without_vector(SlotState::Forgotten, r.varint()?, 0, 0),
-        3 => Slot::without_vector(SlotState::Lost, 0, 0, 0),
+        3 => Slot::LOST,
         _ => return None,
     };
     if tag & VECTOR != 0 {

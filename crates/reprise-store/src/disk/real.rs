@@ -1,6 +1,6 @@
 //! The operating system's files, through `fs_err` so that every error names its path.
 
-use std::fs::TryLockError;
+use std::fs::{Metadata, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
@@ -42,7 +42,7 @@ impl Disk for RealDisk {
         match file.file().try_lock() {
             Ok(()) => Ok(LockAttempt::Held(Box::new(RealLock(file)))),
             Err(TryLockError::WouldBlock) => {
-                Ok(LockAttempt::Refused(lock_holder(identity_of(&file)?)))
+                Ok(LockAttempt::Refused(lock_holder(file.metadata()?.ino())))
             }
             Err(TryLockError::Error(error)) => Err(error),
         }
@@ -50,10 +50,7 @@ impl Disk for RealDisk {
 
     fn identity(&self, path: &Path) -> io::Result<Option<FileIdentity>> {
         match fs_err::metadata(path) {
-            Ok(metadata) => Ok(Some(FileIdentity {
-                device: metadata.dev(),
-                inode: metadata.ino(),
-            })),
+            Ok(metadata) => Ok(Some(identity_of(&metadata))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -122,7 +119,7 @@ impl DiskFile for RealFile {
     }
 
     fn identity(&self) -> io::Result<FileIdentity> {
-        identity_of(&self.0)
+        Ok(identity_of(&self.0.metadata()?))
     }
 
     fn links(&self) -> io::Result<u64> {
@@ -132,22 +129,21 @@ impl DiskFile for RealFile {
 
 impl DiskLock for RealLock {
     fn identity(&self) -> io::Result<FileIdentity> {
-        identity_of(&self.0)
+        Ok(identity_of(&self.0.metadata()?))
     }
 }
 
-fn identity_of(file: &File) -> io::Result<FileIdentity> {
-    let metadata = file.metadata()?;
-    Ok(FileIdentity {
+fn identity_of(metadata: &Metadata) -> FileIdentity {
+    FileIdentity {
         device: metadata.dev(),
         inode: metadata.ino(),
-    })
+    }
 }
 
 /// The process that holds the lock, as Linux lists it in `/proc/locks`:
 /// `1: FLOCK  ADVISORY  WRITE 1234 fd:01:5678 0 EOF`.
-fn lock_holder(file: FileIdentity) -> Option<String> {
-    let inode = format!(":{}", file.inode);
+fn lock_holder(inode: u64) -> Option<String> {
+    let inode = format!(":{inode}");
     let locks = fs_err::read_to_string("/proc/locks").ok()?;
     locks.lines().find_map(|line| {
         let mut words = line.split_whitespace().skip(1).filter(|word| *word != "->");

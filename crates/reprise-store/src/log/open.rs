@@ -12,7 +12,7 @@ use crate::disk::{Disk, DiskLock, LockAttempt};
 use crate::error::{Result, StoreError};
 use crate::options::OpenOptions;
 use crate::reader::ReadTools;
-use crate::recover::{new_file, read_facts, recover};
+use crate::recover::{new_file, recover};
 
 /// How often an opener follows a file that is being renamed under it.
 const RENAMES_MAX: u32 = 16;
@@ -48,21 +48,9 @@ impl Log {
                 io::ErrorKind::NotFound => missing(path),
                 _ => StoreError::io("open", path)(source),
             })?;
-        let read = StoreError::io("read", path);
-        let size = file.size().map_err(&read)?;
-        let (facts, damage) = read_facts(&file, path, size)?;
-        let mut found =
-            recover(&file, facts, size, options.verify, options.leave).map_err(&read)?;
+        let size = file.size().map_err(StoreError::io("read", path))?;
+        let mut found = recover(&file, path, size, options.verify, options.leave)?;
         found.report.created = created;
-        if let Some(damage) = damage
-            && found
-                .report
-                .damage
-                .iter()
-                .all(|d| d.offset != damage.offset)
-        {
-            found.report.damage.insert(0, damage);
-        }
         if lock.is_some() {
             remove_leftovers(&*disk, path);
             // Cuts a torn tail, or completes the padding of a last commit that is whole without it.
@@ -76,12 +64,12 @@ impl Log {
         } else {
             found.end.min(size)
         };
-        let compressor = Compressor::new(LEVEL_APPEND, facts.file_id);
+        let compressor = Compressor::new(LEVEL_APPEND, found.facts.file_id);
         let log = Log {
             compressor: compressor.map_err(StoreError::io("make a compressor for", path))?,
             disk,
             path: path.to_path_buf(),
-            facts,
+            facts: found.facts,
             file,
             lock,
             directory: found.directory,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::Log;
 use super::open::{SUFFIX_PUT_BACK, beside};
-use crate::disk::{DiskFile, LockAttempt};
+use crate::disk::DiskFile;
 use crate::error::{Displacement, Result, StoreError};
 use crate::swap::{link_over_nothing, link_to_free};
 
@@ -25,9 +25,8 @@ impl Log {
         let what = match self.displacement()? {
             None => return Ok(()),
             Some(Displacement::Replaced { .. }) => {
-                let replaced = Displacement::Replaced {
-                    rescued: self.rescue()?,
-                };
+                let rescued = self.rescue()?;
+                let replaced = Displacement::Replaced { rescued };
                 self.displaced = Some(replaced.clone());
                 replaced
             }
@@ -79,9 +78,7 @@ impl Log {
         self.disk.make_folder(&self.path)?;
         let temporary = beside(&self.path, SUFFIX_PUT_BACK);
         let file = self.copy_to_new(&temporary, self.end)?;
-        let LockAttempt::Held(lock) = self.disk.lock(&temporary)? else {
-            return Err(io::ErrorKind::WouldBlock.into());
-        };
+        let lock = self.disk.lock(&temporary)?.held()?;
         link_over_nothing(&*self.disk, &temporary, &self.path)?;
         self.file = file;
         self.lock = Some(lock);

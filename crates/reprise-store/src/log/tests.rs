@@ -36,22 +36,24 @@ fn raw_entries(log: &Log) -> Vec<RawEntry> {
     all
 }
 
+fn open(folder: &tempfile::TempDir, verify: Verify) -> Log {
+    let options = OpenOptions {
+        dimensions: 4,
+        file_id: 7,
+        created_at: DateTime::UNIX_EPOCH,
+        create: true,
+        read_only: false,
+        verify,
+        leave: &[],
+    };
+    let opened = Log::open(Arc::new(RealDisk), &folder.path().join("x.rvf"), &options);
+    opened.unwrap().log
+}
+
 #[test]
 fn a_later_kind_survives_everything() {
     let folder = tempfile::tempdir().unwrap();
-    let open = |verify| {
-        let options = OpenOptions {
-            dimensions: 4,
-            file_id: 7,
-            created_at: DateTime::UNIX_EPOCH,
-            create: true,
-            read_only: false,
-            verify,
-            leave: &[],
-        };
-        Log::open(Arc::new(RealDisk), &folder.path().join("x.rvf"), &options)
-    };
-    let mut log = open(Verify::Tail).unwrap().log;
+    let mut log = open(&folder, Verify::Tail);
     for number in 0..3u8 {
         let encoded = vec![later(number)];
         let staged = Staged {
@@ -72,7 +74,7 @@ fn a_later_kind_survives_everything() {
     log.finish_compaction(done).unwrap();
     assert_eq!(raw_entries(&log), before);
     drop(log);
-    let log = open(Verify::Everything).unwrap().log;
+    let log = open(&folder, Verify::Everything);
     let report = log.replay(CommitSeq(0), &mut |_, _| {}).unwrap();
     assert_eq!((report.unknown, report.entries), (3, 3));
 }
@@ -81,17 +83,7 @@ fn a_later_kind_survives_everything() {
 fn a_record_is_not_parted_from_what_follows_it() {
     use reprise_types::{Annotation, MemoryKind, MemorySource, NewRecord, RecordId};
     let folder = tempfile::tempdir().unwrap();
-    let options = OpenOptions {
-        dimensions: 4,
-        file_id: 7,
-        created_at: DateTime::UNIX_EPOCH,
-        create: true,
-        read_only: false,
-        verify: Verify::Tail,
-        leave: &[],
-    };
-    let opened = Log::open(Arc::new(RealDisk), &folder.path().join("x.rvf"), &options);
-    let mut log = opened.unwrap().log;
+    let mut log = open(&folder, Verify::Tail);
     let record = |number: u128| {
         let new = NewRecord::new("a text", MemorySource::UserInput, MemoryKind::Episode);
         let kept = new

@@ -4,7 +4,6 @@
 use std::fmt;
 use std::io::Read;
 
-use anyhow::anyhow;
 use reprise_engine::EngineError;
 use reprise_store::{StoreError, place_file, replace_file};
 

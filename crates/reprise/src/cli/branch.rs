@@ -79,12 +79,9 @@ fn fork(
 /// The names behind `USER+` of the memories that are there, in order.
 fn names(context: &Context, user: &UserId) -> anyhow::Result<Vec<String>> {
     context.must_be_here()?;
-    let file = context.places.file_of(user);
-    let data = file.parent().and_then(Path::parent);
-    let data = data.context("the data directory has no parent")?;
     let prefix = format!("{user}+");
     let mut names = Vec::new();
-    for entry in fs_err::read_dir(data)? {
+    for entry in fs_err::read_dir(&context.places.data)? {
         let folder = entry?.file_name().to_string_lossy().into_owned();
         names.extend(folder.strip_prefix(&prefix).map(str::to_owned));
     }

@@ -5,7 +5,6 @@ use indicatif::ProgressStyle;
 use reprise_engine::{CheckReport, Finding};
 use reprise_knowledge::compare_stock;
 use reprise_operations::operations::care::{Compact, Reembed, Reembedded, Stats};
-use reprise_operations::{NoArguments, Operation};
 use reprise_store::{RecoveryReport, SegmentInfo};
 
 use super::rebuild;

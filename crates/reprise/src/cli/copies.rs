@@ -4,7 +4,6 @@
 use std::os::unix::fs::MetadataExt;
 
 use reprise_operations::Projection;
-use serde::Deserialize;
 
 use crate::cli::prelude::*;
 

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 
-use reprise_operations::Problem;
 use reprise_server::Starter;
 use serde::de::DeserializeOwned;
 

@@ -2,7 +2,6 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use chrono::TimeDelta;
 use reprise_embed::{EmbedderFactory, EngineKind, FileState};
 use reprise_knowledge::hindrance;
 
@@ -122,9 +121,7 @@ fn away(context: &Context, url: &str) -> Finding {
 }
 
 fn unsent(context: &Context) -> Finding {
-    let unsent = Unsent::of(context);
-    let waiting = unsent.as_ref().map_or(0, Unsent::waiting);
-    let Tally { dropped, refused } = unsent.as_ref().map(Unsent::tally).unwrap_or_default();
+    let (waiting, Tally { dropped, refused }) = Unsent::state(context);
     let says = format!(
         "{waiting} moments of hooks wait for it, {dropped} were dropped because too many waited, \
          {refused} it did not take; `reprise sync --unsent` sends them now"
@@ -258,7 +255,7 @@ fn stores(context: &Context) -> Vec<Finding> {
                 let proposal = proposal.map(|says| format!("{user}: {says}"));
                 findings.extend(proposal.map(|says| Finding::new(true, "language", says)));
                 findings.extend(projections(context, &user, &engine));
-                let open = open_to_others(&context.places.file_of(&user));
+                let open = open_to_others(&context.places.home_of(&user));
                 let advice = match (whole, &open) {
                     (false, _) => format!("; damaged: run `reprise check --user {user}`"),
                     (true, Some(file)) => {
@@ -322,8 +319,7 @@ fn oddities(user: &UserId, engine: &Engine) -> Vec<Finding> {
 
 /// Files for other programs that cannot be written, or are not as memory is.
 fn projections(context: &Context, user: &UserId, engine: &Engine) -> Vec<Finding> {
-    let file = context.places.file_of(user);
-    let home = file.parent().unwrap_or(&context.places.data);
+    let home = &context.places.home_of(user);
     let kept = context.config.projections(user);
     let mut says: Vec<String> = kept
         .iter()
@@ -348,9 +344,8 @@ fn projections(context: &Context, user: &UserId, engine: &Engine) -> Vec<Finding
 
 /// The first file of a memory's folder that other users of the machine can read: it, and every
 /// folder above it, lets them. Older versions left the events that were replayed so.
-fn open_to_others(memory: &Path) -> Option<PathBuf> {
+fn open_to_others(folder: &Path) -> Option<PathBuf> {
     let mode = |path: &Path| fs_err::metadata(path).map_or(0, |data| data.permissions().mode());
-    let folder = memory.parent()?;
     let closed = |folder: &Path| mode(folder) & 0o011 == 0;
     if folder.ancestors().any(closed) {
         return None;

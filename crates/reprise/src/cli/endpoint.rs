@@ -4,13 +4,10 @@
 //! Its answers are looked at as what a stranger says. What it does not answer is found by words and
 //! gets its vector later.
 
-use std::sync::Mutex;
-
 use reprise_embed::unrelated;
 use reprise_redact::{Outbound, is_plain_to_another};
 use reprise_types::limits::DIMENSIONS_MAX;
-use reprise_types::{Embedder, Unrelated, lock, normalize};
-use serde::Deserialize;
+use reprise_types::{Unrelated, normalize};
 use ureq::http::Request;
 use xxhash_rust::xxh3::xxh3_64;
 

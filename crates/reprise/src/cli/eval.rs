@@ -8,7 +8,6 @@ use reprise_engine::{EngineError, EngineOptions};
 use reprise_eval::{AnswerOptions, Dataset, EvalError, Format, Options, Stage, Tools};
 use reprise_operations::read_line;
 use reprise_sandbox::ModelEndpoint;
-use reprise_types::Zone;
 
 use crate::args::{EvalArguments, EvalTarget};
 use crate::cli::prelude::*;

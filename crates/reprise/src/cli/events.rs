@@ -10,7 +10,7 @@ use crate::cli::prelude::*;
 pub(super) fn run(context: &Context, command: &EventsCommand) -> anyhow::Result<Exit> {
     let EventsCommand::Replay { file, user } = command;
     let factory = model::factory(&context.of_user(user));
-    let events = context.places.data.join(user.as_str()).join("events.db");
+    let events = context.places.home_of(user).join("events.db");
     let (counts, progress) = runtime::threaded()?.block_on(async {
         let host = Host::start(context, user, events, factory).await?;
         let done = host.replay(file).await;

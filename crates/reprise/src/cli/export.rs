@@ -1,17 +1,14 @@
 //! `reprise export`: every live record, with all that the log says besides, or in another system's
 //! form. What is tagged `sensitive` stays here unless it is asked for.
 
-use std::collections::HashMap;
 use std::io::BufWriter;
 
 use reprise_knowledge::{
-    Beside, ExportKind, Outgoing, ProjectionKind, SUCCESSES, Telling, first_of, may_be_committed,
-    rebuild, skills, tell, write_out, write_skills,
+    Beside, ExportKind, Outgoing, ProjectionKind, SUCCESSES, Skill, Telling, first_of,
+    may_be_committed, rebuild, skills, tell, write_out, write_skills,
 };
 use reprise_operations::{ExportLine, is_sensitive};
-use reprise_types::MemoryRecord;
 
-use super::context::agreed;
 use super::copies::Form;
 use crate::args::{ExportArguments, ExportFormat};
 use crate::cli::prelude::*;
@@ -123,11 +120,9 @@ fn propose(
     });
     let lessons: Vec<_> = counted_ones.collect();
     let proposed = skills(&lessons)?;
-    let mut out = printer::stdout();
-    if !context.json {
-        for skill in &proposed {
-            writeln!(out, "{}/SKILL.md\n\n{}", skill.name, skill.content)?;
-        }
+    for skill in proposed.iter().filter(|_| !context.json) {
+        let Skill { name, content, .. } = skill;
+        writeln!(printer::stdout(), "{name}/SKILL.md\n\n{content}")?;
     }
     let count = counted(proposed.len(), "skill");
     let Some(place) = arguments.out.as_ref().filter(|_| !proposed.is_empty()) else {
@@ -141,41 +136,29 @@ fn propose(
     if !arguments.yes && !agreed(&question, refusal)? {
         bail!("nothing was written");
     }
-    let file = context.places.file_of(&arguments.whose.user);
-    let home = file.parent().unwrap_or(&context.places.data);
+    let home = context.places.home_of(&arguments.whose.user);
     let place: PathBuf = std::path::absolute(place)?.components().collect();
-    let done = write_skills(&place, home, &proposed)?;
+    let done = write_skills(&place, &home, &proposed)?;
     for path in &done.kept {
         tell!(
             "`{}` stays as it is: a person wrote or changed it",
             path.display()
         );
     }
-    if context.json {
-        let row = serde_json::json!({
-            "written": done.written, "unchanged": done.unchanged, "kept": done.kept,
-            "skills": proposed.iter().map(|one| &one.name).collect::<Vec<_>>(),
-        });
-        writeln!(out, "{row}")?;
-    } else {
-        writeln!(
-            out,
-            "{} written, {} unchanged",
-            done.written, done.unchanged
-        )?;
-    }
-    Ok(Exit::Success)
+    let names: Vec<&str> = proposed.iter().map(|one| one.name.as_str()).collect();
+    let (written, unchanged) = (done.written, done.unchanged);
+    let row = json!({ "written": written, "unchanged": unchanged, "kept": done.kept,
+        "skills": names });
+    let line = format!("{written} written, {unchanged} unchanged");
+    output::line(context, &row, line)
 }
 
 /// Remembers which notes memory wrote, so that `import --sync` brings them up to date and tells
 /// which are gone.
 fn remember(context: &Context, arguments: &ExportArguments, path: &Path, all: Outgoing<'_>) {
-    let file = context.places.file_of(&arguments.whose.user);
+    let home = context.places.home_of(&arguments.whose.user);
     let place: PathBuf = path.components().collect();
-    let written = file
-        .parent()
-        .map(|home| rebuild(ProjectionKind::Markdown, &place, home, all, false));
-    if let Some(Err(error)) = written {
+    if let Err(error) = rebuild(ProjectionKind::Markdown, &place, &home, all, false) {
         tell!("warning: {error}");
     }
 }

@@ -6,9 +6,8 @@ mod erasure;
 use reprise_operations::operations::care::{self, Compact, Rebuild};
 use reprise_operations::operations::forgetting::{self, Forget, Forgotten};
 use reprise_operations::operations::shared::{PublishedList, ReceiptRow, ReceiptsOf};
-use reprise_operations::{Deed, NoArguments, Operation, PageAsked};
+use reprise_operations::{Deed, PageAsked};
 
-use super::context::agreed;
 use super::output::Out;
 use super::{branch, global, rebuild};
 use crate::args::ForgetArguments;

@@ -8,21 +8,12 @@ mod serve;
 mod store;
 mod token;
 
-use std::io::Write;
-
 use reprise_operations::operations::shared::{
     self, Leaving, Publish, PublishPreview, Rate, Unpublish,
 };
-use reprise_operations::{Effect, counted};
-use serde_json::{Value, json};
 
-use super::session::Session;
-use super::{Context, output};
-use crate::args::{
-    GlobalCommand, PublishArguments, RateArguments, UnpublishArguments, WhoseArguments,
-};
-use crate::exit::Exit;
-use crate::terminal;
+use crate::args::{GlobalCommand, PublishArguments, RateArguments, UnpublishArguments};
+use crate::cli::prelude::*;
 
 pub(super) use branch::open as branches;
 use branch::{listed, print};
@@ -57,8 +48,8 @@ pub(super) fn publish(context: &Context, arguments: &PublishArguments) -> anyhow
         show_to_person(&shown)?;
         let refusal =
             "nothing leaves without a yes; read what would leave with --dry-run, then pass --yes";
-        if !super::agreed("Publish this?", refusal)? {
-            super::note("nothing left");
+        if !agreed("Publish this?", refusal)? {
+            note("nothing left");
             return Ok(Exit::Refused);
         }
     }
@@ -133,7 +124,7 @@ pub(super) fn published(context: &Context, arguments: &WhoseArguments) -> anyhow
     let listed = listed(&Session::open(context, &arguments.user, Effect::Reads)?)?;
     output::print(context, &listed, |out| {
         if listed.published.is_empty() {
-            super::note("nothing is published; `reprise publish ID` does that");
+            note("nothing is published; `reprise publish ID` does that");
         }
         for one in &listed.taken_down {
             let (id, at) = (one.id, one.at.format("%Y-%m-%d"));

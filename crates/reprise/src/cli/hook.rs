@@ -5,7 +5,7 @@ use std::io::Read;
 use std::pin::pin;
 
 use reprise_knowledge::with_gone;
-use reprise_operations::{HookAnswer, HookEvent, HookReport, ProblemKind};
+use reprise_operations::{HookAnswer, HookEvent, HookReport};
 
 use super::daemon;
 use super::project::HOOK_COMMITS_MAX;

@@ -1,6 +1,6 @@
 //! A whole host for one command: event log, bus, relay, supervisors, and memory under them.
 
-use reprise_agent::{Mapper, MemoryService, OpenEmbedder, RelayProgress, SourceBinding};
+use reprise_agent::{Mapper, OpenEmbedder, RelayProgress, SourceBinding};
 use reprise_sandbox::{
     AppConfig, AppState, MemoryBridge, ReplayCounts, RunReport, WorkersConfig, replay_jsonl,
 };

@@ -6,8 +6,6 @@ mod moving;
 mod notes;
 mod report;
 
-use std::collections::HashSet;
-
 use indicatif::{ProgressState, ProgressStyle};
 use reprise_knowledge::{
     Found, ImportError, ImportKind, Item, Joint, Reading, Renewal, back_up, is_plain_text,
@@ -15,8 +13,6 @@ use reprise_knowledge::{
 };
 use reprise_operations::operations::links::NamedLink;
 use reprise_operations::read_line;
-use reprise_redact::Redaction;
-use reprise_types::Zone;
 use reprise_types::limits::TEXT_BYTES_MAX;
 
 use super::keep::{GROUP, Keeper, Kept, Manner, PATIENCE};
@@ -313,10 +309,8 @@ impl Source<'_> {
 
     /// Copies of what moves in, where its kind asks for it.
     fn keep_copies(self) -> anyhow::Result<Option<PathBuf>> {
-        let file = self.context.places.file_of(&self.arguments.whose.user);
-        let Some(home) = file.parent() else {
-            return Ok(None);
-        };
+        let user = &self.arguments.whose.user;
+        let home = self.context.places.home_of(user);
         let clean = |text: String| {
             if self.arguments.how.verbatim {
                 text
@@ -324,9 +318,8 @@ impl Source<'_> {
                 Redactor::new().redact_text(&text).text
             }
         };
-        let backup = back_up(&self.arguments.path, self.kind, home, &clean)?;
+        let backup = back_up(&self.arguments.path, self.kind, &home, &clean)?;
         if let Some(backup) = &backup {
-            let user = &self.arguments.whose.user;
             copies::note(self.context, user, backup, copies::Form::Export, None);
         }
         Ok(backup)

@@ -6,8 +6,8 @@ mod guess;
 
 use super::keep::{GROUP, Keeper, Kept, Manner};
 use crate::args::{IngestArguments, IngestForm, IngestInput};
+use crate::cli::input::Documents;
 use crate::cli::prelude::*;
-use crate::lines::Documents;
 use counts::Counts;
 
 /// A line's number and what it holds.

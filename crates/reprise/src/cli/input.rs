@@ -1,8 +1,10 @@
-//! Where a command reads from: a file, or standard input.
+//! Where a command reads from: a file, or standard input; and what is read in pieces: lines of
+//! JSONL, documents of YAML.
 
-use std::io::Read;
+use std::io::{BufRead, Read};
 
-use reprise_files::Access;
+use reprise_files::{Access, Lines};
+use reprise_knowledge::read_yaml;
 
 use crate::cli::prelude::*;
 
@@ -20,4 +22,75 @@ pub(super) fn open_copy(file: &Path) -> anyhow::Result<Box<dyn Read>> {
         return open(file);
     }
     Ok(Box::new(reprise_files::open_path(file, Access::Read)?))
+}
+
+/// Longest line that is read whole: a text at its limit, escaped, with its metadata, and room.
+const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Numbered lines of a JSONL file.
+pub(super) fn jsonl<R: BufRead>(reader: R) -> Lines<R> {
+    Lines::new(reader, LINE_BYTES_MAX)
+}
+
+/// Numbered documents of a YAML file, each as a line of JSON.
+pub(super) struct Documents<R> {
+    lines: Lines<R>,
+}
+
+impl<R: BufRead> Documents<R> {
+    pub(super) fn new(reader: R) -> Self {
+        Self {
+            lines: jsonl(reader),
+        }
+    }
+}
+
+impl<R: BufRead> Iterator for Documents<R> {
+    /// Number of the document's last line, and its JSON or what is wrong with it.
+    type Item = io::Result<(u64, Result<String, String>)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (mut text, mut bad, mut number) = (String::new(), None, 0);
+        loop {
+            match self.lines.raw() {
+                Some(Err(error)) => return Some(Err(error)),
+                Some(Ok((_, Ok(line)))) if line.trim_end() == "---" => {}
+                Some(Ok((at, Ok(line)))) => {
+                    number = at;
+                    text.push_str(&line);
+                    continue;
+                }
+                Some(Ok((at, Err(why)))) => {
+                    (number, bad) = (at, Some(why));
+                    continue;
+                }
+                None if text.trim().is_empty() && bad.is_none() => return None,
+                None => {}
+            }
+            let document = std::mem::take(&mut text);
+            if document.trim().is_empty() && bad.is_none() {
+                continue;
+            }
+            let read = || -> Result<String, String> { Ok(read_yaml(&document)?.to_string()) };
+            return Some(Ok((number, bad.map_or_else(read, Err))));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_of_yaml_are_lines_of_json() {
+        let text = "---\ntext: |\n  a\n  ---\n\n  b\ntags: [x]\n---\n: {\n---\ntext: last\n";
+        let read: Vec<_> = Documents::new(text.as_bytes())
+            .map(Result::unwrap)
+            .collect();
+        assert_eq!(read.len(), 3, "{read:?}");
+        let first: Value = serde_json::from_str(read[0].1.as_ref().unwrap()).unwrap();
+        assert_eq!(first, json!({"text": "a\n---\n\nb\n", "tags": ["x"]}));
+        assert!(read[1].1.is_err());
+        assert_eq!(read[2], (11, Ok("{\"text\":\"last\"}".to_owned())));
+    }
 }

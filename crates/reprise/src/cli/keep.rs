@@ -14,7 +14,6 @@ use reprise_operations::operations::links::{
     LinkManyArguments as Links, LinkedMany, NamedLink, named_ends,
 };
 use reprise_operations::{WriteReport, bring_up_to_date, line_of};
-use reprise_redact::Redaction;
 use reprise_types::limits::TEXT_BYTES_MAX;
 
 use crate::args::TakenIn;

@@ -3,12 +3,11 @@
 
 mod plot;
 
-use anyhow::anyhow;
 use reprise_engine::question_vector;
 use reprise_operations::operations::learning::{
     self, Learning, LearningAction, Outcome, WithdrawOutcome,
 };
-use reprise_operations::{Operation, OutcomeLine, OutcomeReport, Problem, ProblemKind, from_json};
+use reprise_operations::{OutcomeLine, OutcomeReport, from_json};
 use reprise_types::RunPattern;
 
 use crate::args::{
@@ -183,7 +182,7 @@ fn reset(context: &Context, arguments: &ResetArguments) -> anyhow::Result<Exit> 
     let user = &arguments.whose.user;
     let asked = format!("Throw away everything that `{user}` learned from outcomes?");
     let refusal = "nothing was reset; pass --yes to throw away everything learned";
-    if !arguments.yes && !super::agreed(&asked, refusal)? {
+    if !arguments.yes && !agreed(&asked, refusal)? {
         note("nothing was reset");
         return Ok(Exit::Refused);
     }

@@ -3,14 +3,13 @@
 
 mod evidence;
 
-use std::io::{IsTerminal as _, Read, Write as _};
+use std::io::{IsTerminal as _, Read};
 
+use reprise_operations::Lesson;
 use reprise_operations::operations::tending::{self, Consolidate, Review, Undo};
 use reprise_operations::operations::{audit, forgetting, graph, lessons, records, tags};
-use reprise_operations::{Lesson, Operation as _};
 use reprise_types::unframed;
 
-use super::context::agreed;
 use super::output::{ask, call, print, run};
 use crate::args::{
     self, Ask, LearnArguments, ReviewArguments, ShowArguments, SourcesArguments, TagsArguments,

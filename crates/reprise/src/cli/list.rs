@@ -7,7 +7,6 @@ use chrono::NaiveDate;
 use reprise_operations::operations::list::List;
 use reprise_types::limits::{PAGE_DEFAULT, PAGE_MAX};
 use reprise_types::{About, Calendar};
-use serde::Deserialize;
 
 use crate::args::{ListArguments, calendar};
 use crate::cli::prelude::*;

@@ -5,7 +5,6 @@ use indicatif::ProgressStyle;
 use reprise_embed::{
     EmbedderFactory, Installed, Model, ModelStore, Patience, Progress, ProvisionError, PullRequest,
 };
-use reprise_types::Embedder;
 
 use super::endpoint::{self, Endpoint, Named};
 use super::reranker::Judge;

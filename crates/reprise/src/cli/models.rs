@@ -81,20 +81,15 @@ fn list(context: &Context) -> anyhow::Result<Exit> {
         let dir = terminal::title(store.dir().display());
         writeln!(crate::printer::stdout(), "{dir}")?;
     }
-    output::rows(
-        context,
-        store.list(),
-        |file| json!(file),
-        |file| {
-            let state = match file.state {
-                FileState::Installed => "installed",
-                FileState::Missing => "missing",
-                FileState::Damaged => "damaged: run `reprise models pull`",
-            };
-            let size = terminal::bytes(file.size_bytes);
-            format!("  {:<34} {:<10} {size:>9}  {state}", file.name, file.role)
-        },
-    )?;
+    output::list(context, &store.list(), |file| {
+        let state = match file.state {
+            FileState::Installed => "installed",
+            FileState::Missing => "missing",
+            FileState::Damaged => "damaged: run `reprise models pull`",
+        };
+        let size = terminal::bytes(file.size_bytes);
+        format!("  {:<34} {:<10} {size:>9}  {state}", file.name, file.role)
+    })?;
     let in_use = context.space();
     let is_used = |model: &AddedModel| in_use.as_ref() == Some(&model.space());
     let row = |model: &AddedModel| {

@@ -6,7 +6,7 @@ use std::io::Read;
 
 use anstream::AutoStream;
 use clap::Args;
-use reprise_operations::{Catalogue, Operation, from_json, taken_out};
+use reprise_operations::{Catalogue, from_json, taken_out};
 use reprise_types::unframed;
 
 use crate::args::{Ask, CallArguments};
@@ -142,6 +142,15 @@ pub(super) fn rows<T, L: Display>(
     }
     out.flush()?;
     Ok(Exit::Success)
+}
+
+/// The same of things that are rows as they are.
+pub(super) fn list<T: Serialize>(
+    context: &Context,
+    all: &[T],
+    line: impl Fn(&T) -> String,
+) -> anyhow::Result<Exit> {
+    rows(context, all, |one| json!(one), |one| line(one))
 }
 
 /// 0 where all was done, 1 where some of it was refused.

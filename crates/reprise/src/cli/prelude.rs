@@ -1,41 +1,43 @@
 //! What most commands use: one list instead of one in each.
 
-pub(super) use std::collections::{BTreeMap, BTreeSet};
-pub(super) use std::io;
-pub(super) use std::io::{BufReader, Write};
+pub(super) use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+pub(super) use std::io::{self, BufReader, Write};
 pub(super) use std::path::{Path, PathBuf};
 pub(super) use std::process::{Command, Stdio};
-pub(super) use std::sync::Arc;
+pub(super) use std::sync::{Arc, Mutex};
 pub(super) use std::time::{Duration, Instant};
 
-pub(super) use anyhow::{Context as _, bail, ensure};
-pub(super) use chrono::{DateTime, Utc};
+pub(super) use anyhow::{Context as _, anyhow, bail, ensure};
+pub(super) use chrono::{DateTime, TimeDelta, Utc};
 pub(super) use indicatif::ProgressBar;
+pub(super) use reprise_agent::MemoryService;
 pub(super) use reprise_embed::Variant;
 pub(super) use reprise_engine::{Engine, Snapshot};
 pub(super) use reprise_files::Folder;
-pub(super) use reprise_operations::{Effect, Fate, counted};
-pub(super) use reprise_redact::Redactor;
+pub(super) use reprise_operations::{
+    Effect, Fate, NoArguments, Operation, Problem, ProblemKind, counted,
+};
+pub(super) use reprise_redact::{Redaction, Redactor};
 pub(super) use reprise_server::{Call, Client};
 pub(super) use reprise_store::{RealDisk, Verify};
 pub(super) use reprise_types::{
-    Clock, EmbedError, Embedding, EmbeddingSpace, ExternalId, MemoryKind, MemorySource, NewRecord,
-    RecallId, RecallRequest, RecordId, SystemClock, Unlearned, UserId, parse_timestamp,
+    Clock, EmbedError, Embedder, Embedding, EmbeddingSpace, ExternalId, MemoryKind, MemoryRecord,
+    MemorySource, NewRecord, RecallId, RecallRequest, RecordId, SystemClock, Unlearned, UserId,
+    Zone, lock, parse_timestamp,
 };
-pub(super) use serde::Serialize;
+pub(super) use serde::{Deserialize, Serialize};
 pub(super) use serde_json::{Map, Value, json};
 
 pub(super) use super::context::tell;
 pub(super) use super::daemon::Daemon;
 pub(super) use super::host::Host;
+pub(super) use super::input::jsonl;
 pub(super) use super::session::Session;
 pub(super) use super::store::{Access, DIMENSIONS};
 pub(super) use super::unsent::Unsent;
 pub(super) use super::{
-    Context, copies, input, model, note, output, project, runtime, store, whole,
+    Context, agreed, copies, input, model, note, output, project, runtime, store, whole,
 };
 pub(super) use crate::args::WhoseArguments;
 pub(super) use crate::exit::Exit;
-pub(super) use crate::lines::jsonl;
-pub(super) use crate::terminal;
-pub(super) use crate::terminal::Page;
+pub(super) use crate::terminal::{self, Page};

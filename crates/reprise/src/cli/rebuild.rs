@@ -74,7 +74,7 @@ pub(super) fn places(context: &Context, user: &UserId, present: bool) -> Vec<Pro
         if places.iter().any(|own| own.kind == *kind) {
             continue;
         }
-        let path = beside(context, user).join(kind.place());
+        let path = context.places.home_of(user).join(FOLDER).join(kind.place());
         if !present || path.exists() {
             places.push(Projection {
                 user: user.clone(),
@@ -108,11 +108,6 @@ pub(super) fn written(context: &Context, user: &UserId) -> Vec<Projection> {
         }
     }
     all
-}
-
-fn beside(context: &Context, user: &UserId) -> PathBuf {
-    let file = context.places.file_of(user);
-    file.with_file_name(FOLDER)
 }
 
 /// How the projections of a user differ from memory, a sentence each.

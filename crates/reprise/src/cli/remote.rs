@@ -2,7 +2,6 @@
 //! command that asks a daemon asks that one, and none opens a file of memory here.
 
 use reprise_server::Remote;
-use serde::Deserialize;
 use toml_edit::{DocumentMut, value};
 
 use crate::cli::prelude::*;

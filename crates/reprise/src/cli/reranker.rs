@@ -1,12 +1,12 @@
 //! The cross-encoder that the configuration names: it judges the first results of a recall a second
 //! time, on a thread beside, for as long as there is time.
 
+use std::sync::TryLockError;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, TryLockError};
 
 use async_trait::async_trait;
 use reprise_embed::{CrossEncoder, ModelStore};
-use reprise_types::{HelperError, Reranker, lock};
+use reprise_types::{HelperError, Reranker};
 
 use crate::cli::prelude::*;
 

@@ -6,7 +6,6 @@ use std::io::Read;
 use age::secrecy::SecretString;
 use age::stream::StreamWriter;
 use age::{Decryptor, Encryptor, Identity, IdentityFile, Recipient, scrypt, x25519};
-use anyhow::anyhow;
 
 use crate::args::{KeyArguments, SealArguments};
 use crate::cli::prelude::*;

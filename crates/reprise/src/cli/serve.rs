@@ -4,16 +4,16 @@
 mod settings;
 
 use std::os::unix::process::CommandExt;
-use std::sync::{Mutex, Weak};
+use std::sync::Weak;
 
-use reprise_agent::{MemoryConfig, MemoryService, OpenEmbedder, OtherModels};
+use reprise_agent::{MemoryConfig, OpenEmbedder, OtherModels};
 use reprise_operations::Catalogue;
 use reprise_redact::{Outbound, is_plain_to_another};
 use reprise_sandbox::follow_jsonl;
 use reprise_server::{
     Daemon, DaemonOptions, Ended, Fetch, Issuer, IssuerSettings, McpFace, OauthOptions,
 };
-use reprise_types::{Embedder, Reranker, lock};
+use reprise_types::Reranker;
 use ureq::http::Request;
 
 use super::global::sharing;
@@ -66,7 +66,7 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
             .as_ref()
             .or(context.config.user.as_ref());
         let user = user.context("--events needs --events-user USER, or a `user` configured")?;
-        let events = context.places.data.join(user.as_str()).join("events.db");
+        let events = context.places.home_of(user).join("events.db");
         let host = Host::beside(daemon.memories().service(), user, events).await?;
         tell!("following {} for {user}", log.display());
         let ended = tokio::select! {

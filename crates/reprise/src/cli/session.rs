@@ -2,10 +2,7 @@
 //! operations in this process. Those that read need no lock and work beside whoever writes; the
 //! others hold it.
 
-use reprise_agent::MemoryService;
-use reprise_operations::{
-    Entry, Memories, Operation, Problem, Projection, Ran, Repositories, Sharing, taken_out,
-};
+use reprise_operations::{Entry, Memories, Projection, Ran, Repositories, Sharing, taken_out};
 
 use super::runtime::Runtime;
 use super::serve;

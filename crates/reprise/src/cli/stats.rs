@@ -1,7 +1,6 @@
 //! `reprise stats`: a store in numbers.
 
 use reprise_engine::EngineStats;
-use reprise_operations::NoArguments;
 use reprise_operations::operations::care::Stats;
 
 use super::output::Out;

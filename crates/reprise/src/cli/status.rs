@@ -111,9 +111,7 @@ fn taken_down(context: &Context, daemon: Daemon) -> Vec<Value> {
 
 /// The daemon elsewhere: whether it lets us in, how far away it is, what waits for it.
 fn away(context: &Context, url: &str, daemon: &Daemon) -> anyhow::Result<Exit> {
-    let unsent = Unsent::of(context);
-    let waiting = unsent.as_ref().map_or(0, Unsent::waiting);
-    let tally = unsent.as_ref().map(Unsent::tally).unwrap_or_default();
+    let (waiting, tally) = Unsent::state(context);
     let met = daemon.round_trip();
     let (version, ms) = met.as_ref().map_or((None, None), |(version, took)| {
         (version.clone(), Some(took.as_secs_f64() * 1e3))

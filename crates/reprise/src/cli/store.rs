@@ -164,9 +164,7 @@ pub(super) fn users(context: &Context) -> anyhow::Result<Vec<UserId>> {
 /// Removes the folder of a memory under its lock: nobody is writing there.
 pub(super) fn remove(context: &Context, user: &UserId) -> anyhow::Result<()> {
     let memory = take_over(context, user)?;
-    let file = context.places.file_of(user);
-    let folder = file.parent().context("the data directory has no parent")?;
-    fs_err::remove_dir_all(folder)?;
+    fs_err::remove_dir_all(context.places.home_of(user))?;
     drop(memory);
     Ok(())
 }

@@ -12,6 +12,7 @@ use reprise_types::sha256_hex;
 use super::backup::proven;
 use crate::args::SyncArguments;
 use crate::cli::prelude::*;
+use crate::env::MEMORY;
 
 /// How long what waits is sent.
 const SENDING: Duration = Duration::from_mins(10);
@@ -19,8 +20,6 @@ const SENDING: Duration = Duration::from_mins(10);
 const VECTORS: usize = 1024;
 /// Conflicts that a person is shown.
 const SHOWN: usize = 20;
-/// The file of a memory in its folder.
-const MEMORY: &str = "memory.rvf";
 
 pub(super) fn run(context: &Context, arguments: &SyncArguments) -> anyhow::Result<Exit> {
     if arguments.unsent {

@@ -27,7 +27,6 @@ pub(super) fn run(context: &Context, arguments: &TrustArguments) -> anyhow::Resu
     let is_it = |other: &Trusted| other.user == one.user && other.root == one.root;
     let was = trusted.iter().any(is_it);
     trusted.retain(|other| !is_it(other));
-    let mut out = crate::printer::stdout();
     if arguments.remove {
         ensure!(was, "`{}` is not trusted by {user}", root.display());
         write(&file, &trusted)?;
@@ -37,35 +36,34 @@ pub(super) fn run(context: &Context, arguments: &TrustArguments) -> anyhow::Resu
             // A daemon that has it open: nobody is answered from it any more.
             tell!("what was made of them is still there: {error}");
         }
-        writeln!(out, "lessons of {project} answer {user} no more")?;
+        writeln!(
+            crate::printer::stdout(),
+            "lessons of {project} answer {user} no more"
+        )?;
         return Ok(Exit::Success);
     }
     let shared = shared_by(&root, &project).map_err(anyhow::Error::msg)?;
     trusted.push(one);
     trusted.sort();
     write(&file, &trusted)?;
-    if context.json {
-        let row = json!({
-            "root": root, "project": project, "user": user,
-            "lessons": shared.lessons.len(), "problems": shared.problems,
-        });
-        writeln!(out, "{row}")?;
-        return Ok(Exit::Success);
-    }
-    let count = counted(shared.lessons.len(), "lesson");
-    writeln!(
-        out,
-        "{count} in {SHARED} of {project} answer {user} from now on, and what a pull brings; \
-         `reprise trust --remove` ends it"
-    )?;
-    for problem in shared.problems.iter().take(SAID_MAX) {
-        note(problem);
-    }
-    let more = shared.problems.len().saturating_sub(SAID_MAX);
-    if more > 0 {
-        tell!("and {more} more; --json lists them");
-    }
-    Ok(Exit::Success)
+    let row = json!({ "root": root, "project": project, "user": user,
+        "lessons": shared.lessons.len(), "problems": shared.problems });
+    output::print(context, &row, |out| {
+        let count = counted(shared.lessons.len(), "lesson");
+        writeln!(
+            out,
+            "{count} in {SHARED} of {project} answer {user} from now on, and what a pull brings; \
+             `reprise trust --remove` ends it"
+        )?;
+        for problem in shared.problems.iter().take(SAID_MAX) {
+            note(problem);
+        }
+        let more = shared.problems.len().saturating_sub(SAID_MAX);
+        if more > 0 {
+            tell!("and {more} more; --json lists them");
+        }
+        Ok(())
+    })
 }
 
 /// Says once that lessons wait for a word, where they stand in this checkout.
@@ -114,7 +112,6 @@ pub(super) fn share_with(
     });
     drop(session);
     let engine = store::read(context, &arguments.user)?;
-    let mut out = crate::printer::stdout();
     for line in got?.records {
         let id: RecordId = serde_json::from_value(line["id"].clone())?;
         let record = engine.snapshot().get(id);
@@ -125,11 +122,7 @@ pub(super) fn share_with(
             )
         })??;
         let path = share(&root, &record, &without_secrets)?;
-        if context.json {
-            writeln!(out, "{}", json!({ "id": id, "file": path }))?;
-        } else {
-            writeln!(out, "{}", path.display())?;
-        }
+        output::line(context, &json!({ "id": id, "file": path }), path.display())?;
     }
     note("review the diff and commit it; whoever trusts the repository recalls it after a pull");
     Ok(Exit::Success)

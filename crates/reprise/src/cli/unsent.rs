@@ -3,15 +3,13 @@
 //!
 //! One file for each daemon, a moment a line. Beyond a bound the oldest go, and are counted.
 
-use std::collections::HashSet;
 use std::os::unix::process::CommandExt;
 
+use reprise_operations::HookReport;
 use reprise_operations::operations::sessions::{
     HookArguments, Moments, MomentsArguments, MomentsTaken,
 };
-use reprise_operations::{HookReport, ProblemKind};
 use reprise_types::sha256_hex;
-use serde::Deserialize;
 
 use crate::cli::prelude::*;
 
@@ -69,6 +67,12 @@ impl Unsent {
         })
     }
 
+    /// How many moments wait for the daemon elsewhere, and what became of others.
+    pub(super) fn state(context: &Context) -> (usize, Tally) {
+        let own = Self::of(context);
+        own.map_or_else(Default::default, |own| (own.waiting(), own.tally()))
+    }
+
     fn file(&self, ending: &str) -> String {
         format!("{}.{ending}", self.name)
     }
@@ -103,7 +107,7 @@ impl Unsent {
         self.lines().map_or(0, |lines| lines.len())
     }
 
-    pub(super) fn tally(&self) -> Tally {
+    fn tally(&self) -> Tally {
         let folder = Folder::find_own(&self.folder).ok().flatten();
         let text = folder.and_then(|folder| {
             let text = folder.read_text(self.file("json"), TALLY_BYTES_MAX);

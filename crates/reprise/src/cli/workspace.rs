@@ -4,15 +4,15 @@ mod look;
 
 use std::io::Read;
 
-use look::{list, snapshot_line};
-use reprise_types::MemoryRecord;
 use reprise_workspace::{
     ARTIFACT_BYTES_MAX, Actor, CarePolicy, Combined, Made, MergeRule, Pruned, Receipt, RepoPath,
     Sides, Spaces, Workspace, WorkspaceError, WriteRequest, combine,
 };
 
 use crate::args::{AgentCommand, DriverRule, WorkspaceArguments, WorkspaceCommand, WriteArguments};
+use crate::cli::output::list;
 use crate::cli::prelude::*;
+use look::snapshot_line;
 
 pub(super) fn run(context: &Context, arguments: &WorkspaceArguments) -> anyhow::Result<Exit> {
     match carry_out(context, arguments) {

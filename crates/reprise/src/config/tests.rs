@@ -5,6 +5,7 @@ use std::sync::Arc;
 use reprise_agent::Tender;
 use reprise_engine::Engine;
 use reprise_store::RealDisk;
+use reprise_tests::{lacks, says};
 use reprise_types::EmbedError;
 
 use super::*;
@@ -28,10 +29,7 @@ fn a_missing_file_is_the_defaults_and_a_wrong_one_says_where() {
     ] {
         fs_err::write(&path, text).unwrap();
         let error = format!("{:#}", Config::read(&path, false).unwrap_err());
-        assert!(
-            error.contains(word) && error.contains("config.toml"),
-            "{error}"
-        );
+        says!(error, word, "config.toml");
     }
 }
 
@@ -47,10 +45,8 @@ fn a_token_goes_to_another_machine_by_https_alone_unless_that_is_written_out() {
     };
     let plain = "http://knowledge.example";
     let refused = token(plain, "").unwrap_err();
-    assert!(
-        refused.contains("allow_plain_http") && !refused.contains("rpr_"),
-        "{refused}"
-    );
+    says!(refused, "allow_plain_http");
+    lacks!(refused, "rpr_");
     for (url, more) in [
         ("http://127.0.0.1:9", ""),
         ("https://knowledge.example", ""),

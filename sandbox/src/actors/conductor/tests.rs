@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use reprise_tests::says;
 use reprise_types::{Credit, MemoryFilter, MemoryProvider, RecallRequest, RecordId};
 
 use super::super::RecallStatus;
@@ -51,7 +52,7 @@ async fn memory_off_null_slow_dead_broken_or_wrong_changes_no_runs_end() {
         without.starts_with("Completed the right way lib clock"),
         "{without}"
     );
-    assert!(without.contains("Failed Some(Validation)"), "{without}");
+    says!(without, "Failed Some(Validation)");
     assert_eq!(done_by(Some(Arc::new(NullMemory))).await, without);
     for temper in [
         Temper::Slow,
@@ -89,7 +90,7 @@ async fn conductor_and_every_worker_get_memory_on_every_turn() {
         );
     }
     let notes = bench.file("clock/NOTES.md");
-    assert!(notes.contains("Related prior work"), "{notes}");
+    says!(notes, "Related prior work");
     let without = Bench::new(None).await.execute(GOOD).await.unwrap();
     assert!(
         without
@@ -131,10 +132,7 @@ async fn the_conductor_asks_for_five_of_every_kind_and_plans_with_relevant_histo
     };
     let (guidance, told) = context.split_once("\n\nRelevant history:\n").unwrap();
     assert_eq!(guidance, CAPABILITY_ROUTING_GUIDANCE);
-    assert!(
-        told.contains("a library, by `the right way`: worked"),
-        "{told}"
-    );
+    says!(told, "a library, by `the right way`: worked");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -177,13 +175,13 @@ async fn memory_is_asked_before_planning_and_told_how_it_went() {
 async fn bad_requests_are_refused_in_one_sentence() {
     let bench = Bench::new(None).await;
     let empty = bench.execute(" \n").await.unwrap_err().to_string();
-    assert!(empty.contains("say what is wanted"), "{empty}");
+    says!(empty, "say what is wanted");
     let long = bench
         .execute(&"x".repeat(20_000))
         .await
         .unwrap_err()
         .to_string();
-    assert!(long.contains("20000 bytes"), "{long}");
+    says!(long, "20000 bytes");
     assert!(
         bench.events().await.is_empty(),
         "a refused request leaves no trace"

@@ -3,10 +3,10 @@
 use ractor::{Actor as _, call_t};
 use reprise_types::{MemoryKind, RecallRequest, RetrievedMemory, SystemClock, Worked};
 
-use super::super::testing::{Fake, Temper, ada, lesson};
+use super::super::testing::{Fake, Temper, ada, lesson, logged};
 use super::*;
 use crate::event::StoredEvent;
-use crate::event_store::{EventQuery, EventStoreActor, EventStoreArguments, EventStoreMsg};
+use crate::event_store::{EventStoreActor, EventStoreArguments};
 
 const LEARNED: &str = "one mutex per user ended the race";
 
@@ -74,15 +74,11 @@ async fn turn_with(
         .unwrap();
     let turn = turn(task);
     let report = call_t!(worker, |reply| WorkerMsg::Run { turn, reply }, 60_000);
-    let query = EventQuery {
-        limit: 1_000,
-        ..EventQuery::default()
-    };
-    let events = call_t!(store, |reply| EventStoreMsg::Query { query, reply }, 10_000);
+    let events = logged(&store).await;
     Taken {
         requests: memory.requests.lock().unwrap().clone(),
         report: report.unwrap().unwrap(),
-        events: events.unwrap().unwrap(),
+        events,
         folder,
     }
 }

@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use super::super::{Before, Event, MapOutcome, MemoryAgentMsg, MemoryService, MemorySupervisorMsg};
 use super::*;
+use crate::actors::testing::logged;
 use crate::actors::{ConductorMsg, Planner, Repertoire, RunReport, RunStatus, WorkerMsg};
 use crate::event_bus::EventBusMsg;
 use crate::event_relay::EventRelayMsg;
-use crate::event_store::EventQuery;
 use crate::supervisor::{PerUserMsg, SessionSupervisorMsg, WorkersConfig};
 
 const REPERTOIRE: &str = r#"
@@ -54,21 +54,19 @@ async fn host_with_workers(folder: &TempDir, memory: &MemoryBridge) -> AppState 
     .unwrap()
 }
 
+async fn begun() -> (TempDir, MemoryBridge, AppState) {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = bridge(&folder);
+    let app = host_with_workers(&folder, &memory).await;
+    (folder, memory, app)
+}
+
 fn note(text: &str) -> NewRecord {
     NewRecord::new(text, MemorySource::UserInput, MemoryKind::Episode)
 }
 
 async fn events(app: &AppState) -> Vec<Value> {
-    let query = EventQuery {
-        limit: 1_000,
-        ..EventQuery::default()
-    };
-    let asked = call_t!(
-        app.event_store(),
-        |reply| EventStoreMsg::Query { query, reply },
-        10_000
-    );
-    let events = asked.unwrap().unwrap();
+    let events = logged(app.event_store()).await;
     let value = |event| serde_json::to_value(event).unwrap();
     events.iter().map(value).collect()
 }
@@ -98,9 +96,7 @@ fn of_kind<M: ractor::Message>(all: &[ActorCell]) -> Vec<&ActorCell> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_tree_is_that_of_the_documents() {
-    let folder = tempfile::tempdir().unwrap();
-    let memory = bridge(&folder);
-    let app = host_with_workers(&folder, &memory).await;
+    let (_folder, memory, app) = begun().await;
     app.ensure_memory(&ada()).await.unwrap();
     let root = app.ensure_supervisor().await.unwrap().get_children();
     assert_eq!(root.len(), 3, "bus, relay and session: {root:?}");
@@ -190,9 +186,7 @@ async fn a_daemons_memories_are_children_of_the_host_and_started_again_by_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_says_every_documented_topic_and_nothing_that_the_relay_cannot_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let memory = bridge(&folder);
-    let app = host_with_workers(&folder, &memory).await;
+    let (_folder, memory, app) = begun().await;
     let done = execute(&app, &memory, "set up the library `clock`").await;
     assert_eq!(done.status, RunStatus::Completed);
     // A second run, so that the researcher has something to find; it fails.
@@ -220,9 +214,7 @@ async fn a_run_says_every_documented_topic_and_nothing_that_the_relay_cannot_rea
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_second_run_knows_what_the_first_one_learned_and_later_news_revise_both() {
-    let folder = tempfile::tempdir().unwrap();
-    let memory = bridge(&folder);
-    let app = host_with_workers(&folder, &memory).await;
+    let (folder, memory, app) = begun().await;
     let first = execute(&app, &memory, "set up the library `clock`").await;
     let plans = |report: &RunReport| -> Vec<String> {
         report.attempts.iter().map(|one| one.plan.clone()).collect()
@@ -254,9 +246,7 @@ async fn the_second_run_knows_what_the_first_one_learned_and_later_news_revise_b
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_same_asked_again_soon_makes_the_first_answer_worth_less() {
-    let folder = tempfile::tempdir().unwrap();
-    let memory = bridge(&folder);
-    let app = host_with_workers(&folder, &memory).await;
+    let (_folder, memory, app) = begun().await;
     execute(&app, &memory, "who wrote the parser of the week?").await;
     assert_eq!(taught(&memory).await.0, [0.8], "completed");
     execute(&app, &memory, "please: who wrote the parser of the week?").await;
@@ -267,9 +257,7 @@ async fn the_same_asked_again_soon_makes_the_first_answer_worth_less() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_memory_that_dies_under_its_workers_is_done_without_and_comes_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let memory = bridge(&folder);
-    let app = host_with_workers(&folder, &memory).await;
+    let (_folder, memory, app) = begun().await;
     execute(&app, &memory, "set up the library `clock`").await;
     let first = memory.service().unwrap();
     assert!(first.shut_down().await.is_clean());

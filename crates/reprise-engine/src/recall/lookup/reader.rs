@@ -4,7 +4,7 @@
 use reprise_index::View;
 use reprise_types::{RecallRequest, RecordBody, RecordId};
 
-use super::{Lookup, Sought, folded, frame};
+use super::{Lookup, Sought, asks, folded, says_nothing};
 use crate::identifiers::{HASHES_MAX, SHORT_HASH, Shape, is_hex, is_number, of_word, words};
 use crate::names::{self, name};
 use crate::recall::plan::Plan;
@@ -79,9 +79,9 @@ impl Lookup {
         let by_whom = reader.names(&rest_words, &mut taken, &mut lookup.sought);
         let left = rest_words.iter().zip(&taken).filter(|(_, taken)| !**taken);
         let mut others: Vec<&str> = left.map(|(word, _)| *word).collect();
-        others.retain(|word| !frame::says_nothing(word));
+        others.retain(|word| !says_nothing(word));
         if let ([word], true) = (others.as_slice(), lookup.sought.is_empty())
-            && !rest_words.iter().any(|word| frame::asks(word))
+            && !rest_words.iter().any(|word| asks(word))
             && let Some(sought) = reader.word(word)
         {
             lookup.sought.push(sought);
@@ -321,20 +321,27 @@ impl Reader<'_> {
         }
         let lower = word.to_lowercase();
         let is_it = |own: &str| own == word || (!shouted && own.to_lowercase() == lower);
-        let mut found: Vec<u32> = holders.into_iter().rev().take(PHRASE_READS).collect();
-        found.retain(|ordinal| {
-            let record = self.snapshot.record(*ordinal, None);
-            record.is_ok_and(|record| {
-                let mut own = record.text.split(|c: char| !c.is_alphanumeric());
-                own.any(is_it) || words(&record.text).any(is_it)
-            })
+        let found = self.reading(holders, |text| {
+            let mut own = text.split(|c: char| !c.is_alphanumeric());
+            own.any(is_it) || words(text).any(is_it)
         });
-        found.reverse();
         let sought = Sought {
             field: Some("text"),
             ..Sought::of(word, Vec::new(), found)
         };
         (!sought.holders.is_empty()).then_some(sought)
+    }
+
+    /// Those of these records, of many the newest, whose text is it; ascending.
+    fn reading(&self, holders: Vec<u32>, is_it: impl Fn(&str) -> bool) -> Vec<u32> {
+        let newest = holders.into_iter().rev().take(PHRASE_READS);
+        let read = newest.filter(|ordinal| {
+            let record = self.snapshot.record(*ordinal, None);
+            record.is_ok_and(|record| is_it(&record.text))
+        });
+        let mut found: Vec<u32> = read.collect();
+        found.reverse();
+        found
     }
 
     /// The records whose first line is the question, word for word; `None` where few words are it,
@@ -380,14 +387,7 @@ impl Reader<'_> {
         let mut holders = self.snapshot.index.holding_words(&query, 0)?;
         holders.retain(|ordinal| self.view.admits(*ordinal));
         let wanted = folded(phrase);
-        let newest = holders.into_iter().rev().take(PHRASE_READS);
-        let mut found: Vec<u32> = newest
-            .filter(|ordinal| {
-                let record = self.snapshot.record(*ordinal, None);
-                record.is_ok_and(|record| folded(&record.text).contains(&wanted))
-            })
-            .collect();
-        found.reverse();
+        let found = self.reading(holders, |text| folded(text).contains(&wanted));
         let mut sought = Sought::of(&format!("\"{phrase}\""), Vec::new(), found);
         sought.phrase = Some(wanted);
         (!sought.holders.is_empty()).then_some(sought)

@@ -63,8 +63,7 @@ fn subjects_that_have_one_name_are_told_apart_within_its_bound() {
         .map(|(number, tag)| lesson(number, "Deploy on Thursdays.", &[tag.as_str()], 3))
         .collect();
     let found = skills(&lessons).unwrap();
-    let names: std::collections::BTreeSet<&str> =
-        found.iter().map(|skill| skill.name.as_str()).collect();
+    let names: BTreeSet<&str> = found.iter().map(|skill| skill.name.as_str()).collect();
     assert_eq!(names.len(), 40);
     assert!(names.iter().all(|name| name.len() <= 64), "{names:?}");
 }

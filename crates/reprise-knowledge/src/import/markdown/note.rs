@@ -2,10 +2,9 @@
 //! relations.
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
-use reprise_types::limits::LIST_ITEMS_MAX;
-use serde_json::{Map, Value};
 use std::ops::Range;
 
+use crate::prelude::*;
 use crate::values::read_yaml;
 
 /// Longest section that is one record: about what the model reads of a text.

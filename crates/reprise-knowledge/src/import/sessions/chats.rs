@@ -2,17 +2,11 @@
 //! themselves or in the ZIP that came. One conversation is held at a time, whatever the file's
 //! size.
 
-use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
 
-use reprise_files::{Access, open_path};
-use serde_json::{Map, Value};
-
-use super::super::give::Giver;
 use super::super::item::ImportKind;
 use super::tell::{Source, Teller};
-use crate::error::ImportError;
+use crate::prelude::*;
 
 /// Longest conversation that is read.
 const ITEM_BYTES_MAX: usize = 64 * 1024 * 1024;

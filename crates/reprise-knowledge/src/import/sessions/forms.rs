@@ -90,7 +90,7 @@ const CLAUDE_CODE: Form = Form {
 };
 
 /// A helper of Claude Code, in a file of its own.
-const HELPER: Form = Form {
+pub(super) const HELPER: Form = Form {
     not: &["/isMeta", "/isCompactSummary", "/isApiErrorMessage"],
     lines: &[
         Line {
@@ -200,10 +200,6 @@ const CLAUDE_AI: Form = Form {
 };
 
 impl Form {
-    pub(super) fn of_helper() -> &'static Self {
-        &HELPER
-    }
-
     pub(super) fn of(kind: ImportKind) -> Option<&'static Self> {
         Some(match kind {
             ImportKind::ClaudeCode => &CLAUDE_CODE,

@@ -1,16 +1,11 @@
 //! Programs that keep their sessions in a database: `OpenCode` and Cursor.
 
 use std::io;
-use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value, json};
-
-use super::super::give::Giver;
 use super::super::json::whole;
 use super::super::sqlite::Database;
 use super::tell::{Source, Teller};
-use crate::error::ImportError;
-use crate::values::text;
+use crate::prelude::*;
 
 /// Files of one session, or of one message, that are read.
 const FILES_MAX: usize = 100_000;

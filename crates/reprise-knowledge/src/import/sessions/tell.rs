@@ -2,25 +2,14 @@
 //! for each test, commit or failed build, and for the files that a turn changed. As the hooks keep
 //! it, so that what they kept is known again.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::Path;
-
-use chrono::{DateTime, Utc};
 use reprise_redact::without_elements;
-use reprise_types::limits::LIST_ITEMS_MAX;
-use reprise_types::{
-    ExternalId, MemoryKind, MemorySource, NewRecord, RecordType, normal_tag, sha256_hex,
-    without_quoted,
-};
-use serde_json::{Value, json};
+use reprise_types::{RecordType, without_quoted};
 
-use super::super::give::Giver;
 use super::super::item::ImportKind;
 use super::forms::{Ending, Form, Line, Speaker, Told, told};
 use crate::ended::{Ended, Ran, committed, failing, ran};
-use crate::error::ImportError;
+use crate::prelude::*;
 use crate::project::Project;
-use crate::values::stamp;
 
 /// Longest text that a hook keeps; a longer one here is known by its beginning.
 const HOOK_BYTES_MAX: usize = 8 * 1024;

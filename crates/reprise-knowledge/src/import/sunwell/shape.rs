@@ -1,14 +1,9 @@
 //! One line or document of Sunwell's to one record, whatever era wrote it. Pure.
 
-use chrono::{DateTime, Utc};
-use reprise_types::{ExternalId, MemoryKind, MemorySource, NewRecord, Zone};
-use serde_json::{Map, Value, json};
-
-use crate::carried::Carried;
+use crate::prelude::*;
 use crate::sunwell::{
     Category, Decision, Failure, LEGACY, Learning, SCOPES, SOURCE_TYPES, category_of, one_of,
 };
-use crate::values::{date, hex_id, items, text, texts};
 
 /// Which of Sunwell's stores a line stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

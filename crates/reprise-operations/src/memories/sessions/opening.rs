@@ -5,7 +5,6 @@
 use super::{Line, WHOLE, injected, says_something, tag_of};
 use crate::hook::HookAnswer;
 use crate::prelude::*;
-use crate::wire::Told;
 
 /// The project's newest records that are looked through for what was done, and its newest
 /// decisions and lessons.

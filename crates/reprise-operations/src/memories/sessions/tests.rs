@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use reprise_agent::{MemoryConfig, MemoryService, OpenEmbedder};
 use reprise_engine::Engine;
 use reprise_store::RealDisk;
-use reprise_tests::{hostile_text, quoted_lines};
+use reprise_tests::{has, hostile_text, quoted_lines};
 use reprise_types::{EmbedError, SystemClock, parse_timestamp};
 
 use chrono::TimeDelta;
@@ -17,6 +17,7 @@ use crate::Operation;
 use crate::memories::{Change, prompts, replay};
 use crate::operations::forgetting::{Forget, ForgetArguments};
 use crate::operations::knowledge;
+use crate::testing::Set;
 use crate::wire::Fate;
 
 async fn memories(folder: &Path, model: OpenEmbedder) -> Memories {
@@ -250,21 +251,11 @@ async fn a_prompt_is_kept_with_what_it_was_given_and_replayed_with_what_came_of_
     memories.shut_down().await;
 }
 
-#[derive(Debug)]
-struct Told(Mutex<DateTime<Utc>>);
-
-impl Clock for Told {
-    fn now(&self) -> DateTime<Utc> {
-        *self.0.lock().unwrap()
-    }
-}
-
 #[tokio::test]
 async fn an_answer_without_tests_is_judged_by_what_came_next() {
     let folder = tempfile::tempdir().unwrap();
     let ada = "ada".parse().unwrap();
-    let begin = parse_timestamp("2026-02-02T09:00:00Z").unwrap();
-    let clock = Arc::new(Told(Mutex::new(begin)));
+    let clock = Set::to("2026-02-02T09:00:00Z");
     let open = Arc::new(|path: &Path, options: &_| Engine::open(Arc::new(RealDisk), path, options));
     let config = MemoryConfig::new(
         folder.path().into(),
@@ -290,7 +281,7 @@ async fn an_answer_without_tests_is_judged_by_what_came_next() {
         let mut answer = prompt(session);
         answer.text = "It is since the rounding changed that the sum is off.".to_owned();
         memory.hook(HookEvent::Stop, answer).await.unwrap();
-        *clock.0.lock().unwrap() += TimeDelta::seconds(seconds);
+        clock.later(TimeDelta::seconds(seconds));
         if end {
             hook(HookEvent::SessionEnd).await.unwrap();
         } else {
@@ -382,10 +373,7 @@ async fn a_session_that_ends_leaves_what_it_taught_and_listeners_hear_of_it() {
             assert_eq!(change.event["fact"], taught);
             let learning = &change.event["learning"];
             assert_eq!(learning.as_object().map(Map::len), Some(9));
-            assert_eq!(
-                (&learning["category"], &learning["source"]),
-                (&"decision".into(), &"one".into())
-            );
+            has!(learning, "category": "decision", "source": "one");
             let kept = memory.record(&change.ids[0].to_string()).await.unwrap();
             assert_eq!(
                 (kept.text.as_str(), kept.session_id.as_str()),

@@ -1,28 +1,20 @@
 //! What tending does while nobody asks is told as what is asked for.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use reprise_agent::{MemoryConfig, MemoryService};
 use reprise_engine::Engine;
 use reprise_store::RealDisk;
-use reprise_types::{Clock, EmbedError, parse_timestamp};
+use reprise_types::EmbedError;
 use serde_json::json;
 use tokio::time::timeout;
 
 use super::*;
 use crate::memories::Memories;
-
-#[derive(Debug)]
-struct Told(Mutex<DateTime<Utc>>);
-
-impl Clock for Told {
-    fn now(&self) -> DateTime<Utc> {
-        *self.0.lock().unwrap()
-    }
-}
+use crate::testing::Set;
 
 /// Keeps records until tending says that it did something.
 async fn tended(memory: &Memory, round: &str, what: &str) -> Vec<RecordId> {
@@ -48,8 +40,7 @@ async fn tended(memory: &Memory, round: &str, what: &str) -> Vec<RecordId> {
 #[tokio::test]
 async fn what_is_tended_while_nobody_asks_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let begin = parse_timestamp("2026-02-02T09:00:00Z").unwrap();
-    let clock = Arc::new(Told(Mutex::new(begin)));
+    let clock = Set::to("2026-02-02T09:00:00Z");
     let open = Arc::new(|path: &Path, options: &_| Engine::open(Arc::new(RealDisk), path, options));
     let no_model = || {
         Err(EmbedError::Unavailable {
@@ -73,7 +64,7 @@ async fn what_is_tended_while_nobody_asks_is_told() {
     memory.observe(vec![scratch]).await.unwrap();
     let put_away = tended(&memory, "first", "consolidated").await;
     assert_eq!(put_away.len(), 1);
-    *clock.0.lock().unwrap() += TimeDelta::days(8);
+    clock.later(TimeDelta::days(8));
     assert_eq!(tended(&memory, "later", "forgotten").await, put_away);
     memories.shut_down().await;
 }

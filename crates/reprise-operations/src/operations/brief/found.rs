@@ -6,7 +6,7 @@ use reprise_knowledge::Lesson;
 use reprise_types::{PublishedBy, Recall, Verdict};
 
 use crate::prelude::*;
-use crate::wire::{Told, short, within};
+use crate::wire::{short, within};
 
 /// Characters that the best memory gets, however few tokens are left for it.
 const LEAST: usize = 60;

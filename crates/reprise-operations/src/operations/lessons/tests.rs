@@ -1,5 +1,6 @@
 //! What a lesson is made of, each part as its document asks it (A10, A15 to A18).
 
+use reprise_tests::{has, says};
 use reprise_types::{ConfidenceLevel, Evidence};
 use serde_json::{Value, json};
 
@@ -75,7 +76,7 @@ async fn a_lesson_may_say_when_that_was_and_keeps_it() {
         ),
     ] {
         let refused = ada.try_call(name, asked).await.unwrap_err().to_string();
-        assert!(refused.contains(why), "{refused}");
+        says!(refused, why);
     }
 }
 
@@ -85,10 +86,7 @@ async fn a_lesson_has_no_field_for_a_type_and_a_tag_says_it() {
     for name in ["type", "kind", "category"] {
         let lesson = json!({ "title": "Retry", "text": "x", (name): "gotcha" });
         let refused = ada.try_call("learn", lesson).await.unwrap_err();
-        assert!(
-            refused.to_string().contains(&format!("`{name}`")),
-            "{refused}"
-        );
+        says!(refused.to_string(), &format!("`{name}`"));
     }
     let schema = json!(schemars::schema_for!(crate::Lesson));
     let fields = schema["properties"].as_object().unwrap().clone();
@@ -122,10 +120,7 @@ async fn confidence_is_one_of_five_words_in_their_order_and_none_says_verified()
     for word in ["verified", "certain", "6"] {
         let lesson = json!({ "title": "x", "text": "y", "confidence": word });
         let refused = ada.try_call("learn", lesson).await.unwrap_err().to_string();
-        assert!(
-            refused.contains(word) && refused.contains("very_high"),
-            "{refused}"
-        );
+        says!(refused, word, "very_high");
     }
 }
 
@@ -171,10 +166,7 @@ async fn notes_on_the_source_are_kept_shown_changed_and_found_in_no_other_field(
     let new = ada.call("update", change).await["id"].clone();
     let shown = ada.call("get", json!({ "id": new })).await["records"][0].clone();
     assert_eq!(shown["details"]["source_notes"], "see ticket 13");
-    assert_eq!(
-        (&shown["title"], &shown["evidence"]),
-        (&lesson["title"], &lesson["evidence"])
-    );
+    has!(shown, "title": lesson["title"], "evidence": lesson["evidence"]);
     let none = learned(&ada, json!({ "title": "No notes" })).await;
     assert!(none["details"].get("source_notes").is_none(), "{none}");
 }

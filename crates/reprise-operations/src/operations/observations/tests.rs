@@ -1,6 +1,8 @@
 //! The thirty-eight tests of the original by their names (R16), each asked of the operations that
 //! do what its method did; and what the original got wrong.
 
+use reprise_tests::{has, says};
+
 use super::*;
 use crate::testing::{Ada, at};
 use crate::wire::line_of;
@@ -128,10 +130,7 @@ async fn by_meaning_vectors_decide_and_hybrid_weighs_them_with_words() {
     let words = Ada::with(false).await;
     words.record("error", named, json!({})).await;
     let found = words.observed(asked).await;
-    assert_eq!(
-        (&found["backend"], &found["total_count"]),
-        (&json!("degraded"), &json!(1))
-    );
+    has!(found, "backend": "degraded", "total_count": 1);
 }
 
 #[tokio::test]
@@ -166,10 +165,7 @@ async fn the_originals_behind_a_summary_are_read_as_of_a_time_before_it() {
     assert_eq!(ada.observed(asked).await["total_count"], 60);
     let asked = json!({ "id": summary, "as_of": before });
     let refused = ada.try_call("get", asked).await.unwrap_err();
-    assert!(
-        refused.to_string().contains("ask for a later time"),
-        "{refused}"
-    );
+    says!(refused.to_string(), "ask for a later time");
 }
 
 #[tokio::test]
@@ -229,10 +225,7 @@ async fn what_an_observation_belongs_with_is_linked_with_it() {
     let other = ada.record("success", "The gate is open", more).await;
     let found = ada.call("related", json!({ "id": other["id"] })).await;
     let related = &found["related"][0];
-    assert_eq!(
-        (&related["id"], &related["outgoing"]),
-        (&one["id"], &json!(true))
-    );
+    has!(related, "id": one["id"], "outgoing": true);
 }
 
 #[tokio::test]

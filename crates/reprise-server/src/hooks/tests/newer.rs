@@ -6,11 +6,9 @@ use super::*;
 fn copilot_is_understood() {
     let program = HookProgram::Copilot;
     let with = |event: &str, more: Value| {
-        let mut input = json!({"hook_event_name": event, "session_id": "s-1", "cwd": "/work/shop",
+        let base = json!({"hook_event_name": event, "session_id": "s-1", "cwd": "/work/shop",
             "timestamp": "2026-11-25T10:00:00Z"});
-        let fields = more.as_object().unwrap().clone();
-        input.as_object_mut().unwrap().extend(fields);
-        input
+        joined(&base, &more)
     };
     let prompt = with(
         "UserPromptSubmit",

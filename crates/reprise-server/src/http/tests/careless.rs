@@ -10,10 +10,7 @@ async fn a_record_is_there_while_it_is_corrected() {
     let running = run().await;
     let client = &running.client;
     let kept = json!({"external_id": "m1", "text": "version 0"});
-    let _kept: WriteReport = client
-        .ask(&Call::post(at(&["records"]), &kept))
-        .await
-        .unwrap();
+    let _kept: WriteReport = client.told(&Call::post(at(&["records"]), &kept)).await;
     let reader = Client::new(running.place.clone());
     let done = Arc::new(AtomicBool::new(false));
     let reading = tokio::spawn({
@@ -32,7 +29,7 @@ async fn a_record_is_there_while_it_is_corrected() {
     for version in 1..60 {
         let change = json!({"text": format!("version {version}")});
         let change = Call::patch(at(&["records", "m1"]), &change);
-        client.bytes(&change).await.unwrap();
+        client.read(&change).await;
     }
     done.store(true, Ordering::SeqCst);
     reading.await.unwrap();
@@ -49,7 +46,7 @@ async fn who_reads_nothing_of_many_exports_keeps_nobody_else_from_theirs() {
             .map(|n| json!({"text": format!("{part} {n} {line}")}))
             .collect();
         let call = Call::post(at(&["records"]), &Value::from(records));
-        let _kept: WriteReport = running.client.ask(&call).await.unwrap();
+        let _kept: WriteReport = running.client.told(&call).await;
     }
     let tokens = TokenFile::new(running.place.tokens());
     let now = reprise_types::parse_timestamp("2026-02-16T09:00:00Z").unwrap();
@@ -99,11 +96,7 @@ async fn a_key_stands_for_one_body() {
     );
     let longer = json!([{"text": "two"}, {"text": "three"}]);
     assert_eq!(problem(send(longer).await), ProblemKind::Conflict);
-    let stats: Value = running
-        .client
-        .ask(&Call::get(at(&["stats"])))
-        .await
-        .unwrap();
+    let stats: Value = running.client.told(&Call::get(at(&["stats"]))).await;
     assert_eq!(stats["live"], 1, "nothing of a refused request is kept");
     running.end().await;
 }
@@ -157,10 +150,10 @@ async fn a_record_with_all_the_names_it_may_have_is_kept_and_forgotten_under_nam
     let names: Vec<Value> = (0..64).map(name).collect();
     let record = json!({"text": "many names", "external_id": "m1", "external_ids": names});
     let kept = Call::post(at(&["records"]), &record).named("first");
-    let kept: WriteReport = running.client.ask(&kept).await.unwrap();
+    let kept: WriteReport = running.client.told(&kept).await;
     assert_eq!(kept.inserted, 1, "{kept:?}");
     let gone = Call::delete(at(&["records", "m1"])).named("second");
-    running.client.bytes(&gone).await.unwrap();
+    running.client.read(&gone).await;
     running.end().await;
 }
 
@@ -225,11 +218,7 @@ async fn who_listens_to_changes_on_every_connection_leaves_room_for_requests() {
         "{refused} of 200 were refused"
     );
     // Over the socket as many more are heard, and one that leaves makes room.
-    let _live = running
-        .client
-        .bytes(&Call::get("/health/live"))
-        .await
-        .unwrap();
+    let _live = running.client.read(&Call::get("/health/live")).await;
     drop(listening);
     running.end().await;
 }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use reprise_tests::{lacks, says};
 use reprise_types::{Clock, SystemClock};
 
 use super::*;
@@ -134,10 +135,8 @@ async fn a_client_signs_in_with_a_code_that_a_person_confirms() {
     assert_eq!(status, 303, "{answer}");
     let wait = header(&answer, "location").unwrap().to_owned();
     let (_, shown) = get(&running, &wait, "").await;
-    assert!(
-        shown.contains("&lt;Eve&gt; &amp; co") && !shown.contains("<Eve>"),
-        "{shown}"
-    );
+    says!(shown, "&lt;Eve&gt; &amp; co");
+    lacks!(shown, "<Eve>");
     assert!(
         header(&shown, "content-security-policy")
             .unwrap()
@@ -182,7 +181,7 @@ async fn a_client_signs_in_with_a_code_that_a_person_confirms() {
     let (status, answer) = mcp(&running, access, "ada").await;
     assert!(status == 200 && answer.contains(OPENED), "{answer}");
     let (_, answer) = mcp(&running, access, "bob").await;
-    assert!(!answer.contains(OPENED), "{answer}");
+    lacks!(answer, OPENED);
     // A token that a program has lets no other program in.
     let form = format!("code=AAAA-AAAA&token={access}");
     assert_eq!(post(&running, "/oauth/approve", FORM, &form).await.0, 403);
@@ -285,18 +284,12 @@ async fn a_configured_issuers_tokens_open_their_users_memory_and_no_other() {
     let good = token("https://memory.example/mcp");
     assert!(mcp(&running, &good, "ada").await.1.contains(OPENED));
     let (_, answer) = mcp(&running, &good, "bob").await;
-    assert!(!answer.contains(OPENED), "{answer}");
+    lacks!(answer, OPENED);
     let (status, refused) = mcp(&running, &token("https://other.example"), "ada").await;
     assert_eq!(status, 401);
-    assert!(
-        refused.contains("the token is for another server"),
-        "{refused}"
-    );
+    says!(refused, "the token is for another server");
     let challenge = header(&refused, "www-authenticate").unwrap();
-    assert!(
-        challenge.contains("\"https://memory.example/.well-known/"),
-        "{challenge}"
-    );
+    says!(challenge, "\"https://memory.example/.well-known/");
     assert!(!challenge.contains("scope="), "none of ours: {challenge}");
     // Behind a proxy it is known by its public name; it issues nothing itself.
     let head = "GET /.well-known/oauth-protected-resource/mcp HTTP/1.1\r\nHost: memory.example";

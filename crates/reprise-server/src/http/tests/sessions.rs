@@ -15,23 +15,19 @@ fn at(parts: &[&str]) -> String {
 
 async fn hook(running: &Running, event: &str, report: Value) -> String {
     let call = Call::post(at(&["hooks", event]), &report);
-    let answer: HookAnswer = running.client.ask(&call).await.unwrap();
+    let answer: HookAnswer = running.client.told(&call).await;
     answer.context
 }
 
 async fn runs(running: &Running) -> u64 {
     let outcome = json!({"query": "a question of this test", "quality": 0.5});
     let call = Call::post(at(&["outcome"]), &outcome);
-    let report: Value = running.client.ask(&call).await.unwrap();
+    let report: Value = running.client.told(&call).await;
     report["runs"].as_u64().unwrap()
 }
 
 async fn export(running: &Running) -> String {
-    let bytes = running
-        .client
-        .bytes(&Call::get(at(&["export"])))
-        .await
-        .unwrap();
+    let bytes = running.client.read(&Call::get(at(&["export"]))).await;
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
@@ -52,7 +48,7 @@ async fn a_session_is_kept_and_the_next_one_knows_of_it() {
     // What memory says about one project is not said in another.
     let kept = json!([{"text": first, "tags": ["project:shop"]}]);
     let kept = Call::post(at(&["records"]), &kept);
-    let _: Value = running.client.ask(&kept).await.unwrap();
+    let _: Value = running.client.told(&kept).await;
     let question = "why is the login test flaky, which clock does it need";
     let own = hook(&running, "user-prompt", said("s2", "shop", question)).await;
     assert!(own.contains(first) && quoted_lines(&own).is_some(), "{own}");
@@ -79,9 +75,8 @@ async fn reminded() -> Running {
     let known = json!({"text": "the login test needs a frozen clock: freeze_time in conftest.py"});
     let _kept: Value = running
         .client
-        .ask(&Call::post(at(&["records"]), &known))
-        .await
-        .unwrap();
+        .told(&Call::post(at(&["records"]), &known))
+        .await;
     let prompt = json!({"session": "s1", "text": "fix the login test with the frozen clock"});
     let context = hook(&running, "user-prompt", prompt).await;
     assert!(context.contains("frozen clock"), "{context}");

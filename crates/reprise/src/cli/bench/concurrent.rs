@@ -2,8 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use reprise_types::Embedder;
-
 use super::corpus::{self, Dice};
 use super::figures::{Times, row, say};
 use crate::cli::prelude::*;

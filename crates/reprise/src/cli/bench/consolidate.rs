@@ -197,7 +197,7 @@ fn found(memory: &Snapshot, texts: &[String], labels: &Labels) -> f64 {
         let learner = memory.learner();
         let answer = memory.recall(&request, None, RecallId::from_u128(1), learner.as_ref());
         let wanted = [Some(place), same.get(&place).copied()];
-        let is_wanted = |record: &reprise_types::MemoryRecord| {
+        let is_wanted = |record: &MemoryRecord| {
             let name = record.external_id(ExternalId::BATCH);
             let name = name.and_then(|name| name.parse::<usize>().ok());
             name.is_some() && wanted.contains(&name)

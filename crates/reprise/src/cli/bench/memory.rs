@@ -1,8 +1,6 @@
 //! Resident memory of a store that answers, beyond the process before it was opened (M43, M44); and
 //! of the model: with one session of it, with two, and with four (M45).
 
-use reprise_types::Embedder;
-
 use super::corpus::{self, Dice};
 use super::figures::{resident_bytes, row, say};
 use crate::cli::prelude::*;

@@ -1,7 +1,6 @@
 //! Another model takes over: what its vectors cost, what a recall costs meanwhile, and whether what
 //! was found before is found on the way and afterwards.
 
-use reprise_agent::MemoryService;
 use reprise_types::MemoryProvider as _;
 
 use super::corpus::{self, Dice};

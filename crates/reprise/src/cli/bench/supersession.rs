@@ -1,9 +1,8 @@
 //! Whether a correction stands above what it corrects, and whether the past still knows the other:
 //! pairs of facts with the real model, in one memory, asked for in other words.
 
-use chrono::TimeDelta;
 use reprise_knowledge::{Planner, carry_out};
-use reprise_types::{Embedder, WriteOutcome};
+use reprise_types::WriteOutcome;
 
 use super::corpus::{self, FACTS, Form, HELD_BACK_FACTS, MORE_FACTS, Said};
 use super::figures::{row, say};

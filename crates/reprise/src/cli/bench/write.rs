@@ -1,22 +1,11 @@
 //! What one small write costs, alone and beside what works on the whole memory: no write should
 //! wait for a count, a checkpoint or a compaction. As a daemon does it, but for the embedding.
 
-use std::path::Path;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-use reprise_agent::{MemoryConfig, MemoryService};
-use reprise_embed::Variant;
-use reprise_engine::Engine;
-use reprise_store::RealDisk;
-use reprise_types::{EmbedError, UserId};
-use serde::Serialize;
+use reprise_agent::MemoryConfig;
 
 use super::corpus::{self, Dice};
 use super::figures::{Times, say_with_times};
-use crate::cli::store::DIMENSIONS;
-use crate::cli::{Context, runtime};
-use crate::exit::Exit;
+use crate::cli::prelude::*;
 
 /// Writes alone.
 const ALONE: usize = 500;

@@ -5,9 +5,8 @@
 //! a quarter things that happen once, some facts, some corrections. At its end the memory is
 //! tended, and compacted where that is due. A text that comes again is embedded once.
 
-use chrono::TimeDelta;
 use reprise_knowledge::{Planner, carry_out};
-use reprise_types::{Embedder, Retention, WriteOutcome};
+use reprise_types::{Retention, WriteOutcome};
 
 use super::corpus::{self, Dice, EVENTS, FACTS, Form, Said, thing};
 use super::figures::{resident_bytes, say_all};

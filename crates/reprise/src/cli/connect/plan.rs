@@ -1,5 +1,6 @@
 //! Which file of which program gets what.
 
+use clap::ValueEnum as _;
 use reprise_knowledge::ImportKind;
 use reprise_server::HookProgram;
 
@@ -123,16 +124,9 @@ pub(super) fn tells(program: HostProgram) -> bool {
     })
 }
 
-/// What a program's history is read as.
+/// What a program's history is read as: by the program's own name.
 pub(super) fn history(program: HostProgram) -> Option<ImportKind> {
-    match program {
-        HostProgram::ClaudeCode => Some(ImportKind::ClaudeCode),
-        HostProgram::Codex => Some(ImportKind::Codex),
-        HostProgram::Cursor => Some(ImportKind::Cursor),
-        HostProgram::Gemini => Some(ImportKind::Gemini),
-        HostProgram::Opencode => Some(ImportKind::Opencode),
-        _ => None,
-    }
+    program.to_possible_value()?.get_name().parse().ok()
 }
 
 /// What is left for a person to do before a program calls us.

@@ -7,7 +7,6 @@ mod told;
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use chrono::TimeDelta;
 use reprise_sandbox::{
     AppConfig, AppState, MemoryBridge, ModelEndpoint, ModelGateway, Planner, Repertoire, RunReport,
     Turn, WorkersConfig,

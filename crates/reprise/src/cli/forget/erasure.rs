@@ -7,8 +7,6 @@
 mod search;
 mod sought;
 
-use std::collections::HashSet;
-
 use reprise_files::{Access, open_path};
 use reprise_store::{CommitSeq, Entry, Log};
 
@@ -16,6 +14,7 @@ use super::super::copies::Form;
 use super::super::store::open_log;
 use super::super::{global, rebuild};
 use crate::cli::prelude::*;
+use crate::env::MEMORY;
 use search::Needles;
 use sought::Sought;
 
@@ -194,23 +193,19 @@ fn files_in(path: &Path, depth: usize) -> Vec<PathBuf> {
 /// restore, or saved when it was replaced), backups and exports, the files that other programs
 /// read, what was published into this data directory.
 pub(super) fn known_copies(context: &Context, user: &UserId) -> Vec<(PathBuf, CopyKind)> {
-    let file = context.places.file_of(user);
+    let folder = context.places.home_of(user);
     let mut copies = BTreeMap::new();
     let names = |folder: &Path| -> Vec<String> {
         let entries = fs_err::read_dir(folder).into_iter().flatten();
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         names.collect()
     };
-    if let (Some(folder), Some(name)) = (file.parent(), file.file_name().and_then(|n| n.to_str())) {
-        let beside = names(folder);
-        let beside = beside.iter().filter(|other| {
-            let ending = other.strip_prefix(name);
-            ending.is_some_and(|ending| {
-                ending.starts_with(".before-") || ending.starts_with(".rescued")
-            })
-        });
-        copies.extend(beside.map(|other| (folder.join(other), CopyKind::Memory)));
-    }
+    let beside = names(&folder);
+    let beside = beside.iter().filter(|other| {
+        let ending = other.strip_prefix(MEMORY).unwrap_or_default();
+        ending.starts_with(".before-") || ending.starts_with(".rescued")
+    });
+    copies.extend(beside.map(|other| (folder.join(other), CopyKind::Memory)));
     let prefix = format!("{user}+");
     let branches = names(&context.places.data);
     let branches = branches.iter().filter(|name| name.starts_with(&prefix));

@@ -1,34 +1,27 @@
 //! `reprise global branch`: what an author tries out before others see it; and what was published,
 //! as commands print it.
 
-use std::io::Write;
-
 use reprise_global::{Branch, GlobalQuery};
+use reprise_operations::PageAsked;
 use reprise_operations::operations::shared::{self, PublishBranch, PublishedList, PublishedRows};
-use reprise_operations::{Effect, PageAsked, Problem, counted};
-use reprise_types::UserId;
 use reprise_types::limits::PAGE_MAX;
-use serde_json::json;
 
 use super::store;
 use crate::args::GlobalBranchCommand;
-use crate::cli::session::Session;
-use crate::cli::{Context, output};
-use crate::exit::Exit;
-use crate::terminal;
+use crate::cli::prelude::*;
 
 pub(super) fn run(context: &Context, command: &GlobalBranchCommand) -> anyhow::Result<Exit> {
     match command {
         GlobalBranchCommand::Add(which) => {
             let (global, caller) = store::open(context, &which.user)?;
             let opened = store::wait(global.branch(&caller, &which.name))??;
-            told(context, "opened", vec![opened])
+            told(context, "opened", &[opened])
         }
-        GlobalBranchCommand::List { user } => told(context, "open", open(context, user)?),
+        GlobalBranchCommand::List { user } => told(context, "open", &open(context, user)?),
         GlobalBranchCommand::Drop(which) => {
             let (global, caller) = store::open(context, &which.user)?;
             let dropped = store::wait(global.drop_branch(&caller, &which.name))??;
-            told(context, "dropped", vec![dropped])
+            told(context, "dropped", &[dropped])
         }
         GlobalBranchCommand::Merge(which) => {
             let session = Session::open(context, &which.user, Effect::Adds)?;
@@ -75,17 +68,12 @@ pub(in crate::cli) fn open(context: &Context, user: &UserId) -> anyhow::Result<V
     Ok(store::wait(global.branches(&caller))??)
 }
 
-fn told(context: &Context, what: &str, branches: Vec<Branch>) -> anyhow::Result<Exit> {
-    output::rows(
-        context,
-        branches,
-        |branch| json!(branch),
-        |branch| {
-            let things = counted(branch.things, "thing");
-            let since = branch.at.format("%Y-%m-%d %H:%M:%S");
-            format!("{}  {what}, {things}, since {since}", branch.name)
-        },
-    )
+fn told(context: &Context, what: &str, branches: &[Branch]) -> anyhow::Result<Exit> {
+    output::list(context, branches, |branch| {
+        let things = counted(branch.things, "thing");
+        let since = branch.at.format("%Y-%m-%d %H:%M:%S");
+        format!("{}  {what}, {things}, since {since}", branch.name)
+    })
 }
 
 /// Prints what was published; `titles` are those of what was asked for, in its order, where they

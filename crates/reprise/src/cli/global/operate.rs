@@ -2,27 +2,18 @@
 //! person, reads the audit log, imports, brings its tables forward. On a machine with
 //! `[global] url` by an operator's token, else on the store itself.
 
-use std::io::{BufReader, Write};
-use std::sync::Arc;
-
-use anyhow::{anyhow, bail};
 use reprise_global::{
-    AccessPolicy, Caller, GlobalStore, ListPage, PostgresStore, Publication, TakeDown,
+    AccessPolicy, Caller, GlobalStore, ListPage, Migration, PostgresStore, Publication, TakeDown,
     check_publication,
 };
-use reprise_operations::{counted, from_json};
+use reprise_operations::from_json;
 use reprise_server::{ServiceTokens, TokenFile};
-use reprise_types::UserId;
-use serde_json::json;
 
 use super::{serve, store, token};
 use crate::args::{
     GlobalImportArguments, OperateCommand, OperatorArguments, PersonCommand, WhichStore,
 };
-use crate::cli::{Context, agreed, input, output, runtime};
-use crate::exit::Exit;
-use crate::lines::jsonl;
-use crate::terminal;
+use crate::cli::prelude::*;
 
 /// Publications handed over at a time.
 const GROUP: usize = 5_000;
@@ -196,28 +187,20 @@ async fn migrate(context: &Context, dry_run: bool, which: &WhichStore) -> anyhow
     let Some(url) = &which.database_url else {
         bail!("a store in a folder has no tables; name the database with --database-url");
     };
-    let mut out = crate::printer::stdout();
     let options = serve::database_options(context, which, url);
     let pending = PostgresStore::pending(&options).await?;
-    for migration in &pending {
-        if context.json {
-            writeln!(
-                out,
-                "{}",
-                json!({ "version": migration.number, "statements": migration.statements })
-            )?;
-        } else {
-            let title = format!("-- migration {}, one transaction", migration.number);
-            writeln!(out, "{title}\n{}", migration.statements.trim_end())?;
-        }
-    }
+    let row = |one: &&Migration| json!({ "version": one.number, "statements": one.statements });
+    output::rows(context, &pending, row, |one| {
+        let (number, statements) = (one.number, one.statements.trim_end());
+        format!("-- migration {number}, one transaction\n{statements}")
+    })?;
     if dry_run || pending.is_empty() {
         let count = counted(pending.len(), "migration");
-        crate::cli::note(&format!("{count} to make; nothing was changed"));
+        tell!("{count} to make; nothing was changed");
         return Ok(Exit::Success);
     }
     serve::database(context, which, url).await?;
-    crate::cli::note(&format!("{} made", counted(pending.len(), "migration")));
+    tell!("{} made", counted(pending.len(), "migration"));
     Ok(Exit::Success)
 }
 
@@ -235,21 +218,16 @@ pub(super) fn audit(
     if !asks_service(context, which, user) {
         lines = TokenFile::new(token::place(context)).audited(lines, limit)?;
     }
-    output::rows(
-        context,
-        lines,
-        |line| json!(line),
-        |line| {
-            let (at, what) = (line.at.format("%Y-%m-%d %H:%M:%S"), &line.what);
-            let who = if line.who.is_empty() { "-" } else { &line.who };
-            let mut parts = vec![format!("{at}  {who}  {what}")];
-            parts.extend(line.id.map(|id| id.to_string()));
-            parts.extend(line.version.map(|version| version.to_string()));
-            parts.extend(line.name.clone());
-            parts.extend(line.about.as_ref().map(|about| format!("of {about}")));
-            parts.join("  ")
-        },
-    )
+    output::list(context, &lines, |line| {
+        let (at, what) = (line.at.format("%Y-%m-%d %H:%M:%S"), &line.what);
+        let who = if line.who.is_empty() { "-" } else { &line.who };
+        let mut parts = vec![format!("{at}  {who}  {what}")];
+        parts.extend(line.id.map(|id| id.to_string()));
+        parts.extend(line.version.map(|version| version.to_string()));
+        parts.extend(line.name.clone());
+        parts.extend(line.about.as_ref().map(|about| format!("of {about}")));
+        parts.join("  ")
+    })
 }
 
 /// `reprise global import`: many publications of one author, a line each. What stands already is
@@ -274,7 +252,7 @@ pub(super) fn import(context: &Context, arguments: &GlobalImportArguments) -> an
             },
             Err(why) => {
                 refused += 1;
-                crate::cli::note(&format!("line {number} was passed over: {why}"));
+                tell!("line {number} was passed over: {why}");
             }
         }
     }

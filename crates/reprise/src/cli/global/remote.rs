@@ -1,10 +1,6 @@
 //! A service of published knowledge, asked over HTTP: a store like any other.
 
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
-
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
 use reprise_global::{
     AuditLine, Branch, Caller, Erased, Fate, GlobalAnswer, GlobalError, GlobalQuery, GlobalRecord,
     GlobalStore, ListPage, Listed, Merged, PersonLine, Publication, Published, PutBack, Result,
@@ -12,12 +8,10 @@ use reprise_global::{
     check_publication,
 };
 use reprise_redact::{HeldBack, Outbound, cleaned};
-use reprise_types::{RecordId, lock};
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use ureq::http::Method;
 
+use crate::cli::prelude::*;
 use crate::outbound;
 
 /// How long a change may take, once the service has answered ...

@@ -1,11 +1,5 @@
 //! `reprise global serve`: published knowledge for other machines, in the foreground.
 
-use std::io::Write;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
-
-use anyhow::Context as _;
 use reprise_files::Access;
 use reprise_global::{
     Caller, EmbeddedStore, GlobalError, GlobalQuery, GlobalStore, Hold, PostgresOptions,
@@ -15,13 +9,10 @@ use reprise_redact::{Outbound, is_plain_to_another};
 use reprise_server::{
     AccessLog, GlobalService, GlobalServiceOptions, People, ServiceTokens, TokenFile,
 };
-use reprise_types::SystemClock;
 
 use super::{remote, store, token};
 use crate::args::{GlobalServeArguments, QuotaArguments, WhichStore};
-use crate::cli::store::DIMENSIONS;
-use crate::cli::{Context, runtime};
-use crate::exit::Exit;
+use crate::cli::prelude::*;
 
 /// How long an issuer may take to tell its keys, and the longest document of it.
 const KEYS: Duration = Duration::from_secs(10);
@@ -44,7 +35,7 @@ pub(super) fn run(context: &Context, arguments: &GlobalServeArguments) -> anyhow
             Arc::new(store)
         } else {
             if let Err(none) = is_there(&arguments.which) {
-                crate::cli::note(&format!("{none}; the first publication makes it"));
+                tell!("{none}; the first publication makes it");
             }
             Arc::new(held_in_folder(context, &arguments.which, quotas))
         };
@@ -52,9 +43,7 @@ pub(super) fn run(context: &Context, arguments: &GlobalServeArguments) -> anyhow
         let file = Arc::new(TokenFile::new(token::file(context)?));
         let tokens = ServiceTokens::new(file, database);
         if tokens.list().await?.is_empty() {
-            crate::cli::note(
-                "there is no token, so nobody can ask; `reprise global token add` makes one",
-            );
+            note("there is no token, so nobody can ask; `reprise global token add` makes one");
         }
         let service = GlobalService::start(GlobalServiceOptions {
             store,
@@ -69,9 +58,9 @@ pub(super) fn run(context: &Context, arguments: &GlobalServeArguments) -> anyhow
         })
         .await?;
         let address = service.address()?;
-        crate::cli::note(&format!("http://{address} takes requests with a token"));
+        tell!("http://{address} takes requests with a token");
         service.run().await?;
-        crate::cli::note("ended: everything accepted is kept");
+        note("ended: everything accepted is kept");
         anyhow::Ok(Exit::Success)
     })
 }
@@ -178,7 +167,7 @@ async fn once_there(options: PostgresOptions) -> anyhow::Result<PostgresStore> {
             return opened;
         }
         if !has_told {
-            crate::cli::note(&format!("waiting for the database: {error}"));
+            tell!("waiting for the database: {error}");
             has_told = true;
         }
         tokio::time::sleep(AGAIN).await;

@@ -1,26 +1,18 @@
 //! The global store of a command: the service that the configuration names, else the one of its
 //! data directory, shared by its users.
 
-use std::collections::HashMap;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{Duration, Instant};
+use std::sync::OnceLock;
 
-use anyhow::Context as _;
-use reprise_embed::Variant;
-use reprise_engine::Engine;
 use reprise_global::{
     Caller, CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalError, GlobalStore,
     GlobalTier, Hold, Quotas, TextVectors, TwoTierMemory,
 };
 use reprise_operations::{Reach, Sharing};
 use reprise_sandbox::Before;
-use reprise_store::RealDisk;
-use reprise_types::{Clock, Embedder, Embedding, RecallScope, SystemClock, UserId, lock};
+use reprise_types::RecallScope;
 
 use super::remote::{self, RemoteStore};
-use crate::cli::store::DIMENSIONS;
-use crate::cli::{Context, model, runtime};
+use crate::cli::prelude::*;
 use crate::config::GlobalService;
 
 /// How the users of this process reach published knowledge, and what a recall asks that does not

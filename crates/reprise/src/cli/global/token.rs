@@ -1,26 +1,18 @@
 //! `reprise global token` and `join`: who may ask the service of published knowledge, as whom, for
 //! what, until when. Every grant and withdrawal is a line of the audit log beside the tokens.
 
-use std::io::Write;
 use std::num::NonZeroU16;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
 
-use anyhow::{Context as _, bail};
-use chrono::{DateTime, TimeDelta, Utc};
 use reprise_global::AuditLine;
 use reprise_redact::{Outbound, is_plain_to_another};
 use reprise_server::{Grant, KnownToken, NewToken, Right, Scope, ServiceTokens, TokenFile};
-use reprise_types::{Clock, SystemClock, UserId, to_the_minute};
-use serde_json::{Value, json};
+use reprise_types::to_the_minute;
 
 use super::{remote, serve, store};
 use crate::args::{GlobalTokenArguments, GlobalTokenCommand, Granted, May, WhichStore};
+use crate::cli::prelude::*;
 use crate::cli::store::make_folder;
-use crate::cli::{Context, output, runtime};
 use crate::env;
-use crate::exit::Exit;
 
 const TOKENS_NAME: &str = "tokens.json";
 /// How long the service of an invitation may take, and its longest answer.
@@ -79,7 +71,7 @@ async fn done(
                 &json!({ "token": token, "expires": expires }),
                 &token,
             )?;
-            crate::cli::note("keep it: only its hash is stored");
+            note("keep it: only its hash is stored");
         }
         GlobalTokenCommand::Invite {
             name,
@@ -93,10 +85,10 @@ async fn done(
             let code = tokens.invite(new, line).await?;
             let link = format!("{}/join#{code}", url.trim_end_matches('/'));
             output::line(context, &json!({ "link": link, "expires": expires }), &link)?;
-            crate::cli::note(&format!(
+            tell!(
                 "it gives a token to the first who runs `reprise global join LINK`, until {}",
                 to_the_minute(expires)
-            ));
+            );
         }
         GlobalTokenCommand::Rotate { name, grace_hours } => {
             let grace = TimeDelta::hours((*grace_hours).into());
@@ -106,7 +98,7 @@ async fn done(
             let row = json!({ "token": token, "old_until": until });
             output::line(context, &row, &token)?;
             let until = to_the_minute(until);
-            crate::cli::note(&format!("the old one opens until {until}"));
+            tell!("the old one opens until {until}");
         }
         GlobalTokenCommand::Revoke { name } => {
             let known = tokens.list().await?;
@@ -210,9 +202,7 @@ pub(super) fn join(context: &Context, link: &str) -> anyhow::Result<Exit> {
     let lines = format!("[global]\nurl = \"{url}\"\n\n[global.tokens]\n{user} = \"{token}\"");
     output::line(context, &said, lines)?;
     let file = context.places.config.display();
-    crate::cli::note(&format!(
-        "put these lines into {file}: the token is shown this once"
-    ));
+    tell!("put these lines into {file}: the token is shown this once");
     Ok(Exit::Success)
 }
 

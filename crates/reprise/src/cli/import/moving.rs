@@ -1,12 +1,9 @@
 //! Our own exports come in: as a whole into a memory that is empty, with ids, history and learning;
 //! into another one as what is new there.
 
-use std::collections::HashMap;
-
 use reprise_agent::Intake;
 use reprise_engine::Said;
 use reprise_knowledge::{Archive, moved, read_archive};
-use reprise_types::MemoryRecord;
 use reprise_types::limits::TEXT_BYTES_MAX;
 
 use super::report::Report;

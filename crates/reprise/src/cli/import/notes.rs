@@ -7,15 +7,14 @@ use std::thread::sleep;
 use reprise_knowledge::{
     Found, Gone, Item, Renewal, deleted, is_written, read, renew, state_of_notes,
 };
+use reprise_operations::Ran;
 use reprise_operations::operations::care::{Rebuild, RebuildArguments, Wanted};
 use reprise_operations::operations::forgetting::{Forget, ForgetArguments};
 use reprise_operations::operations::records::{Revise, ReviseArguments};
-use reprise_operations::{Operation, Ran};
 
 use super::Source;
 use super::report::Report;
 use crate::args::ImportArguments;
-use crate::cli::context::agreed;
 use crate::cli::prelude::*;
 
 /// How often `--watch` looks, and how long nothing may change before it acts.
@@ -61,10 +60,9 @@ pub(super) fn renewal(source: Source<'_>) -> anyhow::Result<Option<Renewal>> {
     let engine = store::read(context, &arguments.whose.user)?;
     let clean = |text: &str| Redactor::new().redact_text(text).text;
     let mut renewal = renew(&engine.snapshot(), items, &clean);
-    if let Some(home) = context.places.file_of(&arguments.whose.user).parent() {
-        let gone = deleted(&engine.snapshot(), &place(arguments), home)?;
-        renewal.gone.extend(gone);
-    }
+    let home = context.places.home_of(&arguments.whose.user);
+    let gone = deleted(&engine.snapshot(), &place(arguments), &home)?;
+    renewal.gone.extend(gone);
     Ok(Some(renewal))
 }
 
@@ -152,12 +150,8 @@ fn place(arguments: &ImportArguments) -> PathBuf {
 /// Brings the notes up to date that memory wrote into this folder; a folder of a person's own is
 /// left alone.
 fn write_out(context: &Context, arguments: &ImportArguments) -> anyhow::Result<()> {
-    let file = context.places.file_of(&arguments.whose.user);
-    let Some(home) = file.parent() else {
-        return Ok(());
-    };
     let place = place(arguments);
-    if !is_written(&place, home) {
+    if !is_written(&place, &context.places.home_of(&arguments.whose.user)) {
         return Ok(());
     }
     let session = Session::open(context, &arguments.whose.user, Effect::Reads)?;

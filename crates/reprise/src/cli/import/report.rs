@@ -1,7 +1,5 @@
 //! What became of a source, line by line where it could not be used.
 
-use reprise_redact::Redaction;
-
 use super::history::Counted;
 use super::notes::GoneRow;
 use crate::cli::keep::{DIFFERS, cut_off};

@@ -3,8 +3,6 @@
 //! Counting, and what is said of refused lines.
 
 use reprise_operations::{RecordRedaction, read_line};
-use reprise_redact::Redaction;
-use reprise_types::Zone;
 
 use super::guess;
 use crate::args::IngestInput;

@@ -5,13 +5,10 @@
 //! a log says. What was forgotten since is taken out of a machine's own file; `sensitive` records,
 //! and how far a machine has read its logs, do not get into it.
 
-use std::collections::HashSet;
-
 use reprise_engine::{Said, join};
 use reprise_files::Access;
 use reprise_knowledge::held_back;
 use reprise_operations::is_sensitive;
-use serde::Deserialize;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{Done, Held};

@@ -10,14 +10,18 @@ fn report(text: &str) -> HookReport {
     }
 }
 
-#[test]
-fn of_too_many_the_oldest_go_and_are_counted() {
+fn begun() -> (tempfile::TempDir, Unsent, UserId) {
     let folder = tempfile::tempdir().unwrap();
     let unsent = Unsent {
         folder: folder.path().join("unsent"),
         name: "a".to_owned(),
     };
-    let ada: UserId = "ada".parse().unwrap();
+    (folder, unsent, "ada".parse().unwrap())
+}
+
+#[test]
+fn of_too_many_the_oldest_go_and_are_counted() {
+    let (folder, unsent, ada) = begun();
     unsent
         .push(&ada, "Stop", report("the first of all"))
         .unwrap();
@@ -83,12 +87,7 @@ fn a_batch_is_of_one_user_and_a_line_that_cannot_be_read_is_one_of_its_own() {
 
 #[test]
 fn a_line_that_was_cut_within_a_letter_keeps_no_other_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let unsent = Unsent {
-        folder: folder.path().join("unsent"),
-        name: "a".to_owned(),
-    };
-    let ada: UserId = "ada".parse().unwrap();
+    let (folder, unsent, ada) = begun();
     assert!(unsent.is_empty());
     unsent.push(&ada, "Stop", report("one")).unwrap();
     assert!(!unsent.is_empty());

@@ -5,7 +5,7 @@ use reprise_workspace::{
 };
 
 use crate::args::{AuditArguments, LookCommand};
-use crate::cli::output::Out;
+use crate::cli::output::{Out, list};
 use crate::cli::prelude::*;
 
 /// The commands that change nothing.
@@ -46,15 +46,6 @@ pub(super) fn run(
             records,
         } => events(context, workspace, after.as_deref(), *limit, *records),
     }
-}
-
-/// Prints several things as they are, or a line each for reading.
-pub(super) fn list<T: Serialize>(
-    context: &Context,
-    rows: &[T],
-    line: impl Fn(&T) -> String,
-) -> anyhow::Result<Exit> {
-    output::rows(context, rows, |row| json!(row), |row| line(row))
 }
 
 fn status(out: &mut Out, status: &Status) -> anyhow::Result<()> {

@@ -1,5 +1,7 @@
 //! `tests/memory/test_knowledge.py` of the original, name by name.
 
+use reprise_tests::has;
+
 use super::*;
 
 const ALL: [(&str, ObservationType, u8); 7] = [
@@ -109,10 +111,7 @@ async fn frame(kind: &str, content: &str, more: Value) -> Value {
     assert_eq!(found["total_count"], 1);
     let frame = found["observations"][0].clone();
     assert_eq!(frame["id"], kept["id"]);
-    assert_eq!(
-        (&frame["frame_type"], &frame["content"]),
-        (&json!(kind), &json!(content))
-    );
+    has!(frame, "frame_type": kind, "content": content);
     frame
 }
 
@@ -184,10 +183,7 @@ async fn test_record_with_metadata() {
         "content": "other", "metadata": { "own": true } } });
     let frame = frame("error", "Database connection failed", more).await;
     let kept = &frame["metadata"];
-    assert_eq!(
-        (&kept["error_code"], &kept["retry_count"]),
-        (&json!(500), &json!(3))
-    );
+    has!(kept, "error_code": 500, "retry_count": 3);
     // A key of the core wins, and the writer's own value is nested, never written over.
     assert_eq!(kept["content"], "Database connection failed");
     assert_eq!(kept["timestamp"], frame["timestamp"]);
@@ -430,10 +426,7 @@ async fn test_temporal_query_attributes() {
     let ada = one_of_each().await;
     let asked = json!({ "query": "api", "known_at": at(5), "limit": 1 });
     let found = ada.observed(asked).await;
-    assert_eq!(
-        (&found["query"], &found["total_count"]),
-        (&json!("api"), &json!(5))
-    );
+    has!(found, "query": "api", "total_count": 5);
     assert_eq!(found["point_in_time"], "2026-01-10T12:00:05Z");
     assert_eq!(contents(&found).len(), 1);
 }

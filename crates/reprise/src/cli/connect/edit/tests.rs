@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use reprise_server::HookProgram;
+use reprise_tests::{has, says};
 
 use super::*;
 use crate::args::HostProgram;
@@ -140,10 +141,7 @@ fn leaves_no_trace(entry: &Entry) {
             let before = foreign(&target);
             let once = target.with(before, entry).unwrap();
             let is_told = target.path.extension().is_some_and(|e| e == "md");
-            assert!(
-                once.contains(if is_told { "`recall`" } else { called }),
-                "{once}"
-            );
+            says!(once, if is_told { "`recall`" } else { called });
             assert_eq!(target.with(&once, entry).unwrap(), once, "{program:?}");
             let after = target.without(&once).unwrap();
             if target.path.extension().is_some_and(|e| e == "json") {
@@ -202,17 +200,14 @@ fn each_program_gets_its_hooks_in_its_own_form() {
     let cursor = read(&file.with("", &entry()).unwrap());
     assert_eq!(cursor["version"], 1);
     let ran = &cursor["hooks"]["postToolUse"][0];
-    assert_eq!(
-        (&ran["matcher"], &ran["timeout"]),
-        (&json!("Shell"), &json!(5))
-    );
+    has!(ran, "matcher": "Shell", "timeout": 5);
     let command = ran["command"].as_str().unwrap();
     assert!(command.ends_with("hook post-tool --user 'ada' --program cursor"));
     let plugin = target(HostProgram::Opencode, "reprise.js");
     let plugin = plugin.with("", &entry()).unwrap();
     let called = "{ program: \"/opt/it's here/reprise\", \
                   before: [\"--data-dir\",\"/home/ada/data\"], after: [\"--user\",\"ada\"] }";
-    assert!(plugin.contains(called), "{plugin}");
+    says!(plugin, called);
 }
 
 #[test]
@@ -258,10 +253,7 @@ fn a_configuration_that_was_named_is_written_everywhere_and_known_as_ours() {
     assert_eq!(arguments[2..5], ["--config", "/etc/it's mine.toml", "mcp"]);
     assert!(Entry::has_written(&arguments));
     let hook = configured.hook(HookProgram::ClaudeCode, "stop");
-    assert!(
-        hook.contains(r" --config '/etc/it'\''s mine.toml' hook stop "),
-        "{hook}"
-    );
+    says!(hook, r" --config '/etc/it'\''s mine.toml' hook stop ");
     assert!(Entry::has_written_hook(&hook));
     for (program, file) in [
         (HostProgram::ClaudeCode, ".claude.json"),
@@ -294,9 +286,9 @@ fn another_programs_server_of_our_name_makes_way_only_where_that_is_wanted_and_c
         let theirs = json!({outer: {"memory": {"command": "npx", "args": ["server-memory"]}}});
         let before = theirs.to_string();
         let error = target.with(&before, &entry()).unwrap_err().to_string();
-        assert!(error.contains("of another program"), "{error}");
+        says!(error, "of another program");
         let after = target.with(&before, &replacing).unwrap();
-        assert!(after.contains("here/reprise"), "{after}");
+        says!(after, "here/reprise");
         let without = target.without(&after).unwrap();
         let back = target.given_back(&without, Some(&before)).unwrap();
         assert_eq!(read(&back), theirs);
@@ -366,10 +358,7 @@ fn each_of_the_newer_programs_gets_its_own_form() {
         "{command}"
     );
     let kiro = fresh(HostProgram::Kiro, "reprise.md");
-    assert!(
-        kiro.contains("inclusion: always") && kiro.contains("`outcome`"),
-        "{kiro}"
-    );
+    says!(kiro, "inclusion: always", "`outcome`");
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Many texts looked for in one file at once: Karp and Rabin's rolling hash over windows as long as
 //! each text's first power of two bytes, then the whole text compared.
 
-use std::collections::HashMap;
 use std::io::Read;
 
 use crate::cli::prelude::*;

@@ -13,6 +13,7 @@ use reprise_server::{
     GlobalService, GlobalServiceOptions, Grant, Right, Scope, ServiceTokens, TokenFile,
 };
 use reprise_store::RealDisk;
+use reprise_tests::{lacks, says};
 use reprise_types::{Clock, SystemClock, lock};
 
 use super::*;
@@ -299,10 +300,7 @@ async fn a_store_that_is_busy_answers_429_and_keeps_nothing() {
     let said: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(status, 429, "{said}");
     let detail = said["detail"].as_str().unwrap();
-    assert!(
-        detail.contains("busy") && detail.contains("again"),
-        "{detail}"
-    );
+    says!(detail, "busy", "again");
     assert_eq!(said["error"]["code"], "busy");
     drop(lock);
     let own = house
@@ -333,8 +331,8 @@ async fn metrics_and_description_name_every_route_and_no_user() {
     house.raw(&token, Method::GET, "/v1/publications", "").await;
     let (status, text) = house.raw(&token, Method::GET, "/metrics", "").await;
     assert_eq!(status, 200);
-    assert!(text.contains("route=\"/v1/publications\""), "{text}");
-    assert!(!text.contains("zacharias"), "{text}");
+    says!(text, "route=\"/v1/publications\"");
+    lacks!(text, "zacharias");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -420,12 +418,9 @@ async fn a_question_leaves_without_its_secrets_and_private_parts_and_a_publicati
             .is_empty()
     );
     let request = heard.lock().unwrap().clone();
-    assert!(
-        request.contains("why does [redacted:aws_key] fail"),
-        "{request}"
-    );
+    says!(request, "why does [redacted:aws_key] fail");
     for kept in ["AKIA", "in my flat", "hunter22"] {
-        assert!(!request.contains(kept), "{request}");
+        lacks!(request, kept);
     }
     let mut publication = document("Keys", "Ours is AKIAIOSFODNN7EXAMPLE.");
     assert!(

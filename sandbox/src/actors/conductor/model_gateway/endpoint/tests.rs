@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use reprise_tests::{lacks, says};
 use reprise_types::{FailKind, RecordId};
 
 use super::super::super::super::testing::{Bench, Fake, Temper, lesson, remembered};
@@ -142,14 +143,8 @@ async fn no_secret_and_no_private_part_reaches_the_model() {
     let endpoint = server.endpoint(Duration::from_secs(20));
     endpoint.conduct(&request).await.unwrap();
     let heard = server.heard.lock().unwrap()[0].clone();
-    assert!(
-        heard.contains("log in with password=[redacted:assigned]"),
-        "{heard}"
-    );
-    assert!(
-        !heard.contains("hunter2") && !heard.contains("at home"),
-        "{heard}"
-    );
+    says!(heard, "log in with password=[redacted:assigned]");
+    lacks!(heard, "hunter2", "at home");
 }
 
 #[tokio::test]
@@ -183,10 +178,10 @@ async fn a_model_gets_memory_in_its_context_and_its_plan_is_read() {
             "{heard}"
         );
         assert!(heard.contains(&format!("Bearer {KEY}")));
-        assert!(
-            heard.contains("What came of it:\\n<reprise-memory-000000000007>\\n")
-                && heard.contains("\\n- [2026-02-02 finding 0.60"),
-            "{heard}"
+        says!(
+            heard,
+            "What came of it:\\n<reprise-memory-000000000007>\\n",
+            "\\n- [2026-02-02 finding 0.60"
         );
         assert!(heard.contains("make a clock") && heard.contains("m-1"));
     }
