@@ -1,6 +1,6 @@
 //! Texts that try to leave the frame they are quoted in, for the tests of every face; and a strict
-//! parser of quoted memory, written from the documented form of the frame, independently of the code
-//! that writes it.
+//! parser of quoted memory, written from the documented form of the frame, independently of the
+//! code that writes it.
 
 use unicode_normalization::UnicodeNormalization;
 

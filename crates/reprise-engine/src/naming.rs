@@ -1,6 +1,6 @@
 //! What a record is known by: its external ids, which belong to its newest version, and a bare text
-//! that was learned. And its own id: strictly increasing within a file, made from the given time and
-//! a given seed.
+//! that was learned. And its own id: strictly increasing within a file, made from the given time
+//! and a given seed.
 
 use std::collections::HashMap;
 

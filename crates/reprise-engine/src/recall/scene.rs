@@ -269,8 +269,8 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// How well one record's meaning and words together answer, 0..1: near 0 unless both do. Where there
-/// is no vector the words speak for both.
+/// How well one record's meaning and words together answer, 0..1: near 0 unless both do. Where
+/// there is no vector the words speak for both.
 pub(super) fn evidence(words: f32, cosine: Option<f32>) -> f32 {
     let meaning = cosine.unwrap_or(words).clamp(0.0, 1.0);
     let both = ((words + WITHOUT_WORDS) * meaning).sqrt().min(1.0);
