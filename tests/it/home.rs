@@ -100,9 +100,9 @@ impl Home {
 
     /// The texts of a user, as an export has them.
     pub(crate) fn texts(&self, user: &str) -> Vec<String> {
+        let text = |record: &Value| record["text"].as_str().expect("a text").to_owned();
         let records = rows(&self.done(&["export", "--user", user]));
-        let texts = records.iter().filter_map(|record| record["text"].as_str());
-        texts.map(str::to_owned).collect()
+        records.iter().map(text).collect()
     }
 
     /// Keeps lines of the ingest form; `flags` say whose they are.

@@ -1,7 +1,7 @@
 //! What the tests that cross crates share: the workspace as text, and the binary as a process.
 //!
-//! The tree of sources and manifests; `reprise` built and run; a PostgreSQL server; numbers by
-//! seed; texts that try to leave their frame, and a reader of frames.
+//! The tree of sources and manifests; `reprise` and git run; a PostgreSQL server; numbers by seed;
+//! texts that try to leave their frame, and a reader of frames; what a text has to hold.
 
 mod postgres;
 mod process;

@@ -331,7 +331,7 @@ test("what is alike stands in groups, which are walked from record to record", a
   const groups = await tab.locator("#map-list .put").count();
   assert.ok(groups > 1, `${groups} groups`);
   // A record of the largest group, by its colour: where it was drawn, it is clicked.
-  const spot = await tab.evaluate(() => {
+  const spot = () => tab.evaluate(() => {
     const canvas = document.querySelector("canvas");
     const { width, height } = canvas;
     const [red, green, blue] = getComputedStyle(document.querySelector(".dot-0")).backgroundColor.match(/\d+/g).map(Number);
@@ -344,9 +344,14 @@ test("what is alike stands in groups, which are walked from record to record", a
     }
     return undefined;
   });
-  assert.ok(spot, "no record is drawn in its group's colour");
-  await tab.mouse.click(spot.x, spot.y);
-  await tab.waitForURL(/at=/);
+  // On a busy machine it moves still: the next click finds it where it is then.
+  for (let clicked = 0; clicked < 10 && !tab.url().includes("at="); clicked += 1) {
+    const found = await spot();
+    assert.ok(found, "no record is drawn in its group's colour");
+    await tab.mouse.click(found.x, found.y);
+    await tab.waitForURL(/at=/, { timeout: 1000 }).catch(() => undefined);
+  }
+  assert.match(tab.url(), /at=/);
   await tab.waitForSelector("#map-list h2 a[href^='/records/']");
   const title = await tab.locator("#map-list h2").first().innerText();
   await tab.locator("#map-list li a").first().click();
