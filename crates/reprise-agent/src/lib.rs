@@ -81,4 +81,4 @@ pub use supervisor::{
     Children, MemorySupervisor, MemorySupervisorArguments, MemorySupervisorMsg,
     MemorySupervisorState,
 };
-pub use threads::lent;
+pub use threads::{lend, lent};

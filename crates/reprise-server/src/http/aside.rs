@@ -1,12 +1,12 @@
 //! Requests beside the threads that the doors run on: reading a body, checking it and writing an
 //! answer may take a while, and whoever asks whether the daemon lives waits for none of it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 
 use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use reprise_agent::lend;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
 use tracing::Span;
@@ -34,11 +34,9 @@ pub(crate) async fn answer(request: Request, next: Next) -> Response {
         let _held = thread;
         span.in_scope(|| here.block_on(next.run(request)))
     };
-    // tokio panics where the system refuses the first thread.
-    let lent = catch_unwind(AssertUnwindSafe(|| {
-        POOL.as_ref().map(|pool| pool.spawn_blocking(work))
-    }));
-    let Ok(Some(answered)) = lent else {
+    let lent = POOL.as_ref();
+    let lent = lent.and_then(|pool| lend(pool.handle(), work).ok());
+    let Some(answered) = lent else {
         let said = "the system refuses the daemon a thread; try again later";
         return Refusal::from(Problem::new(ProblemKind::Unavailable, said)).into_response();
     };
