@@ -14,7 +14,7 @@ use crate::snapshot::Snapshot;
 const WHOLE_MAX: u32 = 1024;
 /// From so many on words, names and vectors are searched side by side: a thread takes 20 us to
 /// begin, the search for words .3 ms.
-const BESIDE_MIN: u32 = 50_000;
+const BESIDE_MIN: u32 = if cfg!(test) { 2 } else { 50_000 };
 /// Candidates by meaning, and as many by words, in a larger one; more where more are asked for.
 const EACH_MIN: usize = 128;
 /// So many of the best of each bring their neighbours along.
