@@ -54,7 +54,7 @@ pub use memories::{
     Change, Credited, Deed, Doubted, Extracted, Followed, Given, Known, LeftOut, Lesson, Memories,
     Memory, Merged, Noted, Parts, PastRecall, Projection, Prompt, Quoted, Reach, ReceiptLine,
     Registered, Replayed, Repositories, Sharing, Standing, TagRules, Told, Workspaces,
-    bring_up_to_date, counted, differences, run_outcome, shared_by, tend, without_secrets,
+    bring_up_to_date, counted, differences, run_outcome, shared_by, size, tend, without_secrets,
 };
 pub use problem::{Problem, ProblemBody, ProblemKind};
 pub use wire::{

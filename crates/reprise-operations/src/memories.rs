@@ -46,7 +46,7 @@ pub(crate) use sharing::Wanted;
 pub use sharing::{Reach, Sharing};
 pub use tagging::TagRules;
 pub(crate) use tagging::{Alike, alike_pairs, refuse_receipt, refuse_receipts};
-pub use tending::{Doubted, Known, Merged, counted, tend};
+pub use tending::{Doubted, Known, Merged, counted, size, tend};
 pub(crate) use tending::{Names, beginning, changed, live};
 pub(crate) use workspaces::Asked;
 pub use workspaces::{Registered, Workspaces};

@@ -3,6 +3,8 @@
 
 use maud::{Markup, html};
 use reprise_engine::{excerpt, matches};
+pub(crate) use reprise_operations::size;
+use reprise_types::is_hidden;
 
 /// Characters of a text in a list.
 const EXCERPT_CHARS: usize = 320;
@@ -79,31 +81,15 @@ pub(crate) fn visible(text: &str) -> Markup {
     }
 }
 
-/// Controls, what turns the direction of writing, joiners and tags, other than plain white space.
+/// What is hidden anywhere, and joiners, marks of direction and strange ends of lines.
 fn is_unseen(c: char) -> bool {
-    match c {
-        '\n' | '\t' => false,
-        '\u{ad}'
-        | '\u{61c}'
-        | '\u{180e}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{feff}'
-        | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e007f}' => true,
-        _ => c.is_control(),
-    }
-}
-
-/// A size as the command line says it.
-pub(crate) fn size(bytes: u64) -> String {
-    match bytes {
-        0..1_000 => format!("{bytes} B"),
-        1_000..1_000_000 => format!("{:.1} KB", bytes as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
-        _ => format!("{:.2} GB", bytes as f64 / 1e9),
-    }
+    let is_strange = || {
+        matches!(
+            c,
+            '\u{61c}' | '\u{200c}'..='\u{200f}' | '\u{2028}' | '\u{2029}'
+        )
+    };
+    !matches!(c, '\n' | '\t') && (is_hidden(c) || c.is_control() || is_strange())
 }
 
 /// A whole number with its thousands apart.
@@ -163,6 +149,7 @@ mod tests {
         assert_eq!(count(1_234_567), "1,234,567");
         assert_eq!(size(900), "900 B");
         assert_eq!(size(114_049), "114.0 KB");
+        assert_eq!(size(21_500_000), "21.5 MB");
         assert_eq!(of(1, "record", "records"), "1 record");
         assert_eq!(of(2_000, "record", "records"), "2,000 records");
     }

@@ -1,4 +1,4 @@
-//! How things look in a terminal: colours only where a person reads, sizes and dates in words.
+//! How things look in a terminal: colours only where a person reads.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -194,16 +194,6 @@ fn visible(text: &str) -> String {
     shown
 }
 
-/// Bytes as a person says them.
-pub(crate) fn bytes(bytes: u64) -> String {
-    match bytes {
-        0..1_000 => format!("{bytes} B"),
-        1_000..1_000_000 => format!("{:.1} KB", bytes as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
-        _ => format!("{:.2} GB", bytes as f64 / 1e9),
-    }
-}
-
 /// One line of a text: white space folded, cut at `columns` characters.
 pub(crate) fn one_line(text: &str, columns: usize) -> String {
     let folded = folded(text);
@@ -220,12 +210,6 @@ pub(crate) fn one_line(text: &str, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_are_said_in_words() {
-        assert_eq!(bytes(999), "999 B");
-        assert_eq!(bytes(21_500_000), "21.5 MB");
-    }
 
     #[test]
     fn a_reader_that_left_is_known_also_behind_a_writer_of_json() {

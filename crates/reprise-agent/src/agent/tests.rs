@@ -133,57 +133,71 @@ async fn a_file_that_is_half_dead_is_rewritten_by_itself_beside_a_writer() {
     assert!(service.shut_down().await.is_clean());
 }
 
-/// The only blocking thread is occupied, so a copy on another thread has to wait.
-#[test]
-fn a_writer_takes_writes_while_its_file_is_copied() {
+/// Runs a test with one thread that may block.
+fn with_one_thread(test: impl Future<Output = ()>) {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     runtime.worker_threads(2).max_blocking_threads(1);
-    runtime.enable_time().build().unwrap().block_on(async {
+    runtime.enable_time().build().unwrap().block_on(test);
+}
+
+/// That thread, taken: what needs one waits.
+struct Occupied(std::sync::mpsc::Sender<()>, tokio::task::JoinHandle<bool>);
+
+impl Occupied {
+    fn new() -> Self {
+        let (go, gone) = std::sync::mpsc::channel();
+        let standing = tokio::task::spawn_blocking(move || gone.recv().is_err());
+        Self(go, standing)
+    }
+
+    async fn end(self) {
+        drop(self.0);
+        assert!(self.1.await.unwrap());
+    }
+}
+
+async fn write(service: &MemoryService, records: usize) {
+    for number in 0..records {
+        let record = note(&format!("written meanwhile {number}"));
+        service.observe(&ada(), vec![record]).await.unwrap();
+    }
+}
+
+#[test]
+fn a_writer_takes_writes_while_its_file_is_copied() {
+    with_one_thread(async {
         let bench = Bench::new();
         let service = bench.start().await;
         service.observe(&ada(), vec![note("first")]).await.unwrap();
-        let (go, gone) = std::sync::mpsc::channel::<()>();
-        let standing = tokio::task::spawn_blocking(move || gone.recv().is_err());
+        let occupied = Occupied::new();
         let copying = tokio::spawn({
             let service = service.clone();
             async move { service.compact(&ada()).await }
         });
-        for number in 0..200 {
-            let record = note(&format!("written meanwhile {number}"));
-            service.observe(&ada(), vec![record]).await.unwrap();
-        }
+        write(&service, 200).await;
         assert!(!copying.is_finished(), "the writer itself copied the file");
-        drop(go);
-        assert!(standing.await.unwrap());
+        occupied.end().await;
         copying.await.unwrap().unwrap().unwrap();
         assert_eq!(stats(&service).await.live, 201);
         assert!(service.shut_down().await.is_clean());
     });
 }
 
-/// The only blocking thread is occupied, so what is made on another thread has to wait.
 #[test]
 fn a_writer_takes_writes_while_a_checkpoint_is_made() {
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    runtime.worker_threads(2).max_blocking_threads(1);
-    runtime.enable_time().build().unwrap().block_on(async {
+    with_one_thread(async {
         let bench = Bench::new();
         let service = bench.start().await;
         service.observe(&ada(), vec![note("first")]).await.unwrap();
-        let (go, gone) = std::sync::mpsc::channel::<()>();
-        let standing = tokio::task::spawn_blocking(move || gone.recv().is_err());
+        let occupied = Occupied::new();
         let making = tokio::spawn({
             let service = service.clone();
             async move { service.checkpoint(&ada()).await }
         });
-        for number in 0..200 {
-            let record = note(&format!("written meanwhile {number}"));
-            service.observe(&ada(), vec![record]).await.unwrap();
-        }
+        write(&service, 200).await;
         assert!(!making.is_finished(), "the writer itself made it");
         assert!(!has_checkpoint(&bench));
-        drop(go);
-        assert!(standing.await.unwrap());
+        occupied.end().await;
         making.await.unwrap().unwrap().unwrap();
         assert!(has_checkpoint(&bench));
         assert!(service.shut_down().await.is_clean());
@@ -199,19 +213,15 @@ fn a_writer_takes_writes_while_a_checkpoint_is_made() {
 /// The same of the checkpoint that an idle memory gets by itself.
 #[test]
 fn a_memory_left_alone_is_saved_beside_its_writer() {
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    runtime.worker_threads(2).max_blocking_threads(1);
-    runtime.enable_time().build().unwrap().block_on(async {
-        let (go, gone) = std::sync::mpsc::channel::<()>();
-        let standing = tokio::task::spawn_blocking(move || gone.recv().is_err());
+    with_one_thread(async {
+        let occupied = Occupied::new();
         let mut bench = Bench::new();
         bench.config.limits.checkpoint_after = Duration::ZERO;
         let service = bench.start().await;
         // What is tried again is tried by the maintenance that has it saved.
         rounds(&bench, &service, "NAN").await;
         assert!(!has_checkpoint(&bench), "the writer itself made it");
-        drop(go);
-        assert!(standing.await.unwrap());
+        occupied.end().await;
         until(async || has_checkpoint(&bench)).await;
         assert!(service.shut_down().await.is_clean());
     });
@@ -224,12 +234,9 @@ fn has_checkpoint(bench: &Bench) -> bool {
     segments.any(|segment| segment.name == "seal")
 }
 
-/// The only blocking thread is occupied, so that what is read on another thread has to wait.
 #[test]
 fn a_writer_takes_writes_while_what_opening_left_is_read() {
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    runtime.worker_threads(2).max_blocking_threads(1);
-    runtime.enable_time().build().unwrap().block_on(async {
+    with_one_thread(async {
         let bench = Bench::new();
         let service = bench.start().await;
         let many: Vec<_> = (0..50).map(|n| note(&format!("note {n}"))).collect();
@@ -238,8 +245,7 @@ fn a_writer_takes_writes_while_what_opening_left_is_read() {
         let saved = service.with_engine(&user, Engine::checkpoint);
         saved.await.unwrap().unwrap();
         assert!(service.shut_down().await.is_clean());
-        let (go, gone) = std::sync::mpsc::channel::<()>();
-        let standing = tokio::task::spawn_blocking(move || gone.recv().is_err());
+        let occupied = Occupied::new();
         let service = bench.start().await;
         let is_left = async || {
             let asked = service.with_engine(&user, |engine| engine.loading().is_some());
@@ -248,8 +254,7 @@ fn a_writer_takes_writes_while_what_opening_left_is_read() {
         // What is tried again is tried by the maintenance that has the rest read.
         rounds(&bench, &service, "NAN").await;
         assert!(is_left().await, "the writer itself read it");
-        drop(go);
-        assert!(standing.await.unwrap());
+        occupied.end().await;
         until(async || !is_left().await).await;
         assert!(service.shut_down().await.is_clean());
     });

@@ -2,6 +2,8 @@
 //!
 //! Field numbers belong to the caller; nothing here knows ONNX.
 
+use reprise_types::{ByteReader, put_varint};
+
 /// Wire types of the protobuf encoding.
 const VARINT: u64 = 0;
 const LENGTH_DELIMITED: u64 = 2;
@@ -19,22 +21,22 @@ impl Message {
 
     /// Adds a size: an integer that is never negative.
     pub(super) fn size(mut self, field: u64, value: u64) -> Self {
-        self.varint(field << 3 | VARINT);
-        self.varint(value);
+        put_varint(&mut self.0, field << 3 | VARINT);
+        put_varint(&mut self.0, value);
         self
     }
 
     /// Adds a 32-bit float.
     pub(super) fn float(mut self, field: u64, value: f32) -> Self {
-        self.varint(field << 3 | FIXED_32);
+        put_varint(&mut self.0, field << 3 | FIXED_32);
         self.0.extend_from_slice(&value.to_le_bytes());
         self
     }
 
     /// Adds raw bytes.
     pub(super) fn bytes(mut self, field: u64, bytes: &[u8]) -> Self {
-        self.varint(field << 3 | LENGTH_DELIMITED);
-        self.varint(bytes.len() as u64);
+        put_varint(&mut self.0, field << 3 | LENGTH_DELIMITED);
+        put_varint(&mut self.0, bytes.len() as u64);
         self.0.extend_from_slice(bytes);
         self
     }
@@ -51,14 +53,6 @@ impl Message {
     /// The encoded bytes.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.0
-    }
-
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
     }
 }
 
@@ -82,35 +76,24 @@ impl<'a> Field<'a> {
 }
 
 /// The fields of a message, up to its end or to the first that is no field.
-pub(super) fn fields(mut message: &[u8]) -> impl Iterator<Item = Field<'_>> {
+pub(super) fn fields(message: &[u8]) -> impl Iterator<Item = Field<'_>> {
+    let mut message = ByteReader::new(message);
     std::iter::from_fn(move || {
-        let tag = read_varint(&mut message)?;
+        let tag = message.varint()?;
         let (number, wire_type) = (tag >> 3, tag & 7);
         Some(match wire_type {
-            VARINT => Field::Int(number, read_varint(&mut message)?),
+            VARINT => Field::Int(number, message.varint()?),
             LENGTH_DELIMITED => {
-                let length = usize::try_from(read_varint(&mut message)?).ok()?;
-                Field::Bytes(number, message.split_off(..length)?)
+                let length = usize::try_from(message.varint()?).ok()?;
+                Field::Bytes(number, message.take(length)?)
             }
             FIXED_32 => {
-                message.split_off(..4)?;
+                message.take(4)?;
                 Field::Other
             }
             _ => return None,
         })
     })
-}
-
-fn read_varint(message: &mut &[u8]) -> Option<u64> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let byte = *message.split_off_first()?;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Some(value);
-        }
-    }
-    None
 }
 
 #[cfg(test)]

@@ -37,7 +37,8 @@ pub(super) const LEAKED: Sweep = Sweep {
     table_bytes_max: 1 << 30,
 };
 
-/// After a person's, which anybody may give for himself: no pause that others notice.
+/// After a person's, which anybody may give for himself: a short pause, but where others hold a
+/// table.
 pub(super) const PERSON: Sweep = Sweep {
     tables: &["thing", "taken_down", "authored", "draft"],
     table_bytes_max: 64 << 20,

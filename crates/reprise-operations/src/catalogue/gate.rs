@@ -136,7 +136,9 @@ fn clean(path: &str, name: &str, value: &mut Value, keeps: bool, taken: &mut Vec
             taken.extend(redactor.redact_value(path, value));
         }
         Value::Array(items) => {
-            for (place, item) in items.iter_mut().enumerate() {
+            // Of a vector no number is looked at.
+            let items = items.iter_mut().enumerate();
+            for (place, item) in items.filter(|(_, item)| !item.is_number()) {
                 clean(&format!("{path}.{place}"), name, item, keeps, taken);
             }
         }

@@ -88,7 +88,7 @@ pub(crate) enum TokenCommand {
 pub(crate) struct McpArguments {
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
-    /// Which tools the client sees: lean (4), default (9), full (32) or workspace (24)
+    /// Which tools the client sees: lean (4), default (9), full (33) or workspace (24)
     #[arg(long, default_value = "default")]
     pub(crate) profile: Profile,
     /// All of the user's memory, or the part of the project that it is started in

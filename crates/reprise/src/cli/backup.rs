@@ -223,7 +223,7 @@ fn say(context: &Context, user: &UserId, made: &Proven, to: &Path) -> anyhow::Re
     let Proven { records, bytes } = made;
     let path = to.display().to_string();
     let row = json!({ "user": user, "records": records, "bytes": bytes, "file": path });
-    let (size, records) = (terminal::bytes(*bytes), counted(records, "record"));
+    let (size, records) = (size(*bytes), counted(records, "record"));
     let line = format!("{user}: {records}, {size}, every hash verified: {path}");
     match output::line(context, &row, line) {
         // The copy is made, whether anybody reads of it or not.

@@ -116,7 +116,7 @@ fn list(context: &Context, user: &UserId) -> anyhow::Result<Exit> {
     }
     let row = |(name, stats): &(String, EngineStats)| json!({ "name": name, "records": stats.live, "bytes": stats.file_bytes });
     output::rows(context, branches, row, |(name, stats)| {
-        let size = terminal::bytes(stats.file_bytes);
+        let size = size(stats.file_bytes);
         format!("{name:<24} {:>8} records {size:>12}", stats.live)
     })
 }

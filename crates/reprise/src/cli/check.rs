@@ -166,8 +166,8 @@ pub(super) fn compact(context: &Context, whose: &WhoseArguments) -> anyhow::Resu
         "{}{versions} kept, {} of what was forgotten removed: {} became {}",
         counted(live, "record"),
         counted(report.forgotten, "version"),
-        terminal::bytes(report.bytes_before),
-        terminal::bytes(report.bytes_after)
+        size(report.bytes_before),
+        size(report.bytes_after)
     );
     output::line(context, &report, line)
 }

@@ -204,7 +204,7 @@ fn figures(out: &mut impl Write, day: &Friday, took: Duration) -> anyhow::Result
     let embedded = pool.documents + pool.queries;
     let embed_ms = pool.embed_us as f64 / 1e3 / embedded.max(1) as f64;
     let file = day.stats.file_bytes;
-    let each = terminal::bytes(file / u64::from(day.stats.live.max(1)));
+    let each = size(file / u64::from(day.stats.live.max(1)));
     let (live, sessions) = (day.stats.live, day.stats.sessions);
     let known = day.progress.duplicates + day.counts.duplicates;
     let rows = [
@@ -219,10 +219,7 @@ fn figures(out: &mut impl Write, day: &Friday, took: Duration) -> anyhow::Result
         ("duplicates", known.to_string()),
         ("per embedding", format!("{embed_ms:.1} ms")),
         ("this recall", format!("{:.1} ms", day.recall_ms)),
-        (
-            "file",
-            format!("{}, {each} a record", terminal::bytes(file)),
-        ),
+        ("file", format!("{}, {each} a record", size(file))),
         ("whole demo", format!("{:.1} s", took.as_secs_f64())),
     ];
     writeln!(out, "\n{}", terminal::title("figures"))?;

@@ -87,7 +87,7 @@ fn list(context: &Context) -> anyhow::Result<Exit> {
             FileState::Missing => "missing",
             FileState::Damaged => "damaged: run `reprise models pull`",
         };
-        let size = terminal::bytes(file.size_bytes);
+        let size = size(file.size_bytes);
         format!("  {:<34} {:<10} {size:>9}  {state}", file.name, file.role)
     })?;
     let in_use = context.space();
@@ -99,7 +99,7 @@ fn list(context: &Context) -> anyhow::Result<Exit> {
         card
     };
     output::rows(context, store.added(), row, |model| {
-        let size = terminal::bytes(model.size_bytes());
+        let size = size(model.size_bytes());
         let license = model.license.as_deref().unwrap_or("licence unknown");
         let used = if is_used(model) { ", in use" } else { "" };
         let version = model.version.split('-').next().unwrap_or_default();

@@ -15,7 +15,7 @@ pub(super) use reprise_embed::Variant;
 pub(super) use reprise_engine::{Engine, Snapshot};
 pub(super) use reprise_files::Folder;
 pub(super) use reprise_operations::{
-    Effect, Fate, NoArguments, Operation, Problem, ProblemKind, counted,
+    Effect, Fate, NoArguments, Operation, Problem, ProblemKind, counted, size,
 };
 pub(super) use reprise_redact::{Redaction, Redactor};
 pub(super) use reprise_server::{Call, Client};

@@ -71,15 +71,15 @@ fn table(
     writeln!(
         out,
         "  file          {} in {}, {} reclaimable",
-        terminal::bytes(stats.file_bytes),
+        size(stats.file_bytes),
         counted(stats.commits, "commit"),
-        terminal::bytes(stats.reclaimable_bytes)
+        size(stats.reclaimable_bytes)
     )?;
     writeln!(out, "  compaction    {}", compaction(stats))?;
     writeln!(
         out,
         "  index         {} in memory",
-        terminal::bytes(stats.index_bytes as u64)
+        size(stats.index_bytes as u64)
     )?;
     Ok(())
 }
