@@ -123,6 +123,9 @@ function menus() {
     const chip = event.target;
     if (!(chip instanceof HTMLDetailsElement) || !chip.open) return;
     if (!chip.matches(".f, .act")) return;
+    // The event comes late where the machine is busy: whoever went on into the chip stays there.
+    const focused = document.activeElement;
+    if (chip.contains(focused) && !focused?.matches("summary")) return;
     const field = chip.querySelector("input:not([type=hidden]), select, textarea");
     if (field instanceof HTMLElement) field.focus();
   }, true);
