@@ -29,12 +29,12 @@ impl Snapshot {
 
     /// When the record at a place was kept, in microseconds since the Unix epoch.
     pub fn kept_at(&self, place: u32) -> Option<i64> {
-        Some(self.index.doc(place)?.known_at.timestamp_micros())
+        Some(self.index.doc(place)?.known_at().timestamp_micros())
     }
 
     /// When what a record tells happened.
     pub fn told_at(&self, id: RecordId) -> Option<DateTime<Utc>> {
-        Some(self.index.doc(self.index.find(id)?)?.timestamp)
+        Some(self.index.doc(self.index.find(id)?)?.timestamp())
     }
 
     /// The places of the records that answer again, or have other tags, since an instant (which

@@ -203,7 +203,7 @@ impl Snapshot {
     /// How often a live record was said, and when last: the day when it was kept, where once.
     pub fn seen(&self, id: RecordId) -> Option<Seen> {
         let ordinal = self.ordinal(id)?;
-        let known_at = self.index.doc(ordinal)?.known_at;
+        let known_at = self.index.doc(ordinal)?.known_at();
         let once = (1, known_at.timestamp_micros());
         let (seen_count, last) = self.marks.seen(ordinal).unwrap_or(once);
         Some(Seen {

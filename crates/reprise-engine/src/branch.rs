@@ -109,7 +109,7 @@ impl Engine {
     /// `false` where the file system cannot, or where something forgotten is still in the file,
     /// which no branch may get: then [`Self::fork_into`] copies.
     pub fn clone_to(&self, path: &Path) -> Result<bool, EngineError> {
-        let held = |(_, doc): (u32, Doc)| doc.forgotten_at.is_some() && !doc.hole;
+        let held = |(_, doc): (u32, Doc)| doc.forgotten_at().is_some() && !doc.hole;
         if self.snapshot.docs().any(held) {
             return Ok(false);
         }
@@ -280,7 +280,7 @@ impl Copying<'_> {
         let place = match (ordinal, &entry) {
             (Some(ordinal), Entry::Record(_)) => {
                 let doc = self.parent.index.doc(ordinal);
-                let kept = doc.is_some_and(|doc| doc.forgotten_at.is_none() && !doc.hole);
+                let kept = doc.is_some_and(|doc| doc.forgotten_at().is_none() && !doc.hole);
                 let place = kept.then_some(self.next);
                 self.next += u32::from(kept);
                 place

@@ -112,7 +112,7 @@ impl Engine {
             return Ok(Vec::new());
         };
         let gone = self.snapshot.docs().filter(|(place, doc)| {
-            let is_gone = doc.forgotten_at.is_some();
+            let is_gone = doc.forgotten_at().is_some();
             is_gone && forgotten_at(*place) == Some(at)
         });
         // As they were answered: the newest first.
@@ -180,7 +180,9 @@ impl Engine {
     fn select(&self, selector: &ForgetSelector) -> Vec<u32> {
         let memory = &self.snapshot;
         let those = |are_meant: &dyn Fn(&Doc) -> bool| -> Vec<u32> {
-            let there = memory.docs().filter(|(_, doc)| doc.forgotten_at.is_none());
+            let there = memory
+                .docs()
+                .filter(|(_, doc)| doc.forgotten_at().is_none());
             let meant = there.filter(|(_, doc)| are_meant(doc));
             meant.map(|(ordinal, _)| ordinal).collect()
         };
@@ -195,7 +197,7 @@ impl Engine {
                 let session = memory.index.session(session);
                 those(&|doc: &Doc| session.is_some() && doc.session == session)
             }
-            ForgetSelector::Before(instant) => those(&|doc: &Doc| doc.timestamp < *instant),
+            ForgetSelector::Before(instant) => those(&|doc: &Doc| doc.timestamp() < *instant),
             ForgetSelector::Tag(tags) => {
                 let tags = tags.iter().filter_map(|tag| normal_tag(tag));
                 let tagged = tags.flat_map(|tag| memory.marks.tagged(&tag, None));

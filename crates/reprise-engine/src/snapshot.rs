@@ -156,7 +156,7 @@ impl Snapshot {
     pub fn version(&self, id: RecordId) -> Option<Result<MemoryRecord, StoreError>> {
         let ordinal = self.index.find(id)?;
         let doc = self.index.doc(ordinal)?;
-        let is_there = doc.forgotten_at.is_none() && !doc.hole;
+        let is_there = doc.forgotten_at().is_none() && !doc.hole;
         is_there.then(|| self.record(ordinal, None))
     }
 
@@ -178,7 +178,7 @@ impl Snapshot {
                 version = link.to;
                 continue;
             }
-            let then = self.index.learned_at(doc.superseded_at?);
+            let then = self.index.learned_at(doc.superseded_at()?);
             let mut known_then = then.filter(|ordinal| *ordinal > version);
             version = known_then.find(|ordinal| {
                 let record = self.reader.record(*ordinal);
@@ -263,7 +263,7 @@ impl Snapshot {
     /// its text is still there.
     pub(crate) fn is_kept(&self, ordinal: u32) -> bool {
         let doc = self.index.doc(ordinal);
-        doc.is_some_and(|doc| doc.forgotten_at.is_none())
+        doc.is_some_and(|doc| doc.forgotten_at().is_none())
     }
 
     /// A record with the tags that it has now, or had at an instant.
@@ -326,10 +326,10 @@ impl Snapshot {
         at: DateTime<Utc>,
     ) -> impl Iterator<Item = Result<MemoryRecord, StoreError>> + '_ {
         let stood = self.docs().filter(move |(_, doc)| {
-            let is_there = doc.forgotten_at.is_none() && !doc.hole;
-            is_there && doc.superseded_at.is_none_or(|end| end > at)
+            let is_there = doc.forgotten_at().is_none() && !doc.hole;
+            is_there && doc.superseded_at().is_none_or(|end| end > at)
         });
-        stood.map(move |(ordinal, doc)| self.record(ordinal, Some(at.max(doc.known_at))))
+        stood.map(move |(ordinal, doc)| self.record(ordinal, Some(at.max(doc.known_at()))))
     }
 
     /// A record as it stood at an instant: this version where it answered then, else the one of

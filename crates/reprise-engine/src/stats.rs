@@ -128,8 +128,8 @@ impl Engine {
     /// then, or it is now.
     pub fn kept_after(&self, now: DateTime<Utc>) -> Option<(usize, DateTime<Utc>)> {
         let docs = self.snapshot.docs();
-        let later = docs.filter(|(_, doc)| !doc.hole && doc.known_at > now);
-        let later: Vec<_> = later.map(|(_, doc)| doc.known_at).collect();
+        let later = docs.filter(|(_, doc)| !doc.hole && doc.known_at() > now);
+        let later: Vec<_> = later.map(|(_, doc)| doc.known_at()).collect();
         Some((later.len(), later.iter().max().copied()?))
     }
 
@@ -207,7 +207,7 @@ impl Snapshot {
             dialogue: mean(in_dialogue),
             words_mean: mean(words),
             external_ids: 0,
-            last_ingest: newest.map(|(_, doc)| doc.known_at),
+            last_ingest: newest.map(|(_, doc)| doc.known_at()),
             space: self.space.as_ref().map(name_of),
             file_bytes: log.file_bytes,
             reclaimable_bytes: log.bytes_reclaimable,

@@ -81,8 +81,8 @@ impl Graph {
             if found.len() >= ef && nearest < bar {
                 break;
             }
-            // Collects unvisited links first and reads their codes after, so that the memory loads
-            // overlap.
+            // Collects unvisited links first, then all their similarities, and decides after: a
+            // branch on each would have the processor wait for one memory load after the other.
             let mut unseen = [0; M0];
             let mut count = 0;
             for id in self.links(nearest as u32, layer) {
@@ -92,13 +92,16 @@ impl Graph {
                     break;
                 }
             }
-            for id in &unseen[..count] {
-                let next = key(similarity(*id), *id);
+            let mut keys = [0; M0];
+            for (key_of, id) in keys.iter_mut().zip(&unseen[..count]) {
+                *key_of = key(similarity(*id), *id);
+            }
+            for &next in &keys[..count] {
                 if found.len() >= ef && next < bar {
                     continue;
                 }
                 frontier.push(next);
-                if admit(*id) {
+                if admit(next as u32) {
                     found.push(Reverse(next));
                     if found.len() > ef {
                         found.pop();

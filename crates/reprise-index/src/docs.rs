@@ -71,14 +71,6 @@ impl Row {
     }
 }
 
-/// Whether two neighbours are turns of a dialogue: different speakers, at least one a person. A
-/// command and its output, or commits of two authors, are adjacent without answering each other.
-pub(crate) fn are_turns(one: &Row, other: &Row) -> bool {
-    let person = |row: &Row| row.source == MemorySource::UserInput;
-    let differ = one.source != other.source || one.speaker != other.speaker;
-    differ && (person(one) || person(other))
-}
-
 /// Properties of a document that the ranking uses beside its scores.
 #[expect(
     clippy::struct_excessive_bools,
@@ -115,10 +107,11 @@ pub struct DocTraits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Doc {
     pub id: RecordId,
-    /// When it happened, cut to microseconds.
-    pub timestamp: DateTime<Utc>,
-    /// When the store learned of it, cut to microseconds.
-    pub known_at: DateTime<Utc>,
+    /// Microseconds: a recall asks for hundreds of documents, and for the day of few.
+    pub(crate) timestamp: i64,
+    pub(crate) known_at: i64,
+    pub(crate) forgotten_at: i64,
+    pub(crate) superseded_at: i64,
     pub kind: MemoryKind,
     pub source: MemorySource,
     /// Number of its session; `None` where it has none.
@@ -128,8 +121,6 @@ pub struct Doc {
     /// Analysed terms of its head, at most [`crate::HEAD_TERMS`].
     pub head_terms: u8,
     pub has_vector: bool,
-    pub forgotten_at: Option<DateTime<Utc>>,
-    pub superseded_at: Option<DateTime<Utc>>,
     /// Its record is gone from the log.
     pub hole: bool,
     /// The live document before it in its session.
@@ -139,9 +130,27 @@ pub struct Doc {
 }
 
 impl Doc {
+    /// When it happened, cut to microseconds.
+    pub fn timestamp(&self) -> DateTime<Utc> {
+        instant(self.timestamp)
+    }
+
+    /// When the store learned of it, cut to microseconds.
+    pub fn known_at(&self) -> DateTime<Utc> {
+        instant(self.known_at)
+    }
+
+    pub fn forgotten_at(&self) -> Option<DateTime<Utc>> {
+        (self.forgotten_at != NEVER).then(|| instant(self.forgotten_at))
+    }
+
+    pub fn superseded_at(&self) -> Option<DateTime<Utc>> {
+        (self.superseded_at != NEVER).then(|| instant(self.superseded_at))
+    }
+
     /// Neither forgotten nor superseded.
     pub fn is_live(&self) -> bool {
-        self.forgotten_at.is_none() && self.superseded_at.is_none() && !self.hole
+        self.forgotten_at == NEVER && self.superseded_at == NEVER && !self.hole
     }
 }
 

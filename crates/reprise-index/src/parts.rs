@@ -151,7 +151,9 @@ impl IndexWriter {
         let pages = self.left.clone().filter(|left| !left.words.is_loaded());
         let is_left = self.vectors.is_left() || pages.is_some() || graph.is_some();
         let vectors = is_left.then(|| self.vectors.clone())?;
+        let near = self.world.near.clone();
         Some(move || {
+            near.load();
             // What is damaged is found again, and reported, by whoever loads.
             let whole = vectors.load().is_ok() && pages.is_none_or(|left| left.load());
             if let Some(graph) = graph.filter(|_| whole) {
@@ -174,6 +176,7 @@ impl IndexWriter {
             }
         }
         self.vectors.load()?;
+        self.world.near.load();
         if self.damage.is_found() {
             return Err(damaged("index"));
         }

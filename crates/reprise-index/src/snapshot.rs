@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use reprise_graph::Metric as _;
 use reprise_types::{CowVec, MemoryFilter, MemorySource, Order, RecordId};
 
-use crate::docs::{Doc, DocTraits, NEVER, NO_SESSION, Row, Sessions, are_turns, instant, micros};
+use crate::docs::{Doc, DocTraits, NEVER, NO_SESSION, Row, Sessions, micros};
 use crate::facets::Facets;
 use crate::growth::Layers;
 use crate::lexical::{LexicalScratch, LexicalSignals, lexical};
@@ -57,24 +57,23 @@ impl IndexSnapshot {
     /// One document; `None` beyond the end.
     pub fn doc(&self, ordinal: u32) -> Option<Doc> {
         let row = self.rows.get(ordinal as usize)?;
-        let near = self.world.near(ordinal);
+        let (previous, next) = self.world.neighbours(ordinal);
         let known = |number| (number != NONE).then_some(number);
-        let ever = |micros| (micros != NEVER).then(|| instant(micros));
         Some(Doc {
             id: row.id,
-            timestamp: instant(row.timestamp),
-            known_at: instant(row.known_at),
+            timestamp: row.timestamp,
+            known_at: row.known_at,
             kind: row.kind,
             source: row.source,
             session: (row.session != NO_SESSION).then_some(row.session),
             terms: row.terms,
             head_terms: row.head_terms,
             has_vector: self.vectors.has(ordinal),
-            forgotten_at: ever(row.forgotten_at),
-            superseded_at: ever(row.superseded_at),
+            forgotten_at: row.forgotten_at,
+            superseded_at: row.superseded_at,
             hole: row.hole,
-            previous: known(near.previous),
-            next: known(near.next),
+            previous: known(previous),
+            next: known(next),
         })
     }
 
@@ -96,26 +95,23 @@ impl IndexSnapshot {
 
     /// The document's properties for the ranking; `view` must be of this snapshot.
     pub fn traits(&self, ordinal: u32, view: &View) -> Option<DocTraits> {
-        let row = self.rows.get(ordinal as usize)?;
-        let known = |session| (session != NO_SESSION).then_some(session);
-        let neighbours = view.neighbours(ordinal);
-        let turn = |near: Option<u32>| {
-            let near = near.and_then(|near| self.rows.get(near as usize));
-            near.is_some_and(|near| are_turns(row, near))
-        };
+        let near = &view.world().near;
+        let own = near.get(ordinal as usize)?;
+        let known = |number| (number != NONE).then_some(number);
+        let turn = |other: u32| near.get(other as usize).is_some_and(|o| own.are_turns(o));
         Some(DocTraits {
             embedded: self.vectors.has(ordinal),
-            by_user: row.source == MemorySource::UserInput,
-            dated: row.cues.is_dated(),
-            instruction: row.cues.is_instruction(),
-            asks: row.cues.asks(),
-            prompt: row.cues.is_prompt(),
-            lead: row.cues.is_lead(),
-            speaker: row.speaker,
-            session: known(row.session),
-            terms: row.terms,
-            neighbours,
-            turns: (turn(neighbours.0), turn(neighbours.1)),
+            by_user: own.source == MemorySource::UserInput,
+            dated: own.cues.is_dated(),
+            instruction: own.cues.is_instruction(),
+            asks: own.cues.asks(),
+            prompt: own.cues.is_prompt(),
+            lead: own.cues.is_lead(),
+            speaker: own.speaker,
+            session: (own.session != NO_SESSION).then_some(own.session),
+            terms: own.terms,
+            neighbours: (known(own.previous), known(own.next)),
+            turns: (turn(own.previous), turn(own.next)),
         })
     }
 

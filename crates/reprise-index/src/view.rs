@@ -121,9 +121,9 @@ impl View {
     /// The live documents before and after this one in its session, admitted or not. None for a
     /// document without a session.
     pub fn neighbours(&self, ordinal: u32) -> (Option<u32>, Option<u32>) {
-        let near = self.world.near(ordinal);
+        let (previous, next) = self.world.neighbours(ordinal);
         let known = |ordinal| (ordinal != crate::world::NONE).then_some(ordinal);
-        (known(near.previous), known(near.next))
+        (known(previous), known(next))
     }
 
     /// The ordinals that may answer, ascending.

@@ -5,6 +5,7 @@
 
 use reprise_types::{CowVec, MemorySource};
 
+use crate::cues::Cues;
 use crate::docs::{NO_SESSION, Row};
 use crate::facets::{BLOCK, Facets};
 use crate::snapshot::ones;
@@ -44,18 +45,42 @@ impl Hot {
     }
 }
 
-/// A live document's neighbours among the live ones of its session.
+/// What the ranking looks at of a candidate and of those beside it: of one document 24 bytes, since
+/// a question has hundreds of candidates, and each is another line of memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Near {
+    /// The neighbours of a live document among the live ones of its session.
     pub(crate) previous: u32,
     pub(crate) next: u32,
+    pub(crate) session: u32,
+    pub(crate) speaker: u32,
+    pub(crate) terms: u32,
+    pub(crate) source: MemorySource,
+    pub(crate) cues: Cues,
 }
 
 impl Near {
-    pub(crate) const NOBODY: Self = Self {
-        previous: NONE,
-        next: NONE,
-    };
+    /// Without neighbours.
+    pub(crate) fn of(row: &Row) -> Self {
+        Self {
+            previous: NONE,
+            next: NONE,
+            session: row.session,
+            speaker: row.speaker,
+            terms: row.terms,
+            source: row.source,
+            cues: row.cues,
+        }
+    }
+
+    /// Whether two neighbours are turns of a dialogue: different speakers, at least one a person. A
+    /// command and its output, or commits of two authors, are adjacent without answering each
+    /// other.
+    pub(crate) fn are_turns(&self, other: &Self) -> bool {
+        let person = |one: &Self| one.source == MemorySource::UserInput;
+        let differ = self.source != other.source || self.speaker != other.speaker;
+        differ && (person(self) || person(other))
+    }
 }
 
 /// Liveness and neighbours of every document at one instant.
@@ -114,7 +139,7 @@ impl World {
         let (mut all, mut nears): (Vec<Hot>, Vec<Near>) = (Vec::new(), Vec::new());
         let mut tallies: Vec<Tally> = Vec::new();
         for (ordinal, (row, live)) in (0_u32..).zip(rows) {
-            let (hot, mut near) = (Hot::new(row, live), Near::NOBODY);
+            let (hot, mut near) = (Hot::new(row, live), Near::of(row));
             if ordinal.is_multiple_of(64) {
                 world.live_words.push(0);
             }
@@ -155,7 +180,7 @@ impl World {
 
     pub(crate) fn push(&mut self, row: &Row, live: bool) {
         let ordinal = self.hot.len() as u32;
-        let (hot, mut near) = (Hot::new(row, live), Near::NOBODY);
+        let (hot, mut near) = (Hot::new(row, live), Near::of(row));
         if ordinal.is_multiple_of(64) {
             self.live_words.push(0);
         }
@@ -184,19 +209,21 @@ impl World {
             return;
         }
         let gone = *hot;
-        let near = self.near.get_mut(ordinal as usize);
-        let near = near.map_or(Near::NOBODY, |near| std::mem::replace(near, Near::NOBODY));
+        let (previous, next) = self.neighbours(ordinal);
+        if let Some(near) = self.near.get_mut(ordinal as usize) {
+            (near.previous, near.next) = (NONE, NONE);
+        }
         self.count(gone, terms, false);
         if let Some(word) = self.live_words.get_mut(ordinal as usize / 64) {
             *word &= !(1 << (ordinal % 64));
         }
-        if let Some(previous) = self.near.get_mut(near.previous as usize) {
-            previous.next = near.next;
+        if let Some(before) = self.near.get_mut(previous as usize) {
+            before.next = next;
         }
-        if let Some(next) = self.near.get_mut(near.next as usize) {
-            next.previous = near.previous;
+        if let Some(after) = self.near.get_mut(next as usize) {
+            after.previous = previous;
         } else if let Some(tally) = self.tallies.get_mut(gone.session as usize) {
-            tally.tail = near.previous;
+            tally.tail = previous;
         }
     }
 
@@ -216,7 +243,7 @@ impl World {
         if let Some(tally) = self.tally_of(back.session) {
             previous = tally.tail;
             while previous != NONE && previous > ordinal {
-                (previous, next) = (self.near(previous).previous, previous);
+                (previous, next) = (self.neighbours(previous).0, previous);
             }
             if let Some(before) = self.near.get_mut(previous as usize) {
                 before.next = ordinal;
@@ -228,7 +255,7 @@ impl World {
             }
         }
         if let Some(near) = self.near.get_mut(ordinal as usize) {
-            *near = Near { previous, next };
+            (near.previous, near.next) = (previous, next);
         }
         self.count(back, terms, true);
     }
@@ -237,6 +264,9 @@ impl World {
     pub(crate) fn bury(&mut self, ordinal: u32, hole: &Row) {
         if let Some(hot) = self.hot.get_mut(ordinal as usize) {
             *hot = Hot::new(hole, false);
+        }
+        if let Some(near) = self.near.get_mut(ordinal as usize) {
+            *near = Near::of(hole);
         }
     }
 
@@ -292,7 +322,7 @@ impl World {
         let tail = self.tallies.get(session as usize).map(|tally| tally.tail);
         let known = |ordinal: &u32| *ordinal != NONE;
         std::iter::successors(tail.filter(known), move |ordinal| {
-            Some(self.near(*ordinal).previous).filter(known)
+            Some(self.neighbours(*ordinal).0).filter(known)
         })
     }
 
@@ -346,9 +376,10 @@ impl World {
         self.hot.get(ordinal as usize).copied()
     }
 
-    pub(crate) fn near(&self, ordinal: u32) -> Near {
+    /// The live documents before and after it in its session, [`NONE`] where there is none.
+    pub(crate) fn neighbours(&self, ordinal: u32) -> (u32, u32) {
         let near = self.near.get(ordinal as usize);
-        near.copied().unwrap_or(Near::NOBODY)
+        near.map_or((NONE, NONE), |near| (near.previous, near.next))
     }
 
     pub(crate) fn is_live(&self, ordinal: u32) -> bool {

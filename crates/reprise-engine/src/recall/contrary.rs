@@ -41,7 +41,7 @@ impl Contrary {
             snapshot
                 .index
                 .doc(ordinal)
-                .map(|doc| (doc.timestamp, doc.id))
+                .map(|doc| (doc.timestamp(), doc.id))
         };
         pairs.sort_by_key(|(older, newer)| (at(*newer), at(*older)));
         Self {

@@ -111,7 +111,7 @@ impl Leads {
 
 fn asked(snapshot: &Snapshot, lead: u32) -> Option<(String, RecordId)> {
     let doc = snapshot.index.doc(lead)?;
-    Some((doc.timestamp.format("%Y-%m-%d").to_string(), doc.id))
+    Some((doc.timestamp().format("%Y-%m-%d").to_string(), doc.id))
 }
 
 /// Whether a candidate says nothing that could answer.

@@ -24,7 +24,7 @@ use crate::docs::{NEVER, NO_SESSION, Row, Sessions};
 use crate::error::{IndexError, Result};
 use crate::pages::{self, Damage, LeftPart, Pages};
 use crate::words::HEAD_TERMS;
-use crate::world::{Hot, Near, Tally, World};
+use crate::world::{Hot, NONE, Near, Tally, World};
 
 pub(super) const DOCUMENTS: &str = "documents";
 /// Rows of one page, as `CowVec` fetches them.
@@ -218,22 +218,23 @@ impl Columns {
     }
 
     fn nears(&self, page: usize) -> Vec<Near> {
-        self.page(page, |_, bytes| {
-            bytes.map_or(Near::NOBODY, |bytes| Near {
-                previous: u32::from_le_bytes(field(bytes, 40)),
-                next: u32::from_le_bytes(field(bytes, 44)),
-            })
+        self.page(page, |ordinal, bytes| Near {
+            previous: bytes.map_or(NONE, |bytes| u32::from_le_bytes(field(bytes, 40))),
+            next: bytes.map_or(NONE, |bytes| u32::from_le_bytes(field(bytes, 44))),
+            ..Near::of(&self.sound_row(ordinal, bytes))
         })
     }
 
     fn rows(&self, page: usize) -> Vec<Row> {
-        self.page(page, |ordinal, bytes| {
-            bytes
-                .and_then(|bytes| self.row(ordinal, bytes))
-                .unwrap_or_else(|| {
-                    self.damage.found();
-                    Row::hole(RecordId::from_u128(0))
-                })
+        self.page(page, |ordinal, bytes| self.sound_row(ordinal, bytes))
+    }
+
+    /// A row; that of a hole, and damage, where it cannot be read.
+    fn sound_row(&self, ordinal: usize, bytes: Option<&[u8; ROW_BYTES]>) -> Row {
+        let row = bytes.and_then(|bytes| self.row(ordinal, bytes));
+        row.unwrap_or_else(|| {
+            self.damage.found();
+            Row::hole(RecordId::from_u128(0))
         })
     }
 

@@ -236,7 +236,7 @@ fn neighbours_are_the_living_of_the_same_session() {
     });
     let snapshot = writer.publish();
     assert_eq!(snapshot.doc(6).unwrap().previous, Some(0));
-    assert_eq!(snapshot.doc(2).unwrap().forgotten_at, Some(at(9_000)));
+    assert_eq!(snapshot.doc(2).unwrap().forgotten_at(), Some(at(9_000)));
     let then = snapshot.view(&MemoryFilter::default(), Some(at(100)));
     assert_eq!(then.neighbours(2), (Some(0), Some(4)));
     assert_eq!(then.neighbours(99), none);
