@@ -34,7 +34,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         stream: "host".to_owned(),
         user: user.clone(),
     };
-    let bridge = MemoryBridge::with_memory(memory, binding, Arc::new(Mapper::builtin()?));
+    let bridge = MemoryBridge::with_memory(memory, binding, Arc::new(Mapper::builtin()?), None);
     let planner = Planner::new(Repertoire::builtin()?);
     let app = AppState::start(AppConfig {
         workers: Some(WorkersConfig::new(

@@ -8,7 +8,7 @@ use tokio::sync::{Mutex, Semaphore};
 use tokio::time::timeout;
 
 use crate::actors::{ConductorMsg, Emitter, RunReport, verdict};
-use crate::event_store::{EventStoreActor, EventStoreArguments};
+use crate::event_store::EventStoreActor;
 use crate::memory_bridge::MemoryBridge;
 use crate::prelude::*;
 use crate::supervisor::{
@@ -85,15 +85,12 @@ pub struct AppState {
 impl AppState {
     /// Opens the log. The tree is started on first use.
     pub async fn start(config: AppConfig) -> Result<Self, AppError> {
-        let arguments = EventStoreArguments {
-            path: config.events_path.clone(),
-        };
-        let (store, _) = EventStoreActor::spawn(None, EventStoreActor, arguments)
-            .await
-            .map_err(|error| AppError::EventStore {
-                path: config.events_path.clone(),
-                message: error.to_string(),
-            })?;
+        let path = config.events_path.clone();
+        let started = EventStoreActor::spawn(None, EventStoreActor, path.clone()).await;
+        let (store, _) = started.map_err(|error| AppError::EventStore {
+            path,
+            message: error.to_string(),
+        })?;
         Ok(Self {
             config,
             store,
@@ -175,7 +172,7 @@ impl AppState {
                     tokio::time::sleep(wait).await;
                     wait *= 2;
                 }
-                Err(error) => return Err(gone("conductor", &error)),
+                Err(error) => return Err(RunError::gone("conductor", &error)),
             }
         }
     }
@@ -195,11 +192,12 @@ impl AppState {
 
     async fn conductor(&self, user: &UserId) -> Result<ActorRef<ConductorMsg>, RunError> {
         let supervisor = self.ensure_supervisor().await;
-        let supervisor = supervisor.map_err(|error| gone("host", &error))?;
+        let gone = |error: &dyn std::fmt::Display| RunError::gone("host", error);
+        let supervisor = supervisor.map_err(|error| gone(&error))?;
         let user_id = user.clone();
         let get = |reply| SessionSupervisorMsg::GetOrCreateConductor { user_id, reply };
         let get = |reply| ApplicationSupervisorMsg::Session(get(reply));
-        call_t!(supervisor, get, MEMORY_MS).map_err(|error| gone("host", &error))?
+        call_t!(supervisor, get, MEMORY_MS).map_err(|error| gone(&error))?
     }
 
     /// Logs the user's verdict on a run; memory reads it from the log (quality 1.0 for an
@@ -228,11 +226,6 @@ impl AppState {
             .await
             .map_err(ended)
     }
-}
-
-fn gone(who: &'static str, error: &dyn std::fmt::Display) -> RunError {
-    let message = error.to_string();
-    RunError::Gone { who, message }
 }
 
 /// Includes `Starting`, the state of an actor just after its spawn.

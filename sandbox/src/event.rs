@@ -154,12 +154,6 @@ pub struct EventIds {
 }
 
 impl EventIds {
-    pub fn new() -> Self {
-        Self {
-            random: system_entropy() >> 48,
-        }
-    }
-
     /// A fresh id that sorts by `now`; times before 1970 count as 1970.
     pub fn next(&mut self, now: DateTime<Utc>) -> String {
         self.random = self.random.wrapping_add(1);
@@ -170,6 +164,8 @@ impl EventIds {
 
 impl Default for EventIds {
     fn default() -> Self {
-        Self::new()
+        Self {
+            random: system_entropy() >> 48,
+        }
     }
 }

@@ -88,7 +88,7 @@ impl Actor for EventRelayActor {
         myself.cast(EventRelayMsg::Poll)?;
         Ok(EventRelayState {
             arguments,
-            ids: EventIds::new(),
+            ids: EventIds::default(),
         })
     }
 

@@ -15,12 +15,6 @@ pub use log::{Appended, EventQuery, EventStoreError};
 #[derive(Debug)]
 pub struct EventStoreActor;
 
-#[derive(Debug, Clone)]
-pub struct EventStoreArguments {
-    /// The SQLite file, created if missing.
-    pub path: PathBuf,
-}
-
 #[derive(Debug)]
 pub enum EventStoreMsg {
     /// Stores events in one transaction; those whose id is known are duplicates.
@@ -65,14 +59,15 @@ impl EventStoreState {
 impl Actor for EventStoreActor {
     type Msg = EventStoreMsg;
     type State = EventStoreState;
-    type Arguments = EventStoreArguments;
+    /// The SQLite file, created if missing.
+    type Arguments = PathBuf;
 
     async fn pre_start(
         &self,
         _myself: ActorRef<Self::Msg>,
-        arguments: Self::Arguments,
+        path: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let log = tokio::task::spawn_blocking(move || EventLog::open(&arguments.path)).await??;
+        let log = tokio::task::spawn_blocking(move || EventLog::open(&path)).await??;
         Ok(EventStoreState {
             log: Arc::new(Mutex::new(log)),
         })

@@ -28,8 +28,7 @@ pub use event::{BusEvent, EventIds, EventType, ExportError, NewEvent, SYSTEM_USE
 pub use event_bus::{EventBusActor, EventBusMsg, EventBusState, Published, Subscription};
 pub use event_relay::{EventRelayActor, EventRelayArguments, EventRelayMsg, EventRelayState};
 pub use event_store::{
-    Appended, EventQuery, EventStoreActor, EventStoreArguments, EventStoreError, EventStoreMsg,
-    EventStoreState,
+    Appended, EventQuery, EventStoreActor, EventStoreError, EventStoreMsg, EventStoreState,
 };
 pub use memory_bridge::{Before, Mapper, MemoryBridge, MemoryConfig, NullMemory, SourceBinding};
 pub use replay::{BadLine, ReplayCounts, ReplayError, follow_jsonl, replay_jsonl};

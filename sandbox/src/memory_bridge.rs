@@ -72,14 +72,9 @@ struct Running {
     relay: RelayHandle,
 }
 
-/// The memory running under the session; none by default.
+/// The memory running under the session, and the supervisor that it is under; none by default.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct RunningMemory {
-    running: Option<Running>,
-    memory: Option<Arc<Memory>>,
-    /// The supervisor that it is under.
-    host: Option<ActorCell>,
-}
+pub(crate) struct RunningMemory(Option<(Running, Arc<Memory>, ActorCell)>);
 
 impl MemoryBridge {
     /// A host without memory: every recall is empty.
@@ -87,13 +82,9 @@ impl MemoryBridge {
         Self(None)
     }
 
-    /// A host with memory, fed from the host's log as `binding` says.
-    pub fn with_memory(config: MemoryConfig, binding: SourceBinding, mapper: Arc<Mapper>) -> Self {
-        Self::with_memory_behind(config, binding, mapper, None)
-    }
-
-    /// The same with each user's memory wrapped by `before`.
-    pub fn with_memory_behind(
+    /// A host with memory, fed from the host's log as `binding` says; each user's memory is wrapped
+    /// by `before`, if given.
+    pub fn with_memory(
         config: MemoryConfig,
         binding: SourceBinding,
         mapper: Arc<Mapper>,
@@ -152,19 +143,17 @@ impl MemoryBridge {
         let Some(memory) = &self.0 else {
             return Ok(RunningMemory::default());
         };
+        let failed = |error: &dyn std::fmt::Display| MemoryError::Storage {
+            message: error.to_string(),
+        };
         let service = match &memory.origin {
             Origin::Own(config) => {
-                let started =
-                    MemoryService::start(config.as_ref().clone(), Some(supervisor.clone())).await;
-                started.map_err(|error| MemoryError::Storage {
-                    message: error.to_string(),
-                })?
+                let started = MemoryService::start((**config).clone(), Some(supervisor.clone()));
+                started.await.map_err(|error| failed(&error))?
             }
             Origin::Beside(service) => {
                 let joined = service.join_host(supervisor.clone()).await;
-                joined.map_err(|error| MemoryError::Storage {
-                    message: error.to_string(),
-                })?;
+                joined.map_err(|error| failed(&error))?;
                 service.clone()
             }
         };
@@ -182,23 +171,20 @@ impl MemoryBridge {
             .await?;
         let running = Running { service, relay };
         memory.running.send_replace(Some(running.clone()));
-        Ok(RunningMemory {
-            running: Some(running),
-            memory: Some(Arc::clone(memory)),
-            host: Some(supervisor),
-        })
+        let memory = Arc::clone(memory);
+        Ok(RunningMemory(Some((running, memory, supervisor))))
     }
 }
 
 impl RunningMemory {
     pub(crate) fn is(&self, actor: ActorId) -> bool {
-        let running = self.running.as_ref();
-        running.and_then(|running| running.service.supervisor_id()) == Some(actor)
+        let running = self.0.as_ref();
+        running.and_then(|(running, ..)| running.service.supervisor_id()) == Some(actor)
     }
 
     /// The port to a user's memory, once its file is open.
     pub(crate) async fn of(&self, user: &UserId) -> Result<Arc<dyn MemoryProvider>, MemoryError> {
-        let (Some(running), Some(memory)) = (&self.running, &self.memory) else {
+        let Some((running, memory, _)) = &self.0 else {
             return Ok(Arc::new(NullMemory));
         };
         running.service.open(user).await?;
@@ -206,16 +192,13 @@ impl RunningMemory {
     }
 
     pub(crate) async fn shut_down(&mut self) {
-        if let Some(memory) = &self.memory {
-            memory.running.send_replace(None);
-        }
-        let (Some(running), Some(memory)) = (self.running.take(), &self.memory) else {
+        let Some((running, memory, host)) = self.0.take() else {
             return;
         };
-        match (&memory.origin, self.host.take()) {
-            (Origin::Beside(service), Some(host)) => service.leave_host(host),
-            (Origin::Beside(_), None) => {}
-            (Origin::Own(_), _) => {
+        memory.running.send_replace(None);
+        match &memory.origin {
+            Origin::Beside(service) => service.leave_host(host),
+            Origin::Own(_) => {
                 let report = running.service.shut_down().await;
                 if !report.is_clean() {
                     tracing::warn!(?report, "memory did not end in time");

@@ -62,11 +62,7 @@ pub async fn replay_jsonl(
     path: &Path,
     store: &ActorRef<EventStoreMsg>,
 ) -> Result<ReplayCounts, ReplayError> {
-    let whole = Part {
-        from: 0,
-        last_line: true,
-    };
-    Ok(replay(path, whole, store).await?.0)
+    Ok(replay(path, 0, true, store).await?.0)
 }
 
 /// Stores every event of a JSONL file and then those that are appended to it, as long as the store
@@ -80,11 +76,7 @@ pub async fn follow_jsonl(path: &Path, store: &ActorRef<EventStoreMsg>) -> Repla
                 if file.len() < from {
                     from = 0;
                 }
-                let grown = Part {
-                    from,
-                    last_line: false,
-                };
-                match replay(path, grown, store).await {
+                match replay(path, from, false, store).await {
                     Ok((counts, read)) => {
                         from = read;
                         for bad in &counts.bad_lines {
@@ -102,37 +94,31 @@ pub async fn follow_jsonl(path: &Path, store: &ActorRef<EventStoreMsg>) -> Repla
     }
 }
 
-/// What of a file is read.
-#[derive(Clone, Copy)]
-struct Part {
-    /// The first byte, the beginning of a line.
-    from: u64,
-    /// Whether a last line without a line break counts; in a log that grows it is not yet whole.
-    last_line: bool,
-}
-
-/// The counts, and the byte after the last line read.
+/// The counts, and the byte after the last line read. `from` is the beginning of a line, and
+/// `last_line` says whether one without a line break counts: in a log that grows it is not whole
+/// yet.
 async fn replay(
     path: &Path,
-    part: Part,
+    from: u64,
+    last_line: bool,
     store: &ActorRef<EventStoreMsg>,
 ) -> Result<(ReplayCounts, u64), ReplayError> {
     let (sender, mut batches) = mpsc::channel(AHEAD);
     let reader = {
         let path = path.to_owned();
-        tokio::task::spawn_blocking(move || read_lines(&path, part, &sender))
+        tokio::task::spawn_blocking(move || read_lines(&path, from, last_line, &sender))
     };
-    let mut inserted = 0;
-    let mut duplicates = 0;
+    let gone = |error: &dyn std::fmt::Display| ReplayError::Gone {
+        message: error.to_string(),
+    };
+    let (mut inserted, mut duplicates) = (0, 0);
     while let Some(events) = batches.recv().await {
         let answers = call_t!(
             store,
             |reply| EventStoreMsg::Append { events, reply },
             APPEND_MS
         )
-        .map_err(|error| ReplayError::Gone {
-            message: error.to_string(),
-        })??;
+        .map_err(|error| gone(&error))??;
         for answer in answers {
             match answer {
                 Appended::Inserted { .. } => inserted += 1,
@@ -140,17 +126,19 @@ async fn replay(
             }
         }
     }
-    let (mut counts, read) = reader.await.map_err(|error| ReplayError::Gone {
-        message: error.to_string(),
-    })??;
-    counts.inserted = inserted;
-    counts.duplicates = duplicates;
+    let (counts, read) = reader.await.map_err(|error| gone(&error))??;
+    let counts = ReplayCounts {
+        inserted,
+        duplicates,
+        ..counts
+    };
     Ok((counts, read))
 }
 
 fn read_lines(
     path: &Path,
-    part: Part,
+    from: u64,
+    last_line: bool,
     batches: &mpsc::Sender<Vec<NewEvent>>,
 ) -> Result<(ReplayCounts, u64), ReplayError> {
     let unreadable = |error: std::io::Error| ReplayError::Read {
@@ -158,16 +146,16 @@ fn read_lines(
         message: error.to_string(),
     };
     let mut file = File::open(path).map_err(unreadable)?;
-    file.seek(SeekFrom::Start(part.from)).map_err(unreadable)?;
+    file.seek(SeekFrom::Start(from)).map_err(unreadable)?;
     let mut reader = BufReader::new(file);
     let mut counts = ReplayCounts::default();
     let mut batch = Vec::with_capacity(BATCH);
     let mut number = 0;
-    let mut read = part.from;
+    let mut read = from;
     let mut line = Vec::new();
     loop {
         let (bytes, is_whole) = next_line(&mut reader, &mut line).map_err(unreadable)?;
-        if bytes == 0 || !(is_whole || part.last_line) {
+        if bytes == 0 || !(is_whole || last_line) {
             break;
         }
         read += bytes;

@@ -3,8 +3,8 @@
 
 use ractor::{ActorCell, ActorId};
 use reprise_workspace::{
-    EventSink, GovernorActor, GovernorArguments, GovernorMsg, OrchestratorActor,
-    OrchestratorArguments, OrchestratorMsg, Workspace, WorkspaceEvent, WorkspaceHandle,
+    EventSink, GovernorActor, GovernorArguments, Job, OrchestratorActor, OrchestratorArguments,
+    OrchestratorMsg, Workspace, WorkspaceEvent, WorkspaceHandle,
 };
 
 use crate::event::SYSTEM_USER;
@@ -31,7 +31,7 @@ reprise_types::show_fields!(WorkspaceBridge { root });
 #[derive(Debug)]
 pub(crate) struct RunningWorkspace {
     orchestrator: ActorRef<OrchestratorMsg>,
-    governor: ActorRef<GovernorMsg>,
+    governor: ActorRef<Job>,
     running: watch::Sender<Option<WorkspaceHandle>>,
 }
 

@@ -219,7 +219,7 @@ pub fn apply(log: &mut Log, step: &Step) -> Result<()> {
         Step::Manifest => log.write_manifest(),
         Step::Compact(entries) => {
             let derived = derived(log.seq());
-            let done = log.start_compaction(derived)?.run()?;
+            let done = log.start_compaction()?.run(&derived)?;
             log.append(entries)?;
             log.finish_compaction(done).map(drop)
         }

@@ -17,7 +17,6 @@ use tokio::sync::{mpsc, oneshot};
 use crate::admission::Permit;
 use crate::job::{Job, Reply, storage};
 use crate::protocol::{EngineWork, MemoryAgentMsg, Own, OwnMsg};
-use crate::threads::lent;
 use crate::writer::{self, Gate};
 
 use compaction::{CompactionByRule, checkpoint, checkpoint_if_due, compact};
@@ -148,7 +147,7 @@ impl MemoryAgentState {
                 let handle = self.requests.handle.clone();
                 answer(permit, reply, async move {
                     let counting = handle.run(|engine: &mut Engine| engine.counting()).await?;
-                    lent(counting).await.map_err(|_| handle.unavailable())
+                    handle.lent("a count", counting).await
                 });
             }
             MemoryAgentMsg::Work(EngineWork(job)) => self.queue(job),

@@ -149,6 +149,7 @@ pub struct PoolOptions {
     pub queries_max: usize,
     /// Most documents waiting; a caller with one more waits.
     pub documents_max: usize,
+    /// Vectors of queries that are kept. At least 1.
     pub cache_max: usize,
     /// Pause after a failed opening of an embedder.
     pub retry: Duration,
@@ -156,8 +157,6 @@ pub struct PoolOptions {
     pub opens_at_once: bool,
     /// Idle time after which the first thread closes its embedder; the next text opens it again.
     pub sleep_after: Duration,
-    /// The same for the other threads, which open theirs only while many texts wait.
-    pub helpers_sleep_after: Duration,
 }
 
 impl Default for PoolOptions {
@@ -170,7 +169,6 @@ impl Default for PoolOptions {
             retry: Duration::from_secs(2),
             opens_at_once: true,
             sleep_after: Duration::from_mins(10),
-            helpers_sleep_after: Duration::from_secs(30),
         }
     }
 }
@@ -229,41 +227,33 @@ struct Shared {
 
 reprise_types::show_fields!(Shared { options });
 
-/// Least recently used is evicted first; with capacity 0 it caches nothing.
+/// Least recently used is evicted first.
 #[derive(Debug)]
-struct QueryCache(Option<Mutex<LruCache<String, Arc<Embedding>>>>);
+struct QueryCache(Mutex<LruCache<String, Arc<Embedding>>>);
 
 impl QueryCache {
     fn new(most: usize) -> Self {
-        Self(NonZeroUsize::new(most).map(|most| Mutex::new(LruCache::new(most))))
+        let most = NonZeroUsize::new(most).unwrap_or(NonZeroUsize::MIN);
+        Self(Mutex::new(LruCache::new(most)))
     }
 
     fn get(&self, text: &str) -> Option<Arc<Embedding>> {
-        self.with(|held| held.get(text).cloned()).flatten()
+        lock(&self.0).get(text).cloned()
     }
 
     fn put(&self, text: &str, embedding: &Arc<Embedding>) {
         self.keep_only(&embedding.space);
-        self.with(|held| held.put(text.to_owned(), Arc::clone(embedding)));
+        lock(&self.0).put(text.to_owned(), Arc::clone(embedding));
     }
 
     /// Clears the cache where it is of another space: another model was opened, and vectors of two
     /// spaces are never compared.
     fn keep_only(&self, space: &EmbeddingSpace) {
-        self.with(|held| {
-            if held
-                .iter()
-                .next()
-                .is_some_and(|(_, one)| one.space != *space)
-            {
-                held.clear();
-            }
-        });
-    }
-
-    fn with<T>(&self, work: impl FnOnce(&mut LruCache<String, Arc<Embedding>>) -> T) -> Option<T> {
-        let held = self.0.as_ref()?;
-        Some(work(&mut lock(held)))
+        let mut held = lock(&self.0);
+        let first = held.iter().next();
+        if first.is_some_and(|(_, one)| one.space != *space) {
+            held.clear();
+        }
     }
 }
 

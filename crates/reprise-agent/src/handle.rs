@@ -16,14 +16,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::job::Job;
 use crate::protocol::MemoryAgentMsg;
-
-/// State of the opening of the file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Readiness {
-    Opening,
-    Open,
-    Failed(MemoryError),
-}
+use crate::threads::lent;
 
 /// The address of one user's memory. Cheap to clone; closed for good once its agent has ended.
 #[derive(Debug, Clone)]
@@ -34,14 +27,15 @@ struct Inner {
     actor: OnceLock<ActorRef<MemoryAgentMsg>>,
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
     snapshot: ArcSwapOption<Snapshot>,
-    ready: watch::Sender<Readiness>,
+    /// What came of the opening of the file.
+    opened: watch::Sender<Option<Result<(), MemoryError>>>,
     /// Taken before the file is first accessed.
     born: Instant,
     used: Mutex<Instant>,
     /// Receipts of recalls that the writer has not taken yet.
     receipts: Mutex<VecDeque<Receipt>>,
     /// Held while the file is compacted, or a checkpoint of it made.
-    compactions: Arc<tokio::sync::Mutex<()>>,
+    compactions: tokio::sync::Mutex<()>,
     /// Held while a batch of waiting texts is embedded. Every text before this place was tried,
     /// once in the life of an agent: those that still have no vector are such that the model cannot
     /// take.
@@ -59,11 +53,11 @@ impl AgentHandle {
             actor: OnceLock::new(),
             jobs: Mutex::new(Some(sender)),
             snapshot: ArcSwapOption::empty(),
-            ready: watch::Sender::new(Readiness::Opening),
+            opened: watch::Sender::new(None),
             born: Instant::now(),
             used: Mutex::new(Instant::now()),
             receipts: Mutex::default(),
-            compactions: Arc::default(),
+            compactions: tokio::sync::Mutex::default(),
             embedding: tokio::sync::Mutex::default(),
         };
         (Self(Arc::new(inner)), receiver)
@@ -84,7 +78,7 @@ impl AgentHandle {
 
     /// Whether its file is open and accepts work.
     pub(crate) fn is_serving(&self) -> bool {
-        *self.0.ready.borrow() == Readiness::Open && !self.is_closed()
+        *self.0.opened.borrow() == Some(Ok(())) && !self.is_closed()
     }
 
     /// Whether its agent has ended; ask the supervisor for a new one.
@@ -103,8 +97,8 @@ impl AgentHandle {
     }
 
     /// Serialises compactions and checkpoints of the file.
-    pub(crate) fn compactions(&self) -> Arc<tokio::sync::Mutex<()>> {
-        Arc::clone(&self.0.compactions)
+    pub(crate) fn compactions(&self) -> &tokio::sync::Mutex<()> {
+        &self.0.compactions
     }
 
     /// Whose turn it is to embed what waits, and from which place on.
@@ -114,13 +108,10 @@ impl AgentHandle {
 
     /// Waits until the file is open.
     pub(crate) async fn ready(&self) -> Result<(), MemoryError> {
-        let mut ready = self.0.ready.subscribe();
-        let settled = ready.wait_for(|state| *state != Readiness::Opening).await;
-        match settled.map(|state| state.clone()) {
-            Ok(Readiness::Open) => Ok(()),
-            Ok(Readiness::Failed(error)) => Err(error),
-            Ok(Readiness::Opening) | Err(_) => Err(self.unavailable()),
-        }
+        let mut opened = self.0.opened.subscribe();
+        let settled = opened.wait_for(Option::is_some).await;
+        let settled = settled.ok().and_then(|opened| opened.clone());
+        settled.unwrap_or_else(|| Err(self.unavailable()))
     }
 
     /// Whether its opening began before `then`.
@@ -129,14 +120,14 @@ impl AgentHandle {
     }
 
     pub(crate) fn set_open(&self) {
-        self.0.ready.send_replace(Readiness::Open);
+        self.0.opened.send_replace(Some(Ok(())));
     }
 
     /// Reports that the file could not be opened. The handle is closed first, so that a caller that
     /// sees the error and retries does not get it again.
     pub(crate) fn fail(&self, error: MemoryError) {
         self.take_no_more();
-        self.0.ready.send_replace(Readiness::Failed(error));
+        self.0.opened.send_replace(Some(Err(error)));
     }
 
     pub(crate) fn publish(&self, snapshot: Arc<Snapshot>) {
@@ -151,10 +142,10 @@ impl AgentHandle {
     /// Refuses new work; the writer finishes its queue and ends.
     pub(crate) fn close(&self) {
         self.take_no_more();
-        self.0.ready.send_if_modified(|state| {
-            let waiting = *state == Readiness::Opening;
+        self.0.opened.send_if_modified(|opened| {
+            let waiting = opened.is_none();
             if waiting {
-                *state = Readiness::Failed(self.unavailable());
+                *opened = Some(Err(self.unavailable()));
             }
             waiting
         });
@@ -181,6 +172,19 @@ impl AgentHandle {
         let (job, answer) = Job::run(work);
         self.send(job).await.map_err(|_| self.unavailable())?;
         answer.await.map_err(|_| self.unavailable())?
+    }
+
+    /// Runs work on a thread that tokio lends; where it panics, that is logged as the failure of
+    /// `what`.
+    pub(crate) async fn lent<T: Send + 'static>(
+        &self,
+        what: &'static str,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, MemoryError> {
+        lent(work).await.map_err(|panicked| {
+            tracing::error!(user = %self.user(), error = %panicked, "{what} failed");
+            self.unavailable()
+        })
     }
 
     /// Queues a job for the writer, waiting while the queue is full. Returns the job where the

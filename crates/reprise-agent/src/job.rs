@@ -17,50 +17,20 @@ pub(crate) enum Job {
     /// A batch, which may share its commit with those around it.
     Write(Write),
     /// Anything else that needs the engine.
-    Run(Box<dyn Work>),
+    Run(Box<Work>),
 }
 
-/// Work on the engine, or on the error that there is none; it is answered once readers see the
-/// change.
-pub(crate) trait Work: Send {
-    fn run(&mut self, engine: Result<&mut Engine, MemoryError>);
-    fn answer(self: Box<Self>);
-}
+/// Work on the engine, or on the error that there is none. What it returns answers the request, and
+/// is called once readers see the change.
+pub(crate) type Work = dyn FnOnce(Result<&mut Engine, MemoryError>) -> Answer + Send;
+
+pub(crate) type Answer = Box<dyn FnOnce() + Send>;
 
 pub(crate) struct Write {
     pub(crate) batch: WriteBatch,
     /// Approximate size of the stored records.
     pub(crate) bytes: usize,
     pub(crate) reply: oneshot::Sender<Result<Written, MemoryError>>,
-}
-
-/// A function on the engine with the place of its answer; `held` is dropped after that.
-struct Task<F, T, H> {
-    work: Option<F>,
-    done: Option<Result<T, MemoryError>>,
-    reply: Reply<T>,
-    held: H,
-}
-
-impl<F, T, H> Work for Task<F, T, H>
-where
-    F: FnOnce(&mut Engine) -> Result<T, MemoryError> + Send,
-    T: Send + 'static,
-    H: Send,
-{
-    fn run(&mut self, engine: Result<&mut Engine, MemoryError>) {
-        if let Some(work) = self.work.take() {
-            self.done = Some(engine.and_then(work));
-        }
-    }
-
-    fn answer(self: Box<Self>) {
-        if let Some(done) = self.done {
-            // The caller may have gone; the work is done all the same.
-            let _left = self.reply.send(done).is_err();
-        }
-        drop(self.held);
-    }
 }
 
 impl fmt::Debug for Job {
@@ -91,12 +61,15 @@ impl Job {
         reply: Reply<T>,
         work: impl FnOnce(&mut Engine) -> Result<T, MemoryError> + Send + 'static,
     ) -> Self {
-        Self::Run(Box::new(Task {
-            work: Some(work),
-            done: None,
-            reply,
-            held,
-        }))
+        let run = move |engine: Result<&mut Engine, MemoryError>| -> Answer {
+            let done = engine.and_then(work);
+            Box::new(move || {
+                // The caller may have gone; the work is done all the same.
+                let _left = reply.send(done).is_err();
+                drop(held);
+            })
+        };
+        Self::Run(Box::new(run))
     }
 
     /// The same for callers within this crate.
@@ -113,10 +86,7 @@ impl Job {
             Self::Write(write) => {
                 let _left = write.reply.send(Err(error)).is_err();
             }
-            Self::Run(mut work) => {
-                work.run(Err(error));
-                work.answer();
-            }
+            Self::Run(work) => work(Err(error))(),
         }
     }
 }

@@ -39,7 +39,6 @@ mod config;
 mod context_snapshot;
 mod embedder;
 mod handle;
-mod intake;
 mod job;
 mod others;
 mod protocol;
@@ -48,7 +47,6 @@ mod relay;
 mod second;
 mod service;
 mod shutdown;
-mod stages;
 mod supervisor;
 mod threads;
 mod writer;
@@ -56,7 +54,7 @@ mod writer;
 #[cfg(test)]
 mod testing;
 
-pub use admission::{Admission, Permit};
+pub use admission::{Admission, Intake, Permit, Taken};
 pub use agent::{MemoryAgent, MemoryAgentArguments, MemoryAgentState};
 pub use config::{
     MemoryConfig, OpenEngine, ServiceLimits, SpaceOf, Tend, TendDone, TendWork, Tended, Tender,
@@ -64,7 +62,6 @@ pub use config::{
 pub use context_snapshot::{CitationRef, ContextItem, ContextSnapshot, context_snapshot};
 pub use embedder::{EmbedPool, OpenEmbedder, Pending, PoolError, PoolOptions, PoolStats};
 pub use handle::AgentHandle;
-pub use intake::{Intake, Taken};
 pub use job::Reply;
 pub use others::OtherModels;
 pub use protocol::{EngineWork, MemoryAgentMsg, Own};
@@ -74,9 +71,8 @@ pub use relay::{
     RelayCounters, RelayHandle, RelayProgress, Rule, SourceBinding, TopicCount, TopicTable,
     TopicTableError,
 };
-pub use service::{MemoryService, ServiceStats, StartError};
+pub use service::{MemoryService, ServiceStats, StageStats, StartError};
 pub use shutdown::{ShutdownReport, ShutdownStep};
-pub use stages::StageStats;
 pub use supervisor::{
     Children, MemorySupervisor, MemorySupervisorArguments, MemorySupervisorMsg,
     MemorySupervisorState,

@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use reprise_engine::{
-    EngineStats, ForgetSelector, Forgotten, TokenCounter, context_block, context_candidates,
-};
+use reprise_engine::{EngineStats, ForgetSelector, Forgotten, context_block, context_candidates};
 use reprise_redact::Redactor;
 use reprise_types::{
     ContextBlock, MemoryError, MemoryProvider, NewRecord, Recall, RecallRequest, RecordId,
@@ -154,20 +152,13 @@ impl MemoryProvider for ActorMemoryProvider {
         .await
     }
 
-    /// Counts four bytes as a token, as the pool's tokenisers are busy embedding.
     async fn context_block(&self, query: &str, budget: usize) -> Result<ContextBlock, MemoryError> {
         let request = RecallRequest {
             top_k: context_candidates(budget),
             ..RecallRequest::new(query)
         };
         let recall = self.recall_request(request).await?;
-        let nonce = system_entropy();
-        Ok(context_block(
-            &recall,
-            budget,
-            TokenCounter::BytesOverFour,
-            nonce,
-        ))
+        Ok(context_block(&recall, budget, system_entropy()))
     }
 }
 

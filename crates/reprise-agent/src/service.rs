@@ -1,10 +1,10 @@
 //! The memory service as a host starts, uses and stops it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use ractor::{Actor, ActorCell, ActorId, ActorRef, ActorStatus, call_t};
+use ractor::{Actor, ActorCell, ActorId, ActorRef, ActorStatus};
 use reprise_engine::{CheckpointOutcome, CompactionOutcome, Engine, Snapshot, WriteBatch, Written};
 use reprise_types::{Embedding, MemoryError, NewRecord, UserId, WriteOutcome};
 use serde::Serialize;
@@ -19,13 +19,10 @@ use crate::protocol::{EngineWork, MemoryAgentMsg};
 use crate::provider::ActorMemoryProvider;
 use crate::relay::{FeedSource, Mapper, RelayHandle, SourceBinding};
 use crate::shutdown::{self, ShutdownReport};
-use crate::stages::{StageStats, Stages};
 use crate::supervisor::{
-    Directory, MemorySupervisor, MemorySupervisorArguments, MemorySupervisorMsg,
+    ANSWER_MS, Directory, MemorySupervisor, MemorySupervisorArguments, MemorySupervisorMsg,
 };
 
-/// Time limit for starting a relay.
-const START_RELAY_MS: u64 = 5_000;
 /// Time limit for a host to start a supervisor that ended again, and how often that is looked at.
 const RESTART: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(10);
@@ -143,16 +140,8 @@ impl MemoryService {
 
     /// Whether it accepts requests: it is not shutting down, and its supervisor answers.
     pub async fn is_ready(&self) -> bool {
-        let supervisor = self.0.directory.supervisor();
-        let Some(supervisor) = supervisor.filter(|_| !self.0.admission.is_closing()) else {
-            return false;
-        };
-        let answered = call_t!(
-            supervisor,
-            |reply| MemorySupervisorMsg::Ping { reply },
-            PING_MS
-        );
-        answered.is_ok()
+        let ping = |reply| MemorySupervisorMsg::Ping { reply };
+        !self.0.admission.is_closing() && self.0.directory.call(ping, PING_MS).await.is_some()
     }
 
     /// What maintenance does from now on, and to whose memory.
@@ -304,20 +293,14 @@ impl MemoryService {
     ) -> Result<RelayHandle, MemoryError> {
         self.0.admission.refuse_if_closing(&binding.user)?;
         let unavailable = MemoryError::unavailable(&binding.user);
-        let Some(supervisor) = self.0.directory.supervisor() else {
-            return Err(unavailable);
+        let start = |reply| MemorySupervisorMsg::StartRelay {
+            binding,
+            mapper,
+            feed,
+            reply,
         };
-        call_t!(
-            supervisor,
-            |reply| MemorySupervisorMsg::StartRelay {
-                binding,
-                mapper,
-                feed,
-                reply
-            },
-            START_RELAY_MS
-        )
-        .unwrap_or(Err(unavailable))
+        let started = self.0.directory.call(start, ANSWER_MS).await;
+        started.unwrap_or(Err(unavailable))
     }
 
     pub fn stats(&self) -> ServiceStats {
@@ -342,6 +325,49 @@ impl MemoryService {
         } = &*self.0;
         let pools = (pool, config.others.as_ref());
         shutdown::run(admission, directory, pools, config.limits.shutdown_step).await
+    }
+}
+
+/// Timing of a stage of a request, measured where the work is done.
+#[derive(Debug, Default)]
+pub(crate) struct Stage {
+    count: AtomicU64,
+    total_us: AtomicU64,
+    longest_us: AtomicU64,
+}
+
+/// The stages of a service.
+#[derive(Debug, Default)]
+pub(crate) struct Stages {
+    pub(crate) embed: Stage,
+    pub(crate) search: Stage,
+    pub(crate) recall: Stage,
+    pub(crate) write: Stage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct StageStats {
+    pub count: u64,
+    /// Microseconds, summed.
+    pub total_us: u64,
+    /// The longest, in microseconds.
+    pub longest_us: u64,
+}
+
+impl Stage {
+    pub(crate) fn record(&self, took: Duration) {
+        let took = took.as_micros() as u64;
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.total_us.fetch_add(took, Ordering::Relaxed);
+        self.longest_us.fetch_max(took, Ordering::Relaxed);
+    }
+
+    pub(crate) fn stats(&self) -> StageStats {
+        StageStats {
+            count: self.count.load(Ordering::Relaxed),
+            total_us: self.total_us.load(Ordering::Relaxed),
+            longest_us: self.longest_us.load(Ordering::Relaxed),
+        }
     }
 }
 

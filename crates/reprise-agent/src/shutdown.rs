@@ -6,15 +6,12 @@
 
 use std::time::Duration;
 
-use ractor::{ActorCell, call_t};
+use ractor::ActorCell;
 
 use crate::admission::Admission;
 use crate::embedder::EmbedPool;
 use crate::others::OtherModels;
-use crate::supervisor::{Children, Directory, MemorySupervisorMsg};
-
-/// Time limit for the supervisor to list its children.
-const CHILDREN_MS: u64 = 5_000;
+use crate::supervisor::{ANSWER_MS, Children, Directory, MemorySupervisorMsg};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShutdownStep {
@@ -77,15 +74,8 @@ pub(crate) async fn run(
 }
 
 pub(crate) async fn children(directory: &Directory) -> Children {
-    let Some(supervisor) = directory.supervisor() else {
-        return Children::default();
-    };
-    let asked = call_t!(
-        supervisor,
-        |reply| MemorySupervisorMsg::GetChildren { reply },
-        CHILDREN_MS
-    );
-    asked.unwrap_or_default()
+    let get = |reply| MemorySupervisorMsg::GetChildren { reply };
+    directory.call(get, ANSWER_MS).await.unwrap_or_default()
 }
 
 /// Drains every actor; returns whether all ended in time.

@@ -15,14 +15,13 @@ use crate::agent::{MemoryAgent, MemoryAgentArguments, Requests};
 use crate::config::MemoryConfig;
 use crate::embedder::EmbedPool;
 use crate::handle::AgentHandle;
-use crate::protocol::MemoryAgentMsg;
 use crate::relay::{
     FeedSource, Mapper, MemoryEventRelay, MemoryEventRelayArguments, RelayHandle, RelayMsg,
     SourceBinding,
 };
-use crate::stages::Stages;
+use crate::service::Stages;
 
-pub(crate) use directory::Directory;
+pub(crate) use directory::{ANSWER_MS, Directory};
 
 #[derive(Debug)]
 pub struct MemorySupervisor;
@@ -35,11 +34,6 @@ pub struct MemorySupervisorArguments {
     pub(crate) stages: Arc<Stages>,
 }
 
-struct Agent {
-    actor: ActorRef<MemoryAgentMsg>,
-    handle: AgentHandle,
-}
-
 struct Relay {
     actor: ActorRef<RelayMsg>,
     arguments: MemoryEventRelayArguments,
@@ -48,7 +42,7 @@ struct Relay {
 /// The children, by user and stream.
 pub struct MemorySupervisorState {
     arguments: MemorySupervisorArguments,
-    agents: BTreeMap<UserId, Agent>,
+    agents: BTreeMap<UserId, AgentHandle>,
     relays: Vec<Relay>,
     budgets: BTreeMap<UserId, RestartBudget>,
     relay_budget: RestartBudget,
@@ -63,9 +57,9 @@ impl MemorySupervisorState {
         user: UserId,
     ) -> Result<AgentHandle, MemoryError> {
         if let Some(agent) = self.agents.get(&user)
-            && !agent.handle.is_closed()
+            && !agent.is_closed()
         {
-            return Ok(agent.handle.clone());
+            return Ok(agent.clone());
         }
         let unavailable = MemoryError::unavailable(&user);
         let budget = self.budgets.get_mut(&user);
@@ -82,16 +76,14 @@ impl MemorySupervisorState {
     /// Where the limit of open memories is reached, passivates those idle for longest.
     fn make_room(&self) {
         let limits = &self.arguments.config.limits;
-        let open = self
-            .agents
-            .values()
-            .filter(|agent| !agent.handle.is_closed());
-        let mut open: Vec<_> = open.map(|agent| (agent.handle.idle(), agent)).collect();
+        let open = self.agents.values().filter(|agent| !agent.is_closed());
+        let mut open: Vec<_> = open.map(|agent| (agent.idle(), agent)).collect();
         let crowd = (open.len() + 1).saturating_sub(limits.open_max);
         open.retain(|(idle, _)| *idle >= limits.crowded_out_after);
         open.sort_by_key(|(idle, _)| std::cmp::Reverse(*idle));
-        for (_, agent) in open.into_iter().take(crowd) {
-            let _already = agent.actor.drain().is_err();
+        let crowd = open.into_iter().take(crowd);
+        for actor in crowd.filter_map(|(_, agent)| agent.actor()) {
+            let _already = actor.drain().is_err();
         }
     }
 
@@ -116,16 +108,9 @@ impl MemorySupervisorState {
             requests,
             jobs,
         };
-        let (actor, _) =
-            MemoryAgent::spawn_linked(None, MemoryAgent, arguments, myself.get_cell()).await?;
+        MemoryAgent::spawn_linked(None, MemoryAgent, arguments, myself.get_cell()).await?;
         directory.set_agent(&handle);
-        self.agents.insert(
-            user.clone(),
-            Agent {
-                actor,
-                handle: handle.clone(),
-            },
-        );
+        self.agents.insert(user.clone(), handle.clone());
         Ok(handle)
     }
 
@@ -144,7 +129,7 @@ impl MemorySupervisorState {
 
     /// Removes a child that ended normally; the next request starts it again.
     fn remove(&mut self, ended: ActorId) {
-        self.agents.retain(|_, agent| agent.actor.get_id() != ended);
+        self.agents.retain(|_, agent| !is_of(agent, ended));
         // Its memory is freed with its last handle.
         self.arguments.directory.drop_closed();
         self.relays.retain(|relay| relay.actor.get_id() != ended);
@@ -154,14 +139,11 @@ impl MemorySupervisorState {
     /// next request retries: one user's failure never affects the others.
     async fn replace(&mut self, myself: &ActorRef<MemorySupervisorMsg>, ended: ActorId, why: &str) {
         let now = Instant::now();
-        let agent = self
-            .agents
-            .iter()
-            .find(|(_, agent)| agent.actor.get_id() == ended);
-        if let Some(user) = agent.map(|(user, _)| user.clone()) {
-            if let Some(agent) = self.agents.remove(&user) {
-                agent.handle.close();
-            }
+        let failed = self.agents.values().find(|agent| is_of(agent, ended));
+        if let Some(agent) = failed.cloned() {
+            let user = agent.user().clone();
+            self.agents.remove(&user);
+            agent.close();
             let within = self.budgets.entry(user.clone()).or_default().take(now);
             tracing::error!(%user, why, within, "an agent failed");
             if within && let Err(error) = self.start_agent(myself, &user).await {
@@ -176,6 +158,11 @@ impl MemorySupervisorState {
             }
         }
     }
+}
+
+/// Whether a memory is that of this actor, which it has from its start on.
+fn is_of(agent: &AgentHandle, actor: ActorId) -> bool {
+    agent.actor().is_some_and(|own| own.get_id() == actor)
 }
 
 #[async_trait::async_trait]
@@ -248,7 +235,7 @@ impl Actor for MemorySupervisor {
                     agents: state
                         .agents
                         .values()
-                        .map(|agent| agent.actor.get_cell())
+                        .filter_map(|agent| Some(agent.actor()?.get_cell()))
                         .collect(),
                 };
                 let _left = reply.send(children).is_err();

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::config::MemoryConfig;
 use crate::handle::AgentHandle;
-use crate::job::{Job, Work, Write, storage};
+use crate::job::{Job, Write, storage};
 
 /// Most bytes of records in one group commit; a larger request is committed alone.
 const GROUP_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -23,23 +23,15 @@ const LOOK: Duration = Duration::from_millis(5);
 /// program.
 pub(crate) type Gate = Mutex<Option<Instant>>;
 
-/// How a writer thread ended. No message at all means that it panicked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WriterEnd {
-    /// Everything queued is on disk and the file is closed.
-    Closed,
-    /// The file could not be opened; the handle says why.
-    NotOpened,
-}
-
 /// Starts the thread. `gate` is held while the file is open, so that a successor in this process
-/// waits for its predecessor instead of finding the file locked.
+/// waits for its predecessor instead of finding the file locked. Returns what tells of the thread's
+/// end; without a message it panicked.
 pub(crate) fn spawn(
     config: Arc<MemoryConfig>,
     handle: AgentHandle,
     jobs: mpsc::Receiver<Job>,
     gate: Arc<Gate>,
-) -> std::io::Result<oneshot::Receiver<WriterEnd>> {
+) -> std::io::Result<oneshot::Receiver<()>> {
     let (ended, end) = oneshot::channel();
     let name = format!("reprise-writer-{}", handle.user());
     let spawn = Arc::clone(&config.spawn_thread);
@@ -52,9 +44,9 @@ pub(crate) fn spawn(
             engine: None,
             lent_until: gate.take(),
         };
-        let how = writer.run();
+        writer.run();
         // The agent may have been killed and not wait for this.
-        let _alone = ended.send(how).is_err();
+        let _alone = ended.send(()).is_err();
     };
     spawn(name, Box::new(work))?;
     Ok(end)
@@ -69,12 +61,12 @@ struct Writer {
 }
 
 impl Writer {
-    fn run(&mut self) -> WriterEnd {
+    fn run(&mut self) {
         if let Err(error) = self.open() {
             // Callers get the error; a daemon logs it too.
             tracing::warn!(user = %self.handle.user(), %error, "a memory could not be opened");
             self.handle.fail(error);
-            return WriterEnd::NotOpened;
+            return;
         }
         self.handle.set_open();
         let mut next = self.jobs.blocking_recv();
@@ -82,7 +74,10 @@ impl Writer {
             self.take_receipts();
             next = match job {
                 Job::Run(work) => {
-                    self.run_work(work);
+                    let answer = work(self.engine());
+                    self.show();
+                    // After publishing, so that the caller's next read sees the change.
+                    answer();
                     None
                 }
                 Job::Write(write) => self.commit_group(write),
@@ -96,7 +91,6 @@ impl Writer {
             // Nothing is lost: only the next opening is slower.
             tracing::warn!(user = %self.handle.user(), %error, "the last checkpoint failed");
         }
-        WriterEnd::Closed
     }
 
     /// Tells the engine what was recalled meanwhile.
@@ -158,13 +152,6 @@ impl Writer {
         self.engine
             .as_mut()
             .ok_or_else(|| self.handle.unavailable())
-    }
-
-    fn run_work(&mut self, mut work: Box<dyn Work>) {
-        work.run(self.engine());
-        self.show();
-        // Answered after publishing, so that the caller's next read sees the change.
-        work.answer();
     }
 
     /// Publishes the new snapshot. A file that was put in the place of ours is opened at once, so
@@ -264,11 +251,10 @@ fn joins(held: &WriteBatch, more: &WriteBatch) -> bool {
 fn answer(written: Written, failed: Option<&MemoryError>, asked: Vec<Asked>) {
     let mut outcomes = written.outcomes.into_iter();
     let (mut learning, mut waiting) = (written.learning.into_iter(), written.waiting);
-    let inserted = |outcome: &WriteOutcome| match outcome {
-        WriteOutcome::Inserted { id } => Some(*id),
-        _ => None,
+    let new_of = |outcomes: &[WriteOutcome]| -> BTreeSet<RecordId> {
+        outcomes.iter().filter_map(WriteOutcome::new_id).collect()
     };
-    let all: BTreeSet<RecordId> = outcomes.as_slice().iter().filter_map(inserted).collect();
+    let all = new_of(outcomes.as_slice());
     let left = waiting.extract_if(.., |id| !all.contains(id));
     let mut left: Vec<RecordId> = left.collect();
     for request in asked {
@@ -278,7 +264,7 @@ fn answer(written: Written, failed: Option<&MemoryError>, asked: Vec<Asked>) {
                 Err(partly(own.len(), request.records, error))
             }
             _ => {
-                let ids: BTreeSet<RecordId> = own.iter().filter_map(inserted).collect();
+                let ids = new_of(&own);
                 let mut own_waiting: Vec<_> =
                     waiting.extract_if(.., |id| ids.contains(id)).collect();
                 if request.said > 0 {

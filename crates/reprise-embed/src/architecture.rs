@@ -14,31 +14,43 @@ const POSITIONS_MAX: usize = 16 * 1024;
 pub(crate) const MODEL_FILE: &str = "model.onnx";
 
 /// How the vectors of tokens become that of the text; its length is always brought to 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pooling {
+    #[default]
     Mean,
     /// The first token's.
     Cls,
 }
 
-/// The sizes of an encoder.
-#[derive(Debug, Clone, PartialEq)]
+/// The sizes of an encoder, by the names that Hugging Face's transformers give them.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct Architecture {
+    #[serde(rename = "hidden_size")]
     pub(crate) width: usize,
+    #[serde(rename = "intermediate_size")]
     pub(crate) inner: usize,
+    #[serde(rename = "num_attention_heads")]
     pub(crate) heads: usize,
+    #[serde(rename = "num_hidden_layers")]
     pub(crate) layers: usize,
+    #[serde(rename = "vocab_size")]
     pub(crate) vocabulary: usize,
     /// Rows of the table of positions.
+    #[serde(rename = "max_position_embeddings")]
     pub(crate) positions: usize,
     /// The row of a text's first token: `RoBERTa` leaves out those up to its padding's.
+    #[serde(skip)]
     pub(crate) first_position: usize,
     /// 0 where tokens have no types.
+    #[serde(rename = "type_vocab_size", default)]
     pub(crate) token_types: usize,
     /// Buckets of distances between tokens, each with a bias a head, where a model has them.
+    #[serde(rename = "relative_attention_num_buckets", default)]
     pub(crate) distances: usize,
+    #[serde(rename = "layer_norm_eps")]
     pub(crate) epsilon: f32,
+    #[serde(skip)]
     pub(crate) pooling: Pooling,
 }
 
@@ -86,20 +98,11 @@ impl Sizes {
 #[derive(Deserialize)]
 struct Config {
     model_type: String,
-    hidden_size: usize,
-    intermediate_size: usize,
-    num_attention_heads: usize,
-    num_hidden_layers: usize,
-    vocab_size: usize,
-    max_position_embeddings: usize,
-    #[serde(default)]
-    type_vocab_size: usize,
-    #[serde(default)]
-    relative_attention_num_buckets: usize,
-    layer_norm_eps: f32,
     hidden_act: String,
     pad_token_id: Option<usize>,
     position_embedding_type: Option<String>,
+    #[serde(flatten)]
+    sizes: Architecture,
 }
 
 impl Architecture {
@@ -155,30 +158,33 @@ impl Architecture {
         if let Some(kind) = kind.filter(|kind| *kind != "absolute") {
             return Err(format!("its positions are `{kind}`, not absolute"));
         }
-        let (width, heads) = (config.hidden_size, config.num_attention_heads);
+        let of = config.sizes;
+        let (width, heads) = (of.width, of.heads);
+        let positions_min = first_position.saturating_add(3);
+        let buckets = |number| number * usize::from(is_mpnet);
         let sizes = [
             ("hidden_size", width, *WIDTHS.start(), *WIDTHS.end()),
             ("num_attention_heads", heads, 1, width),
-            ("num_hidden_layers", config.num_hidden_layers, 1, LAYERS_MAX),
-            ("intermediate_size", config.intermediate_size, 1, INNER_MAX),
-            ("vocab_size", config.vocab_size, 3, VOCABULARY_MAX),
+            ("num_hidden_layers", of.layers, 1, LAYERS_MAX),
+            ("intermediate_size", of.inner, 1, INNER_MAX),
+            ("vocab_size", of.vocabulary, 3, VOCABULARY_MAX),
             (
                 "max_position_embeddings",
-                config.max_position_embeddings,
-                first_position.saturating_add(3),
+                of.positions,
+                positions_min,
                 POSITIONS_MAX,
             ),
             (
                 "type_vocab_size",
-                config.type_vocab_size,
+                of.token_types,
                 usize::from(!is_mpnet),
                 16,
             ),
             (
                 "relative_attention_num_buckets",
-                config.relative_attention_num_buckets,
-                4 * usize::from(is_mpnet),
-                256 * usize::from(is_mpnet),
+                of.distances,
+                buckets(4),
+                buckets(256),
             ),
         ];
         for (name, size, least, most) in sizes {
@@ -190,17 +196,10 @@ impl Architecture {
             return Err(format!("its {heads} heads do not share {width} numbers"));
         }
         Ok(Self {
-            width,
-            inner: config.intermediate_size,
-            heads,
-            layers: config.num_hidden_layers,
-            vocabulary: config.vocab_size,
-            positions: config.max_position_embeddings,
             first_position,
-            token_types: if is_mpnet { 0 } else { config.type_vocab_size },
-            distances: config.relative_attention_num_buckets,
-            epsilon: config.layer_norm_eps,
+            token_types: if is_mpnet { 0 } else { of.token_types },
             pooling,
+            ..of
         })
     }
 

@@ -8,17 +8,17 @@ pub(crate) mod library;
 pub(crate) mod onnx;
 pub(crate) mod weights;
 
-use std::any::Any;
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use reprise_types::{EmbedError, Embedder, EmbeddingSpace, check_unit_vector, normalize};
+use reprise_types::{
+    EmbedError, Embedder, EmbeddingSpace, check_unit_vector, normalize, panic_words,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::architecture::Pooling;
-use crate::folder::Prompts;
-use crate::tokenizer::TextTokenizer;
+use crate::factory::Opened;
 
 /// Names of the graph's inputs and output, as `onnx::encoder` writes them.
 pub(crate) const INPUT_IDS: &str = "input_ids";
@@ -83,94 +83,59 @@ pub(crate) trait Inference: Send {
 
 /// An [`Embedder`] around either engine.
 pub(crate) struct ModelEmbedder<I> {
-    inference: I,
-    tokenizer: Arc<TextTokenizer>,
-    space: EmbeddingSpace,
-    prompts: Prompts,
-    reading: Reading,
+    pub(crate) inference: I,
+    pub(crate) opened: Arc<Opened>,
 }
 
 impl<I: Inference> ModelEmbedder<I> {
-    pub(crate) fn new(
-        inference: I,
-        tokenizer: Arc<TextTokenizer>,
-        space: EmbeddingSpace,
-        prompts: Prompts,
-        reading: Reading,
-    ) -> Self {
-        Self {
-            inference,
-            tokenizer,
-            space,
-            prompts,
-            reading,
-        }
-    }
-}
-
-impl<I: Inference> ModelEmbedder<I> {
-    fn vector(&mut self, text: &str) -> Result<Vec<f32>, EmbedError> {
+    /// The vector of a text behind what its model wants before it.
+    fn vector(&mut self, prompt: &str, text: &str) -> Result<Vec<f32>, EmbedError> {
+        let text = if prompt.is_empty() {
+            Cow::Borrowed(text)
+        } else {
+            Cow::Owned([prompt, text].concat())
+        };
+        let width = usize::from(self.opened.space.dimensions);
         let vector = guarded(|| {
-            let ids = self.tokenizer.ids(text)?;
+            let ids = self.opened.tokenizer.ids(&text)?;
             let numbers = self.inference.run(&ids, &[])?;
-            let width = usize::from(self.space.dimensions);
-            Ok(self.reading.vector(numbers, ids.len(), width))
+            Ok(self.opened.reading.vector(numbers, ids.len(), width))
         })
         .map_err(|message| EmbedError::Engine { message })??;
-        check_unit_vector(&vector, usize::from(self.space.dimensions)).map_err(|error| {
-            EmbedError::BadOutput {
-                message: error.to_string(),
-            }
+        check_unit_vector(&vector, width).map_err(|error| EmbedError::BadOutput {
+            message: error.to_string(),
         })?;
         Ok(vector)
     }
 }
 
-/// A text behind what its model wants before it.
-fn prompted<'a>(prompt: &str, text: &'a str) -> Cow<'a, str> {
-    if prompt.is_empty() {
-        return Cow::Borrowed(text);
-    }
-    Cow::Owned([prompt, text].concat())
-}
-
 impl<I: Inference> Embedder for ModelEmbedder<I> {
     fn space(&self) -> &EmbeddingSpace {
-        &self.space
+        &self.opened.space
     }
 
     fn token_limit(&self) -> usize {
-        self.tokenizer.token_limit()
+        self.opened.tokenizer.token_limit()
     }
 
     fn embed(&mut self, text: &str) -> Result<Vec<f32>, EmbedError> {
-        let text = prompted(&self.prompts.passage, text);
-        self.vector(&text)
+        let opened = Arc::clone(&self.opened);
+        self.vector(&opened.prompts.passage, text)
     }
 
     fn embed_query(&mut self, text: &str) -> Result<Vec<f32>, EmbedError> {
-        let text = prompted(&self.prompts.query, text);
-        self.vector(&text)
+        let opened = Arc::clone(&self.opened);
+        self.vector(&opened.prompts.query, text)
     }
 
     fn tells_questions(&self) -> bool {
-        self.prompts.query != self.prompts.passage
+        self.opened.prompts.query != self.opened.prompts.passage
     }
 }
 
 /// Turns a panic of a foreign library into its message. What the closure touches is used again only
 /// through engines that keep no half-done state between calls.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| panic_message(&*payload))
-}
-
-fn panic_message(payload: &(dyn Any + Send)) -> String {
-    let text = payload
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| payload.downcast_ref::<String>().cloned());
-    format!(
-        "it panicked: {}",
-        text.unwrap_or_else(|| "no message".to_owned())
-    )
+    catch_unwind(AssertUnwindSafe(work))
+        .map_err(|payload| format!("it panicked: {}", panic_words(&*payload)))
 }

@@ -3,7 +3,6 @@
 //!
 //! No threads and no queues live here; those are the agent's.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -81,32 +80,24 @@ pub struct EngineReport {
 }
 
 /// Makes embedders of one model on one engine; cheap to clone and to share.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct EmbedderFactory {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    opened: Opened,
+    opened: Arc<Opened>,
     engine: Engine,
     report: EngineReport,
-    /// The session that proved the engine, for the first `open`.
-    first: Mutex<Option<OnnxSession>>,
 }
 
 enum Engine {
-    OnnxRuntime(OnnxModel),
+    /// With the session that proved it, for the first `open`.
+    OnnxRuntime(OnnxModel, Mutex<Option<OnnxSession>>),
     BuiltIn(BuiltInModel),
 }
 
-impl fmt::Debug for EmbedderFactory {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("EmbedderFactory")
-            .field("report", &self.shared.report)
-            .finish_non_exhaustive()
-    }
-}
+reprise_types::show_fields!(Shared { report });
 
 impl EmbedderFactory {
     /// Opens an installed model on the best engine of this machine. A `library` from the
@@ -157,59 +148,24 @@ impl EmbedderFactory {
         Ok(known)
     }
 
-    /// The same of an added model whose files stand elsewhere still.
-    pub(crate) fn of_files(
-        store: &ModelStore,
-        added: &AddedModel,
-        model: PathBuf,
-        tokenizer: &Path,
-    ) -> Result<Self, EmbedError> {
-        Self::of_opened(store, Opened::of_added(added, model, tokenizer)?, None)
-    }
-
-    /// The same on the built-in engine alone.
-    pub(crate) fn built_in_of(
-        added: &AddedModel,
-        model: PathBuf,
-        tokenizer: &Path,
-    ) -> Result<Self, EmbedError> {
-        let reason = "the built-in engine was asked for".to_owned();
-        Opened::of_added(added, model, tokenizer)?.on_built_in(Vec::new(), reason)
-    }
-
-    fn of_opened(
+    pub(crate) fn of_opened(
         store: &ModelStore,
         opened: Opened,
         library: Option<&Path>,
     ) -> Result<Self, EmbedError> {
         let installed = store.library();
-        let here = installed.as_deref().ok();
-        let mut refused = Vec::new();
+        let (found, refused) = find_library(library, installed.as_deref().ok());
         let mut model_error = None;
-        for (origin, path) in candidates(library, env::ort_dylib_path(), here) {
-            let loaded = match library::load(&path) {
-                Ok(loaded) => loaded,
-                Err(error) => {
-                    tracing::debug!(%error, ?origin, "an ONNX Runtime was not used");
-                    refused.push(RefusedLibrary { origin, error });
-                    continue;
-                }
-            };
-            let model = OnnxModel::new(
-                loaded.environment.clone(),
-                opened.model.clone(),
-                opened.reading.clone(),
-            );
+        if let Some((origin, loaded)) = found {
+            let environment = loaded.environment.clone();
+            let model = OnnxModel::new(environment, opened.model.clone(), opened.reading.clone());
             match model.session() {
                 Ok(session) => {
-                    let model = (model, session);
-                    return Ok(opened.on_onnx_runtime(origin, &loaded, model, refused));
+                    let engine = Engine::OnnxRuntime(model, Mutex::new(Some(session)));
+                    return Ok(opened.on(engine, Some((origin, loaded)), refused, None));
                 }
                 // The library is good, so no other library can do better with this file.
-                Err(error) => {
-                    model_error = Some(error.to_string());
-                    break;
-                }
+                Err(error) => model_error = Some(error.to_string()),
             }
         }
         let reason = model_error
@@ -218,26 +174,29 @@ impl EmbedderFactory {
             .or_else(|| refused.first().map(|refused| refused.error.to_string()))
             .unwrap_or_else(|| "no ONNX Runtime was found".to_owned());
         tracing::info!(reason, "embedding with the built-in engine");
-        opened.on_built_in(refused, reason)
+        let engine = opened.built_in()?;
+        Ok(opened.on(engine, None, refused, Some(reason)))
     }
 
     /// Opens an installed model on the built-in engine, whatever else is there.
     pub fn built_in(store: &ModelStore, variant: Variant) -> Result<Self, EmbedError> {
-        Opened::new(store, variant)?
-            .on_built_in(Vec::new(), "the built-in engine was asked for".to_owned())
+        Opened::new(store, variant)?.on_built_in()
     }
 
     /// A new single-threaded session; all of them share the model. Takes about 0.1 s on ONNX
     /// Runtime.
     pub fn open(&self) -> Result<Box<dyn Embedder>, EmbedError> {
-        let shared = &self.shared;
-        Ok(match &shared.engine {
-            Engine::OnnxRuntime(model) => {
-                let first = lock(&shared.first).take();
-                let session = first.map_or_else(|| model.session(), Ok)?;
-                shared.opened.embedder(session)
+        let opened = Arc::clone(&self.shared.opened);
+        Ok(match &self.shared.engine {
+            Engine::OnnxRuntime(model, first) => {
+                let first = lock(first).take();
+                let inference = first.map_or_else(|| model.session(), Ok)?;
+                Box::new(ModelEmbedder { inference, opened })
             }
-            Engine::BuiltIn(model) => shared.opened.embedder(model.session()),
+            Engine::BuiltIn(model) => {
+                let inference = model.session();
+                Box::new(ModelEmbedder { inference, opened })
+            }
         })
     }
 
@@ -257,14 +216,14 @@ impl EmbedderFactory {
 }
 
 /// An installed model, read as far as both engines need it.
-struct Opened {
-    space: EmbeddingSpace,
-    prompts: Prompts,
-    reading: Reading,
+pub(crate) struct Opened {
+    pub(crate) space: EmbeddingSpace,
+    pub(crate) prompts: Prompts,
+    pub(crate) reading: Reading,
     /// Whether the reference's sentences are known to it.
     is_golden: bool,
     model: PathBuf,
-    tokenizer: Arc<TextTokenizer>,
+    pub(crate) tokenizer: TextTokenizer,
 }
 
 impl Opened {
@@ -287,17 +246,31 @@ impl Opened {
                     store.dir().display()
                 ))
             })?;
+        let limit = manifest.model.token_limit;
+        Self::of_variant(variant, model, installed.tokenizer(), limit)
+    }
+
+    pub(crate) fn of_variant(
+        variant: Variant,
+        model: PathBuf,
+        json: &Path,
+        token_limit: usize,
+    ) -> Result<Self, EmbedError> {
         Ok(Self {
             space: variant.space(),
             prompts: Prompts::default(),
             reading: Reading::default(),
             is_golden: true,
             model,
-            tokenizer: tokenizer(installed.tokenizer(), manifest.model.token_limit)?,
+            tokenizer: tokenizer(json, token_limit)?,
         })
     }
 
-    fn of_added(added: &AddedModel, model: PathBuf, json: &Path) -> Result<Self, EmbedError> {
+    pub(crate) fn of_added(
+        added: &AddedModel,
+        model: PathBuf,
+        json: &Path,
+    ) -> Result<Self, EmbedError> {
         Ok(Self {
             space: added.space(),
             prompts: added.prompts.clone(),
@@ -308,70 +281,47 @@ impl Opened {
         })
     }
 
-    fn report(&self, engine: EngineKind, refused: Vec<RefusedLibrary>) -> EngineReport {
-        EngineReport {
-            engine,
+    fn built_in(&self) -> Result<Engine, EmbedError> {
+        BuiltInModel::load(&self.model, &self.reading).map(Engine::BuiltIn)
+    }
+
+    /// On the built-in engine, whatever else is there.
+    pub(crate) fn on_built_in(self) -> Result<EmbedderFactory, EmbedError> {
+        let reason = "the built-in engine was asked for".to_owned();
+        let engine = self.built_in()?;
+        Ok(self.on(engine, None, Vec::new(), Some(reason)))
+    }
+
+    fn on(
+        self,
+        engine: Engine,
+        library: Option<(LibraryOrigin, LoadedLibrary)>,
+        refused: Vec<RefusedLibrary>,
+        why_not_onnx_runtime: Option<String>,
+    ) -> EmbedderFactory {
+        let (library_origin, library) = library.unzip();
+        let report = EngineReport {
+            engine: match &engine {
+                Engine::OnnxRuntime(..) => EngineKind::OnnxRuntime,
+                Engine::BuiltIn(_) => EngineKind::BuiltIn,
+            },
             space: self.space.clone(),
             token_limit: self.tokenizer.token_limit(),
             model: self.model.clone(),
-            library: None,
-            library_build: None,
-            library_origin: None,
+            library_build: library.as_ref().map(|loaded| loaded.build.clone()),
+            library: library.map(|loaded| loaded.path),
+            library_origin,
             refused,
-            why_not_onnx_runtime: None,
-        }
-    }
-
-    fn on_onnx_runtime(
-        self,
-        origin: LibraryOrigin,
-        loaded: &LoadedLibrary,
-        (model, session): (OnnxModel, OnnxSession),
-        refused: Vec<RefusedLibrary>,
-    ) -> EmbedderFactory {
-        let mut report = self.report(EngineKind::OnnxRuntime, refused);
-        report.library = Some(loaded.path.clone());
-        report.library_build = Some(loaded.build.clone());
-        report.library_origin = Some(origin);
-        self.finish(Engine::OnnxRuntime(model), report, Some(session))
-    }
-
-    fn on_built_in(
-        self,
-        refused: Vec<RefusedLibrary>,
-        reason: String,
-    ) -> Result<EmbedderFactory, EmbedError> {
-        let model = BuiltInModel::load(&self.model, &self.reading)?;
-        let mut report = self.report(EngineKind::BuiltIn, refused);
-        report.why_not_onnx_runtime = Some(reason);
-        Ok(self.finish(Engine::BuiltIn(model), report, None))
-    }
-
-    fn finish(
-        self,
-        engine: Engine,
-        report: EngineReport,
-        first: Option<OnnxSession>,
-    ) -> EmbedderFactory {
+            why_not_onnx_runtime,
+        };
         let shared = Shared {
-            opened: self,
+            opened: Arc::new(self),
             engine,
             report,
-            first: Mutex::new(first),
         };
         EmbedderFactory {
             shared: Arc::new(shared),
         }
-    }
-
-    fn embedder<I: Inference + 'static>(&self, session: I) -> Box<dyn Embedder> {
-        Box::new(ModelEmbedder::new(
-            session,
-            Arc::clone(&self.tokenizer),
-            self.space.clone(),
-            self.prompts.clone(),
-            self.reading.clone(),
-        ))
     }
 }
 
@@ -382,22 +332,37 @@ pub(crate) fn open_graph(
     reading: &Reading,
 ) -> Result<Box<dyn Inference>, EmbedError> {
     let installed = store.library();
-    for (_, path) in candidates(None, env::ort_dylib_path(), installed.as_deref().ok()) {
-        if let Ok(loaded) = library::load(&path) {
-            let environment = loaded.environment.clone();
-            let model = OnnxModel::new(environment, graph.to_owned(), reading.clone());
-            return Ok(Box::new(model.session()?));
-        }
+    if let (Some((_, loaded)), _) = find_library(None, installed.as_deref().ok()) {
+        let model = OnnxModel::new(loaded.environment, graph.to_owned(), reading.clone());
+        return Ok(Box::new(model.session()?));
     }
     let model = BuiltInModel::load(graph, reading)?;
     Ok(Box::new(model.session()))
 }
 
-fn tokenizer(path: &Path, token_limit: usize) -> Result<Arc<TextTokenizer>, EmbedError> {
+/// The first ONNX Runtime that loads, and those before it that do not.
+fn find_library(
+    configured: Option<&Path>,
+    installed: Option<&Path>,
+) -> (Option<(LibraryOrigin, LoadedLibrary)>, Vec<RefusedLibrary>) {
+    let mut refused = Vec::new();
+    for (origin, path) in candidates(configured, env::ort_dylib_path(), installed) {
+        match library::load(&path) {
+            Ok(loaded) => return (Some((origin, loaded)), refused),
+            Err(error) => {
+                tracing::debug!(%error, ?origin, "an ONNX Runtime was not used");
+                refused.push(RefusedLibrary { origin, error });
+            }
+        }
+    }
+    (None, refused)
+}
+
+fn tokenizer(path: &Path, token_limit: usize) -> Result<TextTokenizer, EmbedError> {
     let json = std::fs::read(path).map_err(|error| EmbedError::Unavailable {
         message: format!("{} cannot be read ({error})", path.display()),
     })?;
-    Ok(Arc::new(TextTokenizer::from_bytes(&json, token_limit)?))
+    TextTokenizer::from_bytes(&json, token_limit)
 }
 
 /// Where to look for a libonnxruntime, best place first.

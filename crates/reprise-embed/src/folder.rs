@@ -3,6 +3,7 @@
 //!
 //! Only data is read: `pytorch_model.bin` is a pickle, which can run programs.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use reprise_files::Folder;
@@ -15,6 +16,7 @@ use crate::onnx;
 use crate::tokenizer::TextTokenizer;
 
 const WEIGHTS: &str = "model.safetensors";
+const SENTENCES: &str = "config_sentence_transformers.json";
 const WEIGHTS_BYTES_MAX: u64 = 8 << 30;
 const TOKENIZER_BYTES_MAX: u64 = 64 << 20;
 const SETTINGS_BYTES_MAX: u64 = 4 << 20;
@@ -32,18 +34,23 @@ pub struct Prompts {
     pub passage: String,
 }
 
-/// What a folder has of a model.
+/// What the graph of a model is made of.
 pub(crate) enum Form {
     /// The weights of a known family, of which a graph is written.
     Weights(Architecture, Vec<u8>),
+    /// Those of multilingual-e5-small in its package's file.
+    Package(Vec<u8>),
     /// A graph of others, used as it is.
     Graph(Reading, Vec<u8>),
 }
 
-/// A folder that was read and agrees with itself.
-pub(crate) struct ModelFolder {
+/// A model before it has files here: what was read agrees with itself.
+pub(crate) struct Original {
+    pub(crate) name: String,
+    /// Where its bytes come from.
+    pub(crate) origin: String,
     pub(crate) form: Form,
-    /// Numbers of a vector,
+    /// Numbers of a vector.
     pub(crate) width: usize,
     pub(crate) tokenizer: Vec<u8>,
     pub(crate) token_limit: usize,
@@ -60,22 +67,25 @@ struct Module {
 }
 
 /// `pooling_mode_NAME` for each manner, and other fields.
-type PoolingConfig = std::collections::BTreeMap<String, serde_json::Value>;
+type PoolingConfig = BTreeMap<String, serde_json::Value>;
 
 #[derive(Deserialize)]
 struct Lengths {
     max_seq_length: Option<usize>,
 }
 
-#[derive(Deserialize)]
-struct PromptConfig {
+/// `config_sentence_transformers.json`.
+#[derive(Default, Deserialize)]
+struct Sentences {
     #[serde(default)]
-    prompts: std::collections::BTreeMap<String, String>,
+    prompts: BTreeMap<String, String>,
+    #[serde(flatten)]
+    widths: Widths,
 }
 
-impl ModelFolder {
+impl Original {
     /// Reads a folder; an error is why it cannot be used, in one sentence.
-    pub(crate) fn read(path: &Path, width: Option<usize>) -> Result<Self, String> {
+    pub(crate) fn read(path: &Path, name: &str, width: Option<usize>) -> Result<Self, String> {
         let folder = Folder::open(path).map_err(|error| error.to_string())?;
         let pooling = pooling(&folder)?;
         let config = needed(&folder, "config.json", SETTINGS_BYTES_MAX)?;
@@ -88,7 +98,9 @@ impl ModelFolder {
             Some(_) => Sizes::parse(&config)?,
             None => Architecture::parse(&config, pooling)?.sizes(),
         };
-        let width = width_of(&folder, &config, sizes.width, width)?;
+        let sentences: Option<Sentences> = settings(&folder, SENTENCES)?;
+        let sentences = sentences.unwrap_or_default();
+        let width = width_of(sentences.widths, &config, sizes.width, width)?;
         let tokenizer = needed(&folder, "tokenizer.json", TOKENIZER_BYTES_MAX)?;
         let lengths: Option<Lengths> = settings(&folder, "sentence_bert_config.json")?;
         let token_limit = lengths
@@ -109,7 +121,7 @@ impl ModelFolder {
                  model"
             ));
         }
-        let prompts = prompts(&folder)?;
+        let prompts = prompts(&sentences.prompts)?;
         let license = read_file(&folder, "README.md", SETTINGS_BYTES_MAX)?;
         let license = license.and_then(|readme| license_of(&String::from_utf8_lossy(&readme)));
         let form = match (weights, graph) {
@@ -118,6 +130,8 @@ impl ModelFolder {
             (None, None) => return Err(no_weights(&folder)),
         };
         Ok(Self {
+            name: name.to_owned(),
+            origin: path.display().to_string(),
             form,
             width,
             tokenizer,
@@ -128,33 +142,21 @@ impl ModelFolder {
     }
 }
 
-/// A judge of two texts, as a folder has it.
-pub(crate) struct JudgeFolder {
-    pub(crate) graph: PathBuf,
-    pub(crate) reading: Reading,
-    pub(crate) tokenizer: TextTokenizer,
-}
-
-impl JudgeFolder {
-    /// Reads a folder; an error is why it cannot be used, in one sentence.
-    pub(crate) fn read(path: &Path) -> Result<Self, String> {
-        let folder = Folder::open(path).map_err(|error| error.to_string())?;
-        let config = needed(&folder, "config.json", SETTINGS_BYTES_MAX)?;
-        let sizes = Sizes::parse(&config)?;
-        let (name, graph) = graph(&folder)?.ok_or_else(|| lacks(MODEL_FILE))?;
-        let reading = onnx::judging(&graph)?;
-        let json = needed(&folder, "tokenizer.json", TOKENIZER_BYTES_MAX)?;
-        let tokenizer = TextTokenizer::from_bytes(&json, sizes.token_limit.min(TOKENS));
-        let tokenizer = tokenizer.map_err(|error| error.to_string())?;
-        if tokenizer.ids_end() > sizes.vocabulary {
-            return Err("its tokenizer.json is of another model".to_owned());
-        }
-        Ok(Self {
-            graph: path.join(name),
-            reading,
-            tokenizer,
-        })
+/// The graph of a judge of two texts, as a folder has it, how it is read, and its tokeniser; an
+/// error is why it cannot be used, in one sentence.
+pub(crate) fn judge(path: &Path) -> Result<(PathBuf, Reading, TextTokenizer), String> {
+    let folder = Folder::open(path).map_err(|error| error.to_string())?;
+    let config = needed(&folder, "config.json", SETTINGS_BYTES_MAX)?;
+    let sizes = Sizes::parse(&config)?;
+    let (name, graph) = graph(&folder)?.ok_or_else(|| lacks(MODEL_FILE))?;
+    let reading = onnx::judging(&graph)?;
+    let json = needed(&folder, "tokenizer.json", TOKENIZER_BYTES_MAX)?;
+    let tokenizer = TextTokenizer::from_bytes(&json, sizes.token_limit.min(TOKENS));
+    let tokenizer = tokenizer.map_err(|error| error.to_string())?;
+    if tokenizer.ids_end() > sizes.vocabulary {
+        return Err("its tokenizer.json is of another model".to_owned());
     }
+    Ok((path.join(name), reading, tokenizer))
 }
 
 /// What the modules behind the encoder do with its tokens.
@@ -207,14 +209,12 @@ struct Widths {
 
 /// How wide its vectors are to be: as wide as the model, or what its own files permit.
 fn width_of(
-    folder: &Folder,
+    of_sentences: Widths,
     config: &[u8],
     whole: usize,
     wanted: Option<usize>,
 ) -> Result<usize, String> {
     let of_model: Widths = serde_json::from_slice(config).unwrap_or_default();
-    let name = "config_sentence_transformers.json";
-    let of_sentences: Widths = settings(folder, name)?.unwrap_or_default();
     let meant = of_sentences.truncate_dim.or(of_model.truncate_dim);
     let mut known = vec![whole];
     known.extend(meant);
@@ -233,10 +233,7 @@ fn width_of(
 }
 
 /// By the names that models give them.
-fn prompts(folder: &Folder) -> Result<Prompts, String> {
-    let name = "config_sentence_transformers.json";
-    let config: Option<PromptConfig> = settings(folder, name)?;
-    let known = config.map(|config| config.prompts).unwrap_or_default();
+fn prompts(known: &BTreeMap<String, String>) -> Result<Prompts, String> {
     let prompt = |names: &[&str]| {
         let found = names.iter().find_map(|name| known.get(*name));
         found.cloned().unwrap_or_default()
@@ -247,7 +244,7 @@ fn prompts(folder: &Folder) -> Result<Prompts, String> {
     };
     if prompts.query.len().max(prompts.passage.len()) > PROMPT_BYTES_MAX {
         return Err(format!(
-            "a prompt of its {name} is beyond {PROMPT_BYTES_MAX} bytes"
+            "a prompt of its {SENTENCES} is beyond {PROMPT_BYTES_MAX} bytes"
         ));
     }
     Ok(prompts)

@@ -7,7 +7,7 @@ use reprise_types::EmbedError;
 
 use crate::engine::{Inference, guarded};
 use crate::factory::open_graph;
-use crate::folder::JudgeFolder;
+use crate::folder;
 use crate::provision::ModelStore;
 use crate::tokenizer::TextTokenizer;
 
@@ -29,11 +29,7 @@ impl CrossEncoder {
                 folder.display()
             ),
         };
-        let JudgeFolder {
-            graph,
-            reading,
-            tokenizer,
-        } = JudgeFolder::read(folder).map_err(refused)?;
+        let (graph, reading, tokenizer) = folder::judge(folder).map_err(refused)?;
         let inference = open_graph(store, &graph, &reading);
         let mut judge = Self {
             inference: inference.map_err(|error| refused(error.to_string()))?,

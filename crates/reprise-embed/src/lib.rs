@@ -46,8 +46,8 @@ pub use judge::CrossEncoder;
 pub use onnx::convert;
 pub use provision::{
     AddSource, AddedModel, FileState, Installed, ModelFile, ModelStore, Patience, PinnedFile,
-    Progress, ProvisionError, PullRequest, PullSource,
+    Progress, ProvisionError, PullRequest,
 };
 pub use safetensors::WeightsError;
 pub use unrelated::unrelated;
-pub use variant::{MINILM, Model, Variant};
+pub use variant::{Model, Variant};

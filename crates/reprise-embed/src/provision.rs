@@ -18,5 +18,5 @@ mod store;
 pub use added::{AddSource, AddedModel, PinnedFile};
 pub use error::ProvisionError;
 pub use inspection::{FileState, Installed, ModelFile};
-pub use request::{Patience, Progress, PullRequest, PullSource};
+pub use request::{Patience, Progress, PullRequest};
 pub use store::ModelStore;

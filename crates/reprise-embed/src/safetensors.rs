@@ -6,19 +6,12 @@ use safetensors::{Dtype, SafeTensors};
 /// Why a weights file could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WeightsError {
-    /// Cut off, or not in this format.
     #[error("the weights file is not readable ({message}); fetch the file again")]
-    Unreadable {
-        /// The parser's words.
-        message: String,
-    },
-    /// A tensor that the model needs is not there.
+    Unreadable { message: String },
     #[error("the weights hold no tensor `{tensor}`; this is another model's file")]
     Missing { tensor: String },
-    /// Not floats.
     #[error("tensor `{tensor}` is of type {got}, not F32, F16 or BF16; use the original weights")]
     Type { tensor: String, got: String },
-    /// Not as large as the model's.
     #[error("tensor `{tensor}` has shape {got:?}, not {expected:?}; this is another model's file")]
     Shape {
         tensor: String,

@@ -67,7 +67,7 @@ pub(crate) fn golden(embedder: &mut dyn Embedder) -> Result<(), EmbedError> {
     for (first, second, expected) in PAIRS {
         let first = embedder.embed(first)?;
         let second = embedder.embed(second)?;
-        let cosine: f32 = first.iter().zip(&second).map(|(a, b)| a * b).sum();
+        let cosine = dot(&first, &second);
         if (cosine - expected).abs() > TOLERANCE {
             return Err(EmbedError::BadOutput {
                 message: format!("a cosine is {cosine:.3}, the reference's is {expected:.3}"),

@@ -5,9 +5,6 @@ use crate::provision::AddedModel;
 use reprise_types::{EmbeddingSpace, REFERENCE_MODEL};
 use serde::{Deserialize, Serialize};
 
-/// The model that is built in.
-pub const MINILM: &str = REFERENCE_MODEL;
-
 /// In which arithmetic a model is written. Vectors of the two are never compared with each other.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
@@ -49,7 +46,7 @@ impl Variant {
     /// The space of the vectors that this form makes.
     pub fn space(self) -> EmbeddingSpace {
         EmbeddingSpace {
-            model: MINILM.to_owned(),
+            model: REFERENCE_MODEL.to_owned(),
             version: self.version().to_owned(),
             dimensions: 384,
         }

@@ -13,7 +13,7 @@ use std::thread;
 
 use reprise_embed::{
     EmbedderFactory, FileState, Installed, ModelStore, Progress, ProvisionError, PullRequest,
-    PullSource, Variant, testing,
+    Variant, testing,
 };
 
 const REQUIREMENTS: &str = concat!(
@@ -41,7 +41,7 @@ fn wheels() -> &'static Path {
 
 fn local(path: &Path) -> PullRequest {
     PullRequest {
-        source: PullSource::Local(path.to_owned()),
+        from: Some(path.to_owned()),
         ..PullRequest::default()
     }
 }

@@ -63,7 +63,6 @@ impl Engine {
         if from == into {
             return Ok(0);
         }
-        let at = self.advance_clock(now);
         let (snapshot, mut annotations) = (&self.snapshot, Vec::new());
         for ordinal in snapshot.marks.tagged(&from, None) {
             if snapshot.live(ordinal).is_none() {
@@ -76,7 +75,7 @@ impl Engine {
             tags.dedup();
             annotations.push((ordinal, Annotation::Tagged { tags }));
         }
-        self.say_all(annotations, at)
+        Ok(self.say_all(annotations, now)?.1)
     }
 
     /// Notes of records that somebody said the same again, in one commit; one that is named twice
@@ -86,7 +85,6 @@ impl Engine {
         for ordinal in ids.iter().filter_map(|id| self.snapshot.ordinal(*id)) {
             *again.entry(ordinal).or_default() += 1;
         }
-        let at = self.advance_clock(now);
         let counted = again.into_iter().map(|(ordinal, more)| {
             let before = self
                 .snapshot
@@ -97,7 +95,7 @@ impl Engine {
             (ordinal, Annotation::Seen { count })
         });
         let counted = counted.collect();
-        self.say_all(counted, at).map(|_| ())
+        self.say_all(counted, now).map(|_| ())
     }
 
     /// Links one record to another. Answers whether the link is new.
@@ -114,7 +112,7 @@ impl Engine {
         if from == to || marks.held_link(from, to, &relation).is_some() {
             return Ok(false);
         }
-        self.annotate(from, Annotation::Linked { to, relation }, now)?;
+        self.say_all(vec![(from, Annotation::Linked { to, relation })], now)?;
         Ok(true)
     }
 
@@ -125,7 +123,6 @@ impl Engine {
         links: &[(RecordId, RecordId, String)],
         now: DateTime<Utc>,
     ) -> Result<Vec<bool>, EngineError> {
-        let at = self.advance_clock(now);
         let marks = &self.snapshot.marks;
         let (mut annotations, mut made) = (Vec::new(), BTreeSet::new());
         let mut fates = Vec::with_capacity(links.len());
@@ -143,7 +140,7 @@ impl Engine {
                 annotations.push((ordinal, Annotation::Linked { to, relation }));
             }
         }
-        self.say_all(annotations, at)?;
+        self.say_all(annotations, now)?;
         Ok(fates)
     }
 
@@ -161,23 +158,14 @@ impl Engine {
         if marks.held_link(from, to, &relation).is_none() {
             return Ok(false);
         }
-        self.annotate(from, Annotation::Unlinked { to, relation }, now)?;
+        self.say_all(vec![(from, Annotation::Unlinked { to, relation })], now)?;
         Ok(true)
     }
 
-    fn live(&self, id: RecordId) -> Result<u32, EngineError> {
+    /// The place of a record that answers.
+    pub(crate) fn live(&self, id: RecordId) -> Result<u32, EngineError> {
         let found = self.snapshot.ordinal(id);
         found.ok_or(EngineError::UnknownRecord { id })
-    }
-
-    fn annotate(
-        &mut self,
-        ordinal: u32,
-        annotation: Annotation,
-        now: DateTime<Utc>,
-    ) -> Result<(), EngineError> {
-        let at = self.advance_clock(now);
-        self.say_all(vec![(ordinal, annotation)], at).map(|_| ())
     }
 }
 

@@ -13,9 +13,6 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::prepare;
 
-/// Entries of one commit of a memory in the making.
-const ENTRIES: usize = 1024;
-
 /// One thing that the log says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -52,16 +49,8 @@ pub enum Said {
         /// How often by then, the first time included.
         count: u32,
     },
-    /// It was forgotten: what is left of it, so that no replay of its source brings it back.
-    Forgotten {
-        record: RecordId,
-        at: DateTime<Utc>,
-        /// Why.
-        reason: String,
-        content_hash: ContentHash,
-        /// Hashes of its names, as 32 hex digits each.
-        keys: Vec<ContentHash>,
-    },
+    /// It was forgotten.
+    Forgotten(Gone),
     /// A stream was read so far.
     Cursor {
         stream: String,
@@ -72,21 +61,33 @@ pub enum Said {
     Learned(Box<LearningEvent>),
 }
 
+/// What is left of a forgotten record, so that no replay of its source brings it back.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Gone {
+    pub record: RecordId,
+    pub at: DateTime<Utc>,
+    /// Why.
+    pub reason: String,
+    pub content_hash: ContentHash,
+    /// Hashes of its names, as 32 hex digits each.
+    pub keys: Vec<ContentHash>,
+}
+
 impl Engine {
     /// Tells everything that the log says, oldest first. What was forgotten is told as such, where
     /// it stood.
     pub fn tell(&self, tell: &mut dyn FnMut(Said)) -> Result<(), EngineError> {
-        let mut gone: HashMap<u32, Said> = HashMap::new();
+        let mut gone: HashMap<u32, Gone> = HashMap::new();
         self.log.replay(CommitSeq(0), &mut |_, entry| {
             if let Entry::Forgotten { ordinal, tombstone } = entry {
-                let said = Said::Forgotten {
+                let left = Gone {
                     record: tombstone.id,
                     at: tombstone.at,
                     reason: tombstone.reason,
                     content_hash: tombstone.content_hash,
                     keys: tombstone.keys.into_iter().map(ContentHash).collect(),
                 };
-                gone.insert(ordinal, said);
+                gone.insert(ordinal, left);
             }
         })?;
         let mut ids: Vec<Option<RecordId>> = Vec::new();
@@ -95,7 +96,7 @@ impl Engine {
                 ids.resize(ordinal as usize, None);
                 if let Some(forgotten) = gone.remove(&ordinal) {
                     ids.push(None);
-                    return tell(forgotten);
+                    return tell(Said::Forgotten(forgotten));
                 }
                 ids.push(match &entry {
                     Entry::Record(record) => Some(record.id),
@@ -140,10 +141,7 @@ impl Engine {
         for said in told {
             making.take(said)?;
         }
-        for part in making.entries.chunks(ENTRIES) {
-            self.commit(part)?;
-        }
-        self.publish();
+        self.keep(&making.entries)?;
         Ok(self.log.records())
     }
 }
@@ -194,23 +192,17 @@ impl Making {
                 self.places.insert(id, ordinal);
                 self.entries.push(Entry::Record(Box::new(record)));
             }
-            Said::Forgotten {
-                record: id,
-                at,
-                reason,
-                content_hash,
-                keys,
-            } => {
-                let ordinal = self.number(id)?;
+            Said::Forgotten(gone) => {
+                let (id, ordinal) = (gone.record, self.number(gone.record)?);
                 // It needs a place, so that its names are known and its id means nothing else.
                 self.entries
                     .push(Entry::Record(Box::new(prepare::placeholder(id))));
                 let tombstone = Tombstone {
                     id,
-                    at,
-                    reason,
-                    content_hash,
-                    keys: keys.into_iter().map(|key| key.0).collect(),
+                    at: gone.at,
+                    reason: gone.reason,
+                    content_hash: gone.content_hash,
+                    keys: gone.keys.into_iter().map(|key| key.0).collect(),
                 };
                 self.entries.push(Entry::Forgotten { ordinal, tombstone });
             }

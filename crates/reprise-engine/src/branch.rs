@@ -11,9 +11,10 @@ use chrono::{DateTime, Utc};
 use reprise_index::Doc;
 use reprise_store::{CommitSeq, Entry};
 use reprise_types::{
-    Annotation, Embedding, ExternalId, MemoryRecord, NewRecord, RecordId, RejectReason,
-    WriteOutcome, normal_tags,
+    Annotation, Embedding, ExternalId, MemoryRecord, NewRecord, RecordId, WriteOutcome, normal_tags,
 };
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -43,16 +44,26 @@ impl BranchDiff {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Merged {
-    /// Records that are new to the parent.
+/// What the merge of a branch did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MergeReport {
+    /// Records that are new.
     pub added: usize,
     /// Records that an earlier merge, or the source itself, had brought.
     pub known: usize,
     /// Records that have more tags now.
     pub retagged: usize,
-    /// Records that this memory did not take, as the branch names them, and why.
-    pub rejected: Vec<(RecordId, RejectReason)>,
+    /// Records that were not taken.
+    pub rejected: Vec<NotMerged>,
+}
+
+/// A record of a branch that was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotMerged {
+    /// Its id in the branch.
+    pub id: RecordId,
+    /// What was wrong with it.
+    pub why: String,
 }
 
 impl Engine {
@@ -128,7 +139,11 @@ impl Engine {
     /// Brings what only `branch` has into this memory, as newly learned now, and gives records of
     /// both the tags of both. What the branch has forgotten stays here: forgetting is asked for
     /// where it is meant. A second merge of the same branch changes nothing.
-    pub fn merge(&mut self, branch: &Snapshot, now: DateTime<Utc>) -> Result<Merged, EngineError> {
+    pub fn merge(
+        &mut self,
+        branch: &Snapshot,
+        now: DateTime<Utc>,
+    ) -> Result<MergeReport, EngineError> {
         let diff = self.snapshot.diff(branch);
         self.merge_diff(branch, diff, now)
     }
@@ -139,8 +154,8 @@ impl Engine {
         branch: &Snapshot,
         diff: BranchDiff,
         now: DateTime<Utc>,
-    ) -> Result<Merged, EngineError> {
-        let mut merged = Merged::default();
+    ) -> Result<MergeReport, EngineError> {
+        let mut merged = MergeReport::default();
         let (mut ids, mut brought) = (Vec::new(), Vec::new());
         for id in diff.added {
             if let Some(record) = branch.get(id).transpose()? {
@@ -169,7 +184,10 @@ impl Engine {
             match outcome {
                 WriteOutcome::Inserted { .. } => merged.added += 1,
                 WriteOutcome::Duplicate { .. } => merged.known += 1,
-                WriteOutcome::Rejected { why } => merged.rejected.push((id, why)),
+                WriteOutcome::Rejected { why } => {
+                    let why = why.to_string();
+                    merged.rejected.push(NotMerged { id, why });
+                }
             }
         }
         Ok(merged)
@@ -178,17 +196,15 @@ impl Engine {
     /// A branch's record as one to be kept here, known by the id that it had there. It corrects
     /// what the first of its forerunners did that is known here.
     fn brought(&self, branch: &Snapshot, record: MemoryRecord) -> NewRecord {
-        let mut forerunner = record.supersedes;
-        let mut corrects = None;
-        while let (Some(id), None) = (forerunner, corrects) {
+        let older = |id: &RecordId| {
+            let record = branch.reader.record(branch.index.find(*id)?);
+            record.ok()?.supersedes
+        };
+        let mut forerunners = std::iter::successors(record.supersedes, older);
+        let corrects = forerunners.find_map(|id| {
             let merged = || self.snapshot.current(self.duplicate_of(&merged_id(id))?);
-            corrects = self.snapshot.current(id).or_else(merged);
-            let older = branch
-                .index
-                .find(id)
-                .map(|ordinal| branch.reader.record(ordinal));
-            forerunner = older.and_then(|record| record.ok()?.supersedes);
-        }
+            self.snapshot.current(id).or_else(merged)
+        });
         let (id, merged) = (record.id, merged_id(record.id));
         let mut new = record.into_new();
         new.external_ids.push(merged);

@@ -1,7 +1,7 @@
 //! `check`: hashes the whole file, then rebuilds the index from the log and compares it with the
 //! one in use. The index is a projection; this proves it.
 
-use reprise_store::{CommitSeq, Entry, Scrub};
+use reprise_store::{CommitSeq, Entry};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -45,7 +45,7 @@ impl CheckReport {
 impl Snapshot {
     /// Bytes of the file that do not hold what they should. Reads all of it.
     pub fn damaged_bytes(&self) -> Result<u64, EngineError> {
-        let damage = self.reader.scrub(&mut Scrub::default(), u64::MAX)?;
+        let damage = self.reader.scrub()?;
         Ok(damage.iter().map(|damage| damage.length).sum())
     }
 }
@@ -53,10 +53,7 @@ impl Snapshot {
 impl Engine {
     /// Reads everything twice: for its hashes, and to fold it again.
     pub fn check(&mut self) -> Result<CheckReport, EngineError> {
-        let damage = self
-            .snapshot
-            .reader
-            .scrub(&mut Scrub::default(), u64::MAX)?;
+        let damage = self.snapshot.reader.scrub()?;
         let mut findings: Vec<Finding> = damage
             .iter()
             .map(|damage| Finding::new("file", &damage.to_string()))
@@ -76,11 +73,7 @@ impl Engine {
                 }
             }
         }
-        let settings = self.state.learning.settings();
-        let configured = self.state.configured.clone();
-        let mut rebuilt = State::of_log(settings, configured, &self.log)?;
-        // The clock goes on while nothing is written; it is no fold of the log.
-        rebuilt.known_at = self.state.known_at;
+        let mut rebuilt = self.folded_again()?;
         // Both in their canonical form: one lexical segment, nothing of the forgotten. A graph is
         // not a fold of the log: where it leads nowhere, answers are slower, never wrong.
         self.state.index.canonicalise();
@@ -92,8 +85,8 @@ impl Engine {
                 "it differs from what the log teaches",
             ));
         }
-        let kept = self.state.parts();
-        for (tag, fresh) in rebuilt.parts() {
+        let (kept, _) = self.state.copy().into_parts();
+        for (tag, fresh) in rebuilt.copy().into_parts().0 {
             let same = kept.iter().any(|part| part.0 == tag && part.1 == fresh);
             // Learning's part holds receipts besides, which are in no log.
             if tag != LEARNING_TAG && !same {
@@ -120,19 +113,23 @@ impl Engine {
         Ok(())
     }
 
+    fn folded_again(&self) -> Result<State, EngineError> {
+        let settings = self.state.learning.settings();
+        let mut fresh = State::of_log(settings, self.state.configured.clone(), &self.log)?;
+        // The clock goes on while nothing is written; it is no fold of the log.
+        fresh.known_at = self.state.known_at;
+        Ok(fresh)
+    }
+
     /// Throws the index away and folds the log again.
     pub fn rebuild(&mut self) -> Result<(), EngineError> {
-        let settings = self.state.learning.settings();
-        let configured = self.state.configured.clone();
-        let mut fresh = State::of_log(settings, configured, &self.log)?;
+        let mut fresh = self.folded_again()?;
         fresh.index.set_graph_from(self.state.index.graph_from());
         fresh.index.set_cells_from(self.state.index.cells_from());
         fresh.space = fresh.space.or(self.state.space.take());
-        fresh.known_at = self.state.known_at;
         self.state = fresh;
         self.overtake();
         self.checkpointed = CommitSeq(0);
-        self.graph_unsaved = 0;
         self.publish();
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Checkpoints: written in one go, or beside the running store. Then the bytes are made by a job
 //! for any thread, and appended in steps between which commits go.
 
-use reprise_store::{CheckpointStep, LateCheckpoint, LogReader};
+use reprise_store::{CheckpointStep, CommitSeq, LateCheckpoint, LogReader};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -18,19 +18,11 @@ const TAIL_ONE_IN: u64 = 64;
 /// the directory, some bytes for each record.
 const STEP_BYTES: usize = 4 << 20;
 
-/// What a checkpoint holds: entries, and records new in the graph since the last.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Holds {
-    pub(crate) entries: u64,
-    pub(crate) graph: u64,
-}
-
 /// What is to be saved, as of one moment.
 #[derive(Debug)]
 pub struct CheckpointJob {
     then: LogReader,
     state: StateCopy,
-    holds: Holds,
     number: u64,
 }
 
@@ -39,7 +31,6 @@ pub struct CheckpointJob {
 pub struct CheckpointParts {
     late: LateCheckpoint,
     made: Option<Made>,
-    holds: Holds,
     number: u64,
 }
 
@@ -50,7 +41,6 @@ impl CheckpointJob {
         Ok(CheckpointParts {
             late: LateCheckpoint::new(self.then, parts, STEP_BYTES)?,
             made: Some(made),
-            holds: self.holds,
             number: self.number,
         })
     }
@@ -89,7 +79,6 @@ impl Engine {
         Ok(Some(CheckpointJob {
             then: self.log.reader(),
             state: self.state.copy(),
-            holds: self.holds(),
             number: self.checkpoints,
         }))
     }
@@ -105,17 +94,20 @@ impl Engine {
             return Ok(CheckpointStep::Overtaken);
         }
         let step = self.log.advance_checkpoint(&mut done.late)?;
-        if step == CheckpointStep::Done {
-            self.checkpointed = done.late.covers();
-            self.state.saved = done.holds.entries;
-            self.graph_unsaved = self.graph_unsaved.saturating_sub(done.holds.graph);
-            if let Some(made) = done.made.take() {
-                self.state.take(made);
-            }
-            // Saving merged the words' segments: readers look each term up in fewer, too.
-            self.publish();
+        if step == CheckpointStep::Done
+            && let Some(made) = done.made.take()
+        {
+            self.saved_as(done.late.covers(), made);
         }
         Ok(step)
+    }
+
+    /// Takes over what the writing of a checkpoint made, once that is in the file.
+    pub(crate) fn saved_as(&mut self, covers: CommitSeq, made: Made) {
+        self.checkpointed = covers;
+        self.state.take(made);
+        // Saving merged the words' segments: readers look each term up in fewer, too.
+        self.publish();
     }
 
     /// What was begun of a checkpoint is not to be finished.
@@ -123,19 +115,16 @@ impl Engine {
         self.checkpoints += 1;
     }
 
-    pub(crate) fn holds(&self) -> Holds {
-        Holds {
-            entries: self.state.applied,
-            graph: self.graph_unsaved,
-        }
-    }
-
     fn is_unsaved(&self) -> bool {
-        self.log.seq() > self.checkpointed || self.graph_unsaved > 0
+        self.log.seq() > self.checkpointed || self.state.graph_unsaved > 0
     }
 
     pub(crate) fn is_due(&self, with_graph: bool) -> bool {
-        let grown = if with_graph { self.graph_unsaved } else { 0 };
+        let grown = if with_graph {
+            self.state.graph_unsaved
+        } else {
+            0
+        };
         let new = self.state.tail().max(grown);
         new > 0 && new.saturating_mul(TAIL_ONE_IN) >= u64::from(self.log.records())
     }
@@ -143,12 +132,9 @@ impl Engine {
     pub(crate) fn save(&mut self) -> Result<(), EngineError> {
         self.load()?;
         self.overtake();
-        let parts = self.state.parts();
+        let (parts, made) = self.state.copy().into_parts();
         self.log.checkpoint(&parts)?;
-        self.checkpointed = self.log.seq();
-        self.state.saved = self.state.applied;
-        self.graph_unsaved = 0;
-        self.publish();
+        self.saved_as(self.log.seq(), made);
         Ok(())
     }
 }

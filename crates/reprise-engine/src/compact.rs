@@ -4,7 +4,6 @@
 use reprise_index::{PurgeJob, Purged};
 use reprise_store::{Compacted, Compaction, CompactionReport, LogStats, StoreError};
 
-use crate::checkpoint::Holds;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::snapshot::Snapshot;
@@ -40,7 +39,6 @@ const HOLES_AT_ONCE: usize = 256;
 pub struct CompactionJob {
     copying: Compaction,
     state: StateCopy,
-    holds: Holds,
 }
 
 impl CompactionJob {
@@ -48,9 +46,8 @@ impl CompactionJob {
     pub fn run(self) -> Result<CompactionCopy, EngineError> {
         let (parts, made) = self.state.into_parts();
         Ok(CompactionCopy {
-            copied: self.copying.with_derived(parts)?.run()?,
+            copied: self.copying.run(&parts)?,
             made,
-            holds: self.holds,
         })
     }
 }
@@ -60,7 +57,6 @@ impl CompactionJob {
 pub struct CompactionCopy {
     copied: Compacted,
     made: Made,
-    holds: Holds,
 }
 
 impl CompactionCopy {
@@ -133,27 +129,18 @@ impl Engine {
         self.state.index.purge();
         self.publish();
         Ok(CompactionJob {
-            copying: self.log.start_compaction(Vec::new())?,
+            copying: self.log.start_compaction()?,
             state: self.state.copy(),
-            holds: self.holds(),
         })
     }
 
     /// Takes the new file into use. Readers of older snapshots go on with the old one.
     pub fn finish_compaction(&mut self, done: CompactionCopy) -> CompactionOutcome {
-        let CompactionCopy {
-            copied,
-            made,
-            holds,
-        } = done;
+        let CompactionCopy { copied, made } = done;
         let covers = copied.covers();
         let report = self.log.finish_compaction(copied)?;
         self.overtake();
-        self.checkpointed = covers;
-        self.state.saved = holds.entries;
-        self.graph_unsaved = self.graph_unsaved.saturating_sub(holds.graph);
-        self.state.take(made);
-        self.publish();
+        self.saved_as(covers, made);
         Ok(report)
     }
 

@@ -1,6 +1,6 @@
 //! Context assembly: memories that were found become text for a prompt, within a token budget.
 //!
-//! A pure function of the answer, the budget and a counter of tokens.
+//! A pure function of the answer and the budget.
 
 #[cfg(test)]
 mod tests;
@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use reprise_types::{
-    About, ContextBlock, QuotedMemory, Recall, RecordId, RetrievedMemory, TokensBy,
+    About, ContextBlock, QuotedMemory, Recall, RecordId, RetrievedMemory, TokensBy, one_line,
 };
 
 use crate::excerpt::excerpt;
@@ -29,49 +29,9 @@ pub fn context_candidates(budget: usize) -> usize {
     (budget / MEMORY_TOKENS).clamp(*CANDIDATES.start(), *CANDIDATES.end())
 }
 
-#[derive(Clone, Copy)]
-pub enum TokenCounter<'a> {
-    /// By the model's tokeniser.
-    Model(&'a dyn Fn(&str) -> usize),
-    BytesOverFour,
-}
-
-impl std::fmt::Debug for TokenCounter<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("TokenCounter").field(&self.kind()).finish()
-    }
-}
-
-impl TokenCounter<'_> {
-    fn count(self, text: &str) -> usize {
-        match self {
-            Self::Model(count) => count(text),
-            Self::BytesOverFour => text.len().div_ceil(4),
-        }
-    }
-
-    /// What a part of a text adds to it, in tokens or in bytes.
-    fn measure(self, part: &str) -> usize {
-        match self {
-            Self::Model(count) => count(part),
-            Self::BytesOverFour => part.len(),
-        }
-    }
-
-    /// Whether parts that measure so much have at most `budget` tokens.
-    fn fits(self, measured: usize, budget: usize) -> bool {
-        match self {
-            Self::Model(_) => measured <= budget,
-            Self::BytesOverFour => measured.div_ceil(4) <= budget,
-        }
-    }
-
-    fn kind(self) -> TokensBy {
-        match self {
-            Self::Model(_) => TokensBy::Model,
-            Self::BytesOverFour => TokensBy::BytesOverFour,
-        }
-    }
+/// Tokens of so many bytes: four count as one, as the embedder's tokenisers are busy embedding.
+fn tokens(bytes: usize) -> usize {
+    bytes.div_ceil(4)
 }
 
 /// The text of what `recall` shows, within `budget` tokens: a bound, not a goal.
@@ -81,12 +41,7 @@ impl TokenCounter<'_> {
 /// room is left. What repeats a better memory is left out, and so is what is sensitive. It is
 /// quoted in a frame named after `nonce`, which is drawn for this answer alone.
 #[must_use]
-pub fn context_block(
-    recall: &Recall,
-    budget: usize,
-    counter: TokenCounter<'_>,
-    nonce: u128,
-) -> ContextBlock {
+pub fn context_block(recall: &Recall, budget: usize, nonce: u128) -> ContextBlock {
     let mut rest = Cow::Borrowed(recall);
     if rest.results.iter().any(|one| one.record.is_sensitive()) {
         without_sensitive(rest.to_mut());
@@ -94,8 +49,7 @@ pub fn context_block(
     let wanted = distinct(rest.results.iter().filter(|one| one.shown).collect());
     let share = budget / wanted.len().clamp(1, SHARES);
     let mut chosen: Vec<Chosen<'_>> = Vec::new();
-    let frame = QuotedMemory::new(nonce).around();
-    let frame = counter.measure(&frame);
+    let frame = QuotedMemory::new(nonce).around().len();
     // First everyone within a share, then whoever was cut within what is left.
     for limit in [share, budget] {
         for memory in &wanted {
@@ -105,16 +59,16 @@ pub fn context_block(
             if kept.is_some_and(|place| chosen.get(place).is_some_and(|c| !c.is_cut)) {
                 continue;
             }
-            let one = |text: &str| Chosen::new(memory, text, counter);
+            let one = |text: &str| Chosen::new(memory, text);
             let others: Vec<&Chosen<'_>> = chosen
                 .iter()
                 .enumerate()
                 .filter_map(|(place, one)| (Some(place) != kept).then_some(one))
                 .collect();
             // What the rest of the text has, so that only the new line is written for each try.
-            let rest = frame + measured(&others, &one(""), counter);
+            let rest = frame + measured(&others, &one(""));
             let fits = |text: &str| {
-                counter.count(text) <= limit && counter.fits(rest + one(text).measured, budget)
+                tokens(text.len()) <= limit && tokens(rest + one(text).measured) <= budget
             };
             let excerpt = excerpt(&memory.record.text, &memory.why.matched_words, &fits);
             if let Some(one) = excerpt.as_deref().map(one) {
@@ -127,8 +81,8 @@ pub fn context_block(
     }
     let text = render(&chosen, nonce);
     ContextBlock {
-        tokens: counter.count(&text),
-        counted_by: counter.kind(),
+        tokens: tokens(text.len()),
+        counted_by: TokensBy::BytesOverFour,
         records: ordered(&chosen),
         left_out: recall.results.len() - chosen.len(),
         nothing_relevant: rest.nothing_relevant,
@@ -145,19 +99,19 @@ struct Chosen<'a> {
     memory: &'a RetrievedMemory,
     text: String,
     is_cut: bool,
-    /// What its line adds to the whole.
+    /// Bytes that its line adds to the whole.
     measured: usize,
 }
 
 impl<'a> Chosen<'a> {
-    fn new(memory: &'a RetrievedMemory, text: &str, counter: TokenCounter<'_>) -> Self {
+    fn new(memory: &'a RetrievedMemory, text: &str) -> Self {
         let mut line = QuotedMemory::new(0);
         line.line(&label(memory), text);
         Self {
             memory,
             is_cut: text != memory.record.text.trim(),
             text: text.to_owned(),
-            measured: counter.measure(line.lines()),
+            measured: line.lines().len(),
         }
     }
 
@@ -166,8 +120,9 @@ impl<'a> Chosen<'a> {
     }
 }
 
-/// What the lines of `others` add to the whole, and the heads of their sessions and of `one`'s.
-fn measured(others: &[&Chosen<'_>], one: &Chosen<'_>, counter: TokenCounter<'_>) -> usize {
+/// Bytes that the lines of `others` add to the whole, and the heads of their sessions and of
+/// `one`'s.
+fn measured(others: &[&Chosen<'_>], one: &Chosen<'_>) -> usize {
     let mut sessions: Vec<&str> = others.iter().map(|other| other.session()).collect();
     sessions.push(one.session());
     sessions.sort_unstable();
@@ -177,15 +132,14 @@ fn measured(others: &[&Chosen<'_>], one: &Chosen<'_>, counter: TokenCounter<'_>)
         head(&mut heads, name);
     }
     let lines: usize = others.iter().map(|other| other.measured).sum();
-    lines + counter.measure(heads.lines())
+    lines + heads.lines().len()
 }
 
 /// Leaves out blank texts and those that say nothing beyond a better one.
 fn distinct(found: Vec<&RetrievedMemory>) -> Vec<&RetrievedMemory> {
     let mut kept: Vec<(&RetrievedMemory, String)> = Vec::new();
     for memory in found {
-        let words: Vec<&str> = memory.record.text.split_whitespace().collect();
-        let plain = words.join(" ").to_lowercase();
+        let plain = one_line(&memory.record.text).to_lowercase();
         if !plain.is_empty() && !kept.iter().any(|(_, other)| other.contains(&plain)) {
             kept.push((memory, plain));
         }

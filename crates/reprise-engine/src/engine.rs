@@ -33,9 +33,7 @@ pub struct Engine {
     pub(crate) checkpointed: CommitSeq,
     /// Counts what overtakes a checkpoint that is being made.
     pub(crate) checkpoints: u64,
-    /// Records that entered the graph since then,
-    pub(crate) graph_unsaved: u64,
-    /// and how many it still lacks.
+    /// Records that the graph still lacks.
     pub(crate) graph_left: usize,
     /// Records when the search's routes were compared; 0 before.
     pub(crate) measured_at: u32,
@@ -81,7 +79,7 @@ impl Engine {
             return Ok(0);
         };
         self.graph_left = left;
-        self.graph_unsaved += before.saturating_sub(left) as u64;
+        self.state.graph_unsaved += before.saturating_sub(left) as u64;
         // It differs, too, where the saved one was read just now.
         if self.state.index.in_graph() != self.snapshot.index.in_graph() {
             self.publish();

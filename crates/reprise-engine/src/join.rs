@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_types::{ContentHash, ExternalId, LearningEvent, MemoryRecord, RecordId};
 
-use crate::archive::Said;
+use crate::archive::{Gone, Said};
 use crate::keys::key_of;
 
 /// What both say.
@@ -46,26 +46,6 @@ pub enum ConflictKind {
     Tagged,
     /// One side had forgotten what the other went on with: it is forgotten.
     Forgotten,
-}
-
-/// What is left of a forgotten record.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Gone {
-    at: DateTime<Utc>,
-    reason: String,
-    content_hash: u128,
-    keys: BTreeSet<u128>,
-}
-
-impl Gone {
-    /// What is left where both are said.
-    fn with(self, other: &Self) -> Self {
-        let keys = &self.keys | &other.keys;
-        Self {
-            keys,
-            ..self.min(other.clone())
-        }
-    }
 }
 
 /// A telling by what its facts are about.
@@ -104,22 +84,7 @@ impl Side {
                     }
                 }
             },
-            Said::Forgotten {
-                record,
-                at,
-                reason,
-                content_hash: ContentHash(content_hash),
-                keys,
-            } => {
-                let keys = keys.into_iter().map(|key| key.0).collect();
-                let gone = Gone {
-                    at,
-                    reason,
-                    content_hash,
-                    keys,
-                };
-                leave(&mut self.gone, record, gone);
-            }
+            Said::Forgotten(gone) => leave(&mut self.gone, gone),
             Said::Cursor { stream, seq } => {
                 self.cursors.insert(stream, seq);
             }
@@ -149,7 +114,7 @@ impl Side {
     /// The names under which records are not to come back.
     fn dead_names(&self) -> BTreeMap<u128, &Gone> {
         let all = self.gone.values();
-        all.flat_map(|gone| gone.keys.iter().map(move |key| (*key, gone)))
+        all.flat_map(|gone| gone.keys.iter().map(move |key| (key.0, gone)))
             .collect()
     }
 
@@ -172,13 +137,17 @@ impl Side {
     }
 }
 
-/// Adds what is left of a record.
-fn leave(gone: &mut BTreeMap<RecordId, Gone>, record: RecordId, one: Gone) {
-    let one = match gone.remove(&record) {
-        Some(held) => held.with(&one),
-        None => one,
+/// Adds what is left of a record, with the names of all tellings of it in their order.
+fn leave(gone: &mut BTreeMap<RecordId, Gone>, one: Gone) {
+    let record = one.record;
+    let held = gone.remove(&record).unwrap_or_else(|| one.clone());
+    let keys: BTreeSet<ContentHash> = held.keys.iter().chain(&one.keys).copied().collect();
+    let keys = keys.into_iter().collect();
+    let all = Gone {
+        keys,
+        ..held.min(one)
     };
-    gone.insert(record, one);
+    gone.insert(record, all);
 }
 
 /// Puts a fact behind what its telling said of the same moment before: the clock of a machine that
@@ -217,8 +186,8 @@ pub fn join(own: Vec<Said>, theirs: Vec<Said>) -> Joined {
     let (own, theirs) = (Side::of(own), Side::of(theirs));
     let mut conflicts = Vec::new();
     let mut gone = own.gone.clone();
-    for (id, other) in &theirs.gone {
-        leave(&mut gone, *id, other.clone());
+    for other in theirs.gone.values() {
+        leave(&mut gone, other.clone());
     }
     for (side, other) in [(&own, &theirs), (&theirs, &own)] {
         let names = side.dead_names();
@@ -229,14 +198,14 @@ pub fn join(own: Vec<Said>, theirs: Vec<Said>) -> Joined {
             let known = corrected.map(|id| above.get(&id).copied().unwrap_or(id));
             above.extend(known.map(|known| (record.id, known)));
             if let Some(why) = side.forgets(known, &names, record) {
-                let keys = record.external_ids.iter().map(key_of).collect();
-                let (record, content_hash) = (record.id, record.content_hash.0);
+                let keys: BTreeSet<u128> = record.external_ids.iter().map(key_of).collect();
                 let left = Gone {
-                    at: why.at,
-                    reason: why.reason.clone(),
-                    content_hash,
-                    keys,
+                    record: record.id,
+                    content_hash: record.content_hash,
+                    keys: keys.into_iter().map(ContentHash).collect(),
+                    ..why.clone()
                 };
+                let record = record.id;
                 gone.insert(record, left);
                 let what = ConflictKind::Forgotten;
                 conflicts.push(Conflict { record, what });
@@ -276,13 +245,7 @@ fn in_order(
         if let Some(record) = kept.remove(&id) {
             told.push(Said::Kept(record));
         } else if let Some(left) = gone.remove(&id) {
-            told.push(Said::Forgotten {
-                record: id,
-                at: left.at,
-                reason: left.reason,
-                content_hash: ContentHash(left.content_hash),
-                keys: left.keys.into_iter().map(ContentHash).collect(),
-            });
+            told.push(Said::Forgotten(left));
         }
     }
     let stands = |said: &Said| match said {

@@ -66,12 +66,12 @@ mod write;
 mod tests;
 
 pub use alike::AlikeScratch;
-pub use archive::Said;
-pub use branch::{BranchDiff, Merged};
+pub use archive::{Gone, Said};
+pub use branch::{BranchDiff, MergeReport, NotMerged};
 pub use check::{CheckReport, Finding};
 pub use checkpoint::{CheckpointJob, CheckpointOutcome, CheckpointParts};
 pub use compact::{CompactionCopy, CompactionJob, CompactionOutcome};
-pub use context::{TokenCounter, context_block, context_candidates};
+pub use context::{context_block, context_candidates};
 pub use engine::Engine;
 pub use error::EngineError;
 pub use excerpt::{excerpt, sentences};

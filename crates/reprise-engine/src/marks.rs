@@ -53,9 +53,8 @@ pub(crate) struct Marks {
     /// By number: its records, in the order in which they got it.
     tags: Chunked<Tag>,
     links: Chunked<LinkSpan>,
-    /// By record: the places of its links to newer ones that contradict it, also of those that were
-    /// taken back.
-    contrary: Arc<BTreeMap<u32, Vec<u32>>>,
+    /// Whether any two records were ever noted as contradicting each other.
+    has_contrary: bool,
     /// Where each record stands in these lists, by `CHUNK` ordinals.
     places: Arc<BTreeMap<u32, Arc<PlacesChunk>>>,
 }
@@ -226,26 +225,29 @@ impl Marks {
         })
     }
 
-    /// The links of a record that hold now, in the order in which they were made.
-    pub(crate) fn links(&self, ordinal: u32) -> impl Iterator<Item = &LinkSpan> {
+    /// The links that a record ever had, in the order in which they were made.
+    fn ever_linked(&self, ordinal: u32) -> impl Iterator<Item = &LinkSpan> {
         let places = self
             .on(ordinal)
             .into_iter()
             .flat_map(|places| &places.links);
-        let links = places.filter_map(|place| self.links.get(*place as usize));
-        links.filter(|link| link.is_open())
+        places.filter_map(|place| self.links.get(*place as usize))
+    }
+
+    /// The same, as far as they hold now.
+    pub(crate) fn links(&self, ordinal: u32) -> impl Iterator<Item = &LinkSpan> {
+        self.ever_linked(ordinal).filter(|link| link.is_open())
     }
 
     /// Whether any two records were ever noted as contradicting each other.
     pub(crate) fn has_contrary(&self) -> bool {
-        !self.contrary.is_empty()
+        self.has_contrary
     }
 
     /// The links of a record to newer ones that contradict it, also those that were taken back.
     pub(crate) fn ever_contrary(&self, ordinal: u32) -> impl Iterator<Item = &LinkSpan> {
-        let places = self.contrary.get(&ordinal).into_iter().flatten();
-        let links = places.filter_map(|place| self.links.get(*place as usize));
-        links.filter(|link| link.is_there())
+        let links = self.ever_linked(ordinal);
+        links.filter(move |link| link.from == ordinal && *link.relation == *CONTRARY)
     }
 
     /// The same, as far as they hold now.
@@ -377,10 +379,7 @@ impl Marks {
     fn put_link(&mut self, link: LinkSpan) {
         let place = self.links.len() as u32;
         let (from, to) = (link.from, link.to);
-        if *link.relation == *CONTRARY {
-            let contrary = Arc::make_mut(&mut self.contrary);
-            contrary.entry(from).or_default().push(place);
-        }
+        self.has_contrary |= *link.relation == *CONTRARY;
         self.links.push(link);
         self.on_mut(from).links.push(place);
         if to != from {

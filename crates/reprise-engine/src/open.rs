@@ -48,7 +48,7 @@ pub struct EngineOptions {
     pub create: bool,
     /// Read-only: no lock, no writes.
     pub read_only: bool,
-    /// Hash the whole file before answering, or the tail now and the rest in the background.
+    /// Hash the whole file before answering, or the tail alone.
     pub verify: Verify,
     /// Records from which on [`Engine::advance_graph`] grows a graph.
     pub graph_from: usize,
@@ -167,7 +167,6 @@ impl Engine {
             snapshot,
             checkpointed,
             checkpoints: 0,
-            graph_unsaved: 0,
             graph_left: 0,
             measured_at: 0,
             text_bytes_max: options.text_bytes_max,

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use reprise_learn::RunWent;
 use reprise_types::{
-    ExternalId, MemoryKind, MemoryRecord, MemorySource, NewRecord, RecordId, Worked,
+    ExternalId, MemoryKind, MemoryRecord, MemorySource, NewRecord, RecordId, Worked, one_line,
 };
 use serde_json::json;
 
@@ -169,8 +169,7 @@ fn quotes(said: &str, text: &str) -> bool {
 
 /// The beginning of a text, on one line.
 fn line(text: &str, chars: usize) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").chars().take(chars).collect()
+    one_line(text).chars().take(chars).collect()
 }
 
 #[cfg(test)]

@@ -73,7 +73,6 @@ impl Engine {
 
     /// Takes back what put these records away. Answers how many answer again.
     pub fn restore(&mut self, gone: &[RecordId], now: DateTime<Utc>) -> Result<usize, EngineError> {
-        let at = self.advance_clock(now);
         let annotations = gone.iter().filter_map(|gone| {
             let ordinal = self.snapshot.index.find(*gone)?;
             let link = self.snapshot.retired_by(ordinal)?;
@@ -81,7 +80,7 @@ impl Engine {
             Some((ordinal, Annotation::Unlinked { to, relation }))
         });
         let annotations = annotations.collect();
-        self.say_all(annotations, at)
+        Ok(self.say_all(annotations, now)?.1)
     }
 
     /// Forgets what was put away because its time was over, before an instant.
@@ -107,8 +106,7 @@ impl Engine {
         now: DateTime<Utc>,
     ) -> Result<bool, EngineError> {
         let memory = &self.snapshot;
-        let find = |id| memory.ordinal(id).ok_or(EngineError::UnknownRecord { id });
-        let (from, to) = (find(one)?, find(other)?);
+        let (from, to) = (self.live(one)?, self.live(other)?);
         let new = !memory.are_apart(one, other);
         let mut annotations = Vec::new();
         if new {
@@ -121,8 +119,7 @@ impl Engine {
                 annotations.push((older, Annotation::Unlinked { to, relation }));
             }
         }
-        let at = self.advance_clock(now);
-        self.say_all(annotations, at)?;
+        self.say_all(annotations, now)?;
         Ok(new)
     }
 
@@ -163,7 +160,6 @@ impl Engine {
         at_micros: i64,
         now: DateTime<Utc>,
     ) -> Result<Vec<[RecordId; 2]>, EngineError> {
-        let at = self.advance_clock(now);
         let (mut pairs, mut annotations) = (Vec::new(), Vec::new());
         let held = self.snapshot.contradictions().into_iter();
         for one in held.filter(|one| one.undone_micros.is_none() && one.at_micros == at_micros) {
@@ -174,7 +170,7 @@ impl Engine {
                 pairs.push([one.older, one.newer]);
             }
         }
-        self.say_all(annotations, at)?;
+        self.say_all(annotations, now)?;
         Ok(pairs)
     }
 
@@ -193,10 +189,8 @@ impl Engine {
             links: links.collect(),
             ..WriteBatch::default()
         };
-        Ok(match self.write(batch, now)?.outcomes[..] {
-            [WriteOutcome::Inserted { id }] => Some(id),
-            _ => None,
-        })
+        let outcomes = self.write(batch, now)?.outcomes;
+        Ok(outcomes.first().and_then(WriteOutcome::new_id))
     }
 
     /// Links live records, in one commit; answers the instant and how many.
@@ -206,28 +200,29 @@ impl Engine {
         pairs: Vec<(RecordId, RecordId)>,
         now: DateTime<Utc>,
     ) -> Result<(i64, usize), EngineError> {
-        let at = self.advance_clock(now);
         let annotations = pairs.into_iter().filter_map(|(from, to)| {
             let (from, to) = self.snapshot.ordinal(from).zip(self.snapshot.ordinal(to))?;
             let relation = relation.to_owned();
             Some((from, Annotation::Linked { to, relation }))
         });
         let annotations = annotations.collect();
-        let count = self.say_all(annotations, at)?;
-        Ok((at.timestamp_micros(), count))
+        self.say_all(annotations, now)
     }
 
+    /// Says something of records, in one commit; answers the instant, in microseconds since the
+    /// Unix epoch, and of how many.
     pub(crate) fn say_all(
         &mut self,
         annotations: Vec<(u32, Annotation)>,
-        at: DateTime<Utc>,
-    ) -> Result<usize, EngineError> {
+        now: DateTime<Utc>,
+    ) -> Result<(i64, usize), EngineError> {
+        let at = self.advance_clock(now);
         let entries: Vec<Entry> = annotations
             .into_iter()
             .map(|(ordinal, annotation)| Entry::annotated(ordinal, at, annotation))
             .collect();
         self.keep(&entries)?;
-        Ok(entries.len())
+        Ok((at.timestamp_micros(), entries.len()))
     }
 }
 

@@ -43,6 +43,8 @@ pub(crate) struct State {
     pub(crate) applied: u64,
     /// and how many of them the newest checkpoint holds.
     pub(crate) saved: u64,
+    /// Records that entered the graph since then.
+    pub(crate) graph_unsaved: u64,
 }
 
 /// What a checkpoint stores as of one moment, to be written as bytes by any thread.
@@ -53,13 +55,18 @@ pub(crate) struct StateCopy {
     keys: Keys,
     learning: Learning,
     marks: Marks,
+    entries: u64,
+    graph: u64,
 }
 
-/// What the writing of a copy made that is of use to the state.
+/// What the writing of a copy made that is of use to the state, and what it holds: entries, and
+/// records that were new in the graph.
 #[derive(Debug)]
 pub(crate) struct Made {
     words: MergedWords,
     keys: SavedKeys,
+    entries: u64,
+    graph: u64,
 }
 
 impl StateCopy {
@@ -70,7 +77,13 @@ impl StateCopy {
         parts.push((KEYS_TAG, part));
         parts.push((LEARNING_TAG, self.learning.to_part()));
         parts.push((MARKS_TAG, self.marks.to_part()));
-        (parts, Made { words, keys })
+        let made = Made {
+            words,
+            keys,
+            entries: self.entries,
+            graph: self.graph,
+        };
+        (parts, made)
     }
 }
 
@@ -95,6 +108,7 @@ impl State {
             gone: HashSet::new(),
             applied: 0,
             saved: 0,
+            graph_unsaved: 0,
         }
     }
 
@@ -176,20 +190,17 @@ impl State {
             keys: self.keys.copy(),
             learning: self.learning.clone(),
             marks: self.marks.clone(),
+            entries: self.applied,
+            graph: self.graph_unsaved,
         }
     }
 
-    /// Takes over what was made of a copy, as far as it still fits.
+    /// Takes over what was made of a copy that is in the file now, as far as it still fits.
     pub(crate) fn take(&mut self, made: Made) {
+        self.saved = made.entries;
+        self.graph_unsaved = self.graph_unsaved.saturating_sub(made.graph);
         self.index.take_merged(made.words);
         self.keys.take_saved(made.keys);
-    }
-
-    /// The parts a checkpoint stores.
-    pub(crate) fn parts(&mut self) -> Vec<(u8, Vec<u8>)> {
-        let (parts, made) = self.copy().into_parts();
-        self.take(made);
-        parts
     }
 
     /// Entries behind the newest checkpoint: what the next opening has to fold.

@@ -242,10 +242,7 @@ impl Engine {
         let mut written = Written::default();
         for new in records {
             let outcome = self.admit(new, &mut draft);
-            draft.new.push(match outcome {
-                WriteOutcome::Inserted { id } => Some(id),
-                _ => None,
-            });
+            draft.new.push(outcome.new_id());
             written.outcomes.push(outcome);
         }
         if !learning.is_empty() {
@@ -483,10 +480,9 @@ impl Engine {
 /// Leaves the outcomes of what is on disk, which are the first `records` insertions and what was
 /// found known or refused between them.
 fn cut_to(outcomes: &mut Vec<WriteOutcome>, records: usize) {
-    let inserted =
-        |(_, outcome): &(usize, &WriteOutcome)| matches!(outcome, WriteOutcome::Inserted { .. });
-    let first_lost = outcomes.iter().enumerate().filter(inserted).nth(records);
-    if let Some((at, _)) = first_lost {
-        outcomes.truncate(at);
+    let places = 0..outcomes.len();
+    let mut inserted = places.filter(|at| outcomes[*at].new_id().is_some());
+    if let Some(first_lost) = inserted.nth(records) {
+        outcomes.truncate(first_lost);
     }
 }

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use reprise_engine::{Ablation, TokenCounter, context_block, context_candidates};
+use reprise_engine::{Ablation, context_block, context_candidates, subject};
 use serde::Serialize;
 
 use crate::dataset::{Dataset, Question};
 use crate::error::{EvalError, Result};
 use crate::run::Stage;
-use crate::store::{Store, Subjects, Tools};
+use crate::store::{Store, Tools};
 use crate::vectors::Vectors;
 
 /// After so many failures in a row nobody is asked any more.
@@ -72,20 +72,18 @@ pub fn answer(
     let mut answers = Vec::new();
     let mut failures = 0;
     let mut vectors = tools.open_embedder.map(Vectors::open).transpose()?;
-    let subjects = Subjects::of(dataset.corpora.iter().flat_map(|c| &c.questions));
     for (place, corpus) in dataset.corpora.iter().enumerate() {
-        let asked = corpus.questions.iter();
-        let about = asked.map(|question| subjects.get(&question.text));
+        let about = corpus.questions.iter().map(|q| subject(&q.text));
         let place = (place, dataset.corpora.len());
         let store = Store::fill(tools, place, corpus, about, &mut vectors, progress)?;
         for question in &corpus.questions {
             let Some(expected) = &question.answer else {
                 continue;
             };
-            let about = subjects.get(&question.text);
+            let about = subject(&question.text);
             let top_k = context_candidates(options.budget);
-            let recall = store.recall(&question.text, about, top_k, &Ablation::default());
-            let context = context_block(&recall, options.budget, TokenCounter::BytesOverFour, 0);
+            let recall = store.recall(&question.text, &about, top_k, &Ablation::default());
+            let context = context_block(&recall, options.budget, 0);
             let asked = prompt(question, &context.text);
             let (hypothesis, judged) = match (options.answering)(&asked) {
                 Err(why) => (String::new(), Err(why)),

@@ -39,45 +39,48 @@ impl Format {
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Locomo => "locomo",
-            Self::Beam => "beam",
-            Self::LongMemEval => "longmemeval",
-            Self::DevBench => "devbench",
-            Self::Jsonl => "jsonl",
-            Self::Git => "git",
-        }
+        self.told().0
     }
 
     /// A description of how this set becomes records, questions and gold.
     pub fn protocol(self) -> &'static str {
+        self.told().1
+    }
+
+    fn told(self) -> (&'static str, &'static str) {
         match self {
-            Self::Locomo => {
+            Self::Locomo => (
+                "locomo",
                 "one record per dialogue turn (`Speaker: text`, and the caption of a shared photo); \
-                 gold = the turns named as evidence; category 5 (adversarial) has no answer"
-            }
-            Self::Beam => {
+                 gold = the turns named as evidence; category 5 (adversarial) has no answer",
+            ),
+            Self::Beam => (
+                "beam",
                 "one record per message; gold = the messages named in source_chat_ids; a session is \
-                 a batch; abstention has no answer"
-            }
-            Self::LongMemEval => {
+                 a batch; abstention has no answer",
+            ),
+            Self::LongMemEval => (
+                "longmemeval",
                 "one store per question, one record per turn; gold = the turns with has_answer, and \
-                 the sessions of answer_session_ids; ids ending in _abs have no answer"
-            }
-            Self::DevBench => {
+                 the sessions of answer_session_ids; ids ending in _abs have no answer",
+            ),
+            Self::DevBench => (
+                "devbench",
                 "one record per memory, its `bench:` tags left out; gold = the expected tags, each \
-                 found with any memory that carries it; category negative has no answer"
-            }
-            Self::Jsonl => {
+                 found with any memory that carries it; category negative has no answer",
+            ),
+            Self::Jsonl => (
+                "jsonl",
                 "one record per line; gold = the external ids of gold.jsonl; the session of `Dn:m` \
                  is session_n, of any other id the id itself; category 5, abstention and negative \
-                 have no answer"
-            }
-            Self::Git => {
+                 have no answer",
+            ),
+            Self::Git => (
+                "git",
                 "one record per commit but merges, the numbers of issues taken out; a question is an \
                  entry of the changelog without them; gold = the one to three commits that name the \
-                 entry's issue; a session is a week"
-            }
+                 entry's issue; a session is a week",
+            ),
         }
     }
 }
@@ -184,7 +187,10 @@ impl Corpus {
     pub fn new(name: String, records: Vec<NewRecord>, questions: Vec<Question>) -> Self {
         let sessions = records
             .iter()
-            .filter_map(|record| Some((external_id(record)?.to_owned(), record.session_id.clone())))
+            .filter_map(|record| {
+                let id = record.external_id(ExternalId::BATCH)?;
+                Some((id.to_owned(), record.session_id.clone()))
+            })
             .collect();
         Self {
             name,
@@ -264,11 +270,9 @@ impl Question {
     pub fn is_judged(&self) -> bool {
         self.answerable && !self.gold.is_empty()
     }
-}
 
-/// A record's id in the batch contract.
-pub(crate) fn external_id(record: &NewRecord) -> Option<&str> {
-    let batch = |external: &&ExternalId| external.namespace == ExternalId::BATCH;
-    let external = record.external_ids.iter().find(batch)?;
-    Some(&external.id)
+    /// Whether this record is among the gold.
+    pub(crate) fn is_gold(&self, id: &str) -> bool {
+        self.gold.iter().any(|Gold(ids)| ids.contains(id))
+    }
 }

@@ -1,6 +1,7 @@
 //! Errors of an evaluation.
 
-use std::path::PathBuf;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
 
 use reprise_engine::{EngineError, UnknownSignal};
 use reprise_types::EmbedError;
@@ -52,4 +53,21 @@ pub enum EvalError {
     /// An unknown ranking signal.
     #[error(transparent)]
     Signal(#[from] UnknownSignal),
+}
+
+impl EvalError {
+    pub(crate) fn nothing(path: &Path, expected: &'static str) -> Self {
+        let path = path.to_owned();
+        Self::Nothing { path, expected }
+    }
+
+    /// A file that is not what was expected.
+    pub(crate) fn shape(path: &Path, expected: &'static str, error: &dyn Display) -> Self {
+        let (path, message) = (path.to_owned(), error.to_string());
+        Self::Shape {
+            path,
+            expected,
+            message,
+        }
+    }
 }

@@ -4,7 +4,6 @@
 //! Rankings are by cosine plus adjustment over the fifty nearest, so that nothing but learning
 //! differs from the baseline.
 
-mod corpus;
 mod report;
 mod student;
 mod world;
@@ -14,9 +13,8 @@ use std::thread;
 
 use reprise_types::{EmbedError, Embedder};
 
-use self::corpus::{Dice, TOPICS};
 use self::student::Student;
-use self::world::{DEPTH, Scenario, World, ndcg, topic_of_memory, topic_of_question};
+use self::world::{DEPTH, Dice, Scenario, TOPICS, World, ndcg, topic_of_memory, topic_of_question};
 use crate::report::interval;
 
 pub use report::{Kept, LearningReport, Loop, ScenarioReport, System, print_learning};
@@ -33,6 +31,7 @@ const HALF_RUNS: usize = 480;
 const LOOP_RUNS: usize = 1_200;
 
 /// The result of one seed of one scenario.
+#[derive(Default)]
 struct Outcome {
     cosine: f64,
     shipped: f64,
@@ -154,13 +153,9 @@ fn one(world: &World, scenario: Scenario, seed: u64) -> Outcome {
     }
     student.settle();
     let mut outcome = Outcome {
-        cosine: 0.0,
-        shipped: 0.0,
-        learned: 0.0,
-        changed: 0.0,
-        largest: 0.0,
         cap: student.cap(),
         gates: student.gates(),
+        ..Outcome::default()
     };
     let share = 1.0 / asked.len() as f64;
     for question in asked {

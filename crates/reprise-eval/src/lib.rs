@@ -13,7 +13,6 @@ mod read;
 mod report;
 mod run;
 mod store;
-mod table;
 mod vectors;
 
 pub use answer::{AnswerOptions, AnswerReport, Answered, Ask, answer, print_answer};
@@ -25,8 +24,9 @@ pub use marks::{DEPTHS, Gold, Marks, marks};
 pub use mine::{Mine, MineModel, mine, print_mine};
 pub use offtopic::{OffTopic, Pair, off_topic, print_off_topic};
 pub use read::{ReadRecord, read, read_by, read_git};
-pub use report::{Interval, Latency, Report, Summary, SystemReport};
+pub use report::{
+    Interval, Latency, Report, Summary, SystemReport, percentile, print, print_brief,
+};
 pub use run::{EACH, Options, Stage, evaluate};
 pub use store::{Judge, OpenEngine, Tools};
-pub use table::{print, print_brief};
 pub use vectors::OpenEmbedder;

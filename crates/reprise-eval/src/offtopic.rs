@@ -1,20 +1,18 @@
 //! Off-topic evaluation: each store gets another set's questions, which it should answer "nothing
 //! relevant", and its own, which it should not.
 
-use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::time::Instant;
 
-use reprise_engine::Ablation;
+use reprise_engine::{Ablation, subject};
 use reprise_types::Verdict;
 use reprise_types::limits::TOP_K_DEFAULT;
 use serde::Serialize;
 
 use crate::dataset::{Dataset, Question};
 use crate::error::Result;
-use crate::marks::Gold;
 use crate::run::Stage;
-use crate::store::{Store, Subjects, Tools, ids_of};
+use crate::store::{Store, Tools, ids_of};
 use crate::vectors::Vectors;
 
 /// The results of every ordered pair of sets.
@@ -56,31 +54,35 @@ pub fn off_topic(
     let began = Instant::now();
     let all = sets.iter().flat_map(|(_, set)| &set.corpora);
     let of = all.clone().count();
-    let subjects = Subjects::of(all.flat_map(|corpus| &corpus.questions));
+    let asked = all.flat_map(|corpus| &corpus.questions);
+    let asked = asked.map(|question| subject(&question.text));
     let mut vectors = tools.open_embedder.map(Vectors::open).transpose()?;
     let mut pairs = Vec::new();
     let mut number = 0;
     for (own, (stores, set)) in sets.iter().enumerate() {
-        let mut counts = vec![Count::default(); sets.len()];
+        let of_set = sets.iter().enumerate().map(|(other, (questions, _))| Pair {
+            stores: stores.clone(),
+            questions: questions.clone(),
+            over_a_right_first: (other == own).then_some(0.0),
+            ..Pair::default()
+        });
+        let mut of_set: Vec<Pair> = of_set.collect();
         for corpus in &set.corpora {
-            let (place, asked) = ((number, of), subjects.all());
-            let store = Store::fill(tools, place, corpus, asked, &mut vectors, progress)?;
+            let place = (number, of);
+            let store = Store::fill(tools, place, corpus, asked.clone(), &mut vectors, progress)?;
             number += 1;
-            for ((other, (_, asked)), count) in sets.iter().enumerate().zip(&mut counts) {
-                let foreign = asked.corpora.iter().flat_map(|corpus| &corpus.questions);
-                if other == own {
+            for ((_, other), pair) in sets.iter().zip(&mut of_set) {
+                if pair.over_a_right_first.is_some() {
                     let judged = corpus.questions.iter().filter(|q| q.is_judged());
-                    judged.for_each(|question| count.ask(&store, &subjects, question));
+                    judged.for_each(|question| pair.ask(&store, question));
                 } else {
-                    foreign.for_each(|question| count.ask(&store, &subjects, question));
+                    let foreign = other.corpora.iter().flat_map(|corpus| &corpus.questions);
+                    foreign.for_each(|question| pair.ask(&store, question));
                 }
             }
             store.discard()?;
         }
-        let counted = sets.iter().enumerate().zip(counts);
-        let mut of_set: Vec<Pair> = counted
-            .map(|((other, (questions, _)), count)| count.pair(stores, questions, other == own))
-            .collect();
+        of_set.iter_mut().for_each(Pair::settle);
         of_set.sort_by_key(|pair| pair.over_a_right_first.is_none());
         pairs.append(&mut of_set);
     }
@@ -101,41 +103,30 @@ pub fn off_topic(
     })
 }
 
-#[derive(Debug, Clone, Default)]
-struct Count {
-    asked: usize,
-    nothing: usize,
-    weak: usize,
-    over_a_right_first: usize,
-    first_scores: f64,
-}
-
-impl Count {
-    fn ask(&mut self, store: &Store<'_>, subjects: &Subjects<'_>, question: &Question) {
+impl Pair {
+    /// Counts one question; sums until the pair is settled.
+    fn ask(&mut self, store: &Store<'_>, question: &Question) {
         let text = question.text.as_str();
-        let about = subjects.get(text);
-        let recall = store.recall(text, about, TOP_K_DEFAULT, &Ablation::default());
-        let gold: BTreeSet<&String> = question.gold.iter().flat_map(|Gold(ids)| ids).collect();
+        let recall = store.recall(text, &subject(text), TOP_K_DEFAULT, &Ablation::default());
         let first = ids_of(&recall).into_iter().next();
-        let is_right = first.is_some_and(|first| gold.iter().any(|id| *id == first));
+        let is_right = first.is_some_and(|first| question.is_gold(first));
         let score = recall.results.first().map_or(0.0, |found| found.sona_score);
         self.asked += 1;
-        self.nothing += usize::from(recall.nothing_relevant);
-        self.weak += usize::from(recall.verdict == Verdict::Weak);
-        self.over_a_right_first += usize::from(recall.nothing_relevant && is_right);
-        self.first_scores += f64::from(score);
+        self.nothing += f64::from(recall.nothing_relevant);
+        self.weak += f64::from(recall.verdict == Verdict::Weak);
+        if let Some(over) = &mut self.over_a_right_first {
+            *over += f64::from(recall.nothing_relevant && is_right);
+        }
+        self.first_score += f64::from(score);
     }
 
-    fn pair(self, stores: &str, questions: &str, own: bool) -> Pair {
-        let share = |count: usize| count as f64 / self.asked.max(1) as f64;
-        Pair {
-            stores: stores.to_owned(),
-            questions: questions.to_owned(),
-            asked: self.asked,
-            nothing: share(self.nothing),
-            weak: share(self.weak),
-            over_a_right_first: own.then(|| share(self.over_a_right_first)),
-            first_score: self.first_scores / self.asked.max(1) as f64,
+    /// Makes shares and a mean of the sums.
+    fn settle(&mut self) {
+        let asked = self.asked.max(1) as f64;
+        let over = self.over_a_right_first.as_mut();
+        let sums = [&mut self.nothing, &mut self.weak, &mut self.first_score];
+        for sum in sums.into_iter().chain(over) {
+            *sum /= asked;
         }
     }
 }

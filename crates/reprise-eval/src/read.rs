@@ -1,4 +1,5 @@
-//! Readers of the published formats, one file each.
+//! Readers of the published formats, one file each, and what they share: files of a folder in
+//! order, JSON, and parts of a record.
 
 mod beam;
 mod devbench;
@@ -6,17 +7,16 @@ mod folder;
 mod git;
 mod locomo;
 mod longmemeval;
-mod shape;
 
 use std::path::{Path, PathBuf};
+
+use reprise_types::{ExternalId, MemoryKind, MemorySource, NewRecord};
+use serde::de::DeserializeOwned;
 
 use crate::dataset::{Dataset, Format, Protocol};
 use crate::error::{EvalError, Result};
 
-use shape::listed;
-
 pub use git::read_git;
-pub use shape::ReadRecord;
 
 /// Reads the set at `path`, its file or a folder that holds it, under its own protocol.
 pub fn read(format: Format, path: &Path, record: ReadRecord) -> Result<Dataset> {
@@ -51,10 +51,7 @@ pub fn read_by(
         Format::Git => return read_git(path, None),
     };
     if corpora.iter().all(|corpus| corpus.questions.is_empty()) {
-        return Err(EvalError::Nothing {
-            path: path.to_owned(),
-            expected: "questions",
-        });
+        return Err(EvalError::nothing(path, "questions"));
     }
     Ok(Dataset {
         format,
@@ -73,8 +70,61 @@ fn file(path: &Path, start: &str, end: &str) -> Result<PathBuf> {
         name.is_some_and(|name| name.starts_with(start) && name.ends_with(end))
     };
     let found = listed(path)?.into_iter().find(named);
-    found.ok_or(EvalError::Nothing {
-        path: path.to_owned(),
-        expected: "file of that name",
-    })
+    found.ok_or_else(|| EvalError::nothing(path, "file of that name"))
+}
+
+/// Parses one line of the batch contract's ingest format; the error is a message. Passed in by the
+/// binary, which owns the format.
+pub type ReadRecord = fn(&str) -> Result<NewRecord, String>;
+
+/// The entries of a folder in natural order: chat-2 before chat-10.
+fn listed(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in fs_err::read_dir(folder)? {
+        paths.push(entry?.path());
+    }
+    paths.sort_by_cached_key(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        (natural(&name), name.into_owned())
+    });
+    Ok(paths)
+}
+
+/// A sort key in which runs of digits count as numbers.
+fn natural(name: &str) -> Vec<(String, u64)> {
+    let mut key = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let digits = rest
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        let (word, after) = rest.split_at(digits);
+        let end = after.find(|c: char| !c.is_ascii_digit());
+        let (number, after) = after.split_at(end.unwrap_or(after.len()));
+        key.push((word.to_owned(), number.parse().unwrap_or(0)));
+        rest = after;
+    }
+    key
+}
+
+fn json<T: DeserializeOwned>(path: &Path, expected: &'static str) -> Result<T> {
+    let bytes = fs_err::read(path)?;
+    serde_json::from_slice(&bytes).map_err(|error| EvalError::shape(path, expected, &error))
+}
+
+/// An episode of the session under this external id.
+fn episode(id: &str, text: String, source: MemorySource, session: &str) -> NewRecord {
+    let mut record = NewRecord::new(text, source, MemoryKind::Episode);
+    session.clone_into(&mut record.session_id);
+    record.external_ids = vec![ExternalId::new(ExternalId::BATCH, id)];
+    record
+}
+
+/// The source of a message, by its role in a chat.
+fn source_of(role: &str) -> MemorySource {
+    if role == "assistant" {
+        MemorySource::WorkerResult
+    } else {
+        MemorySource::UserInput
+    }
 }

@@ -1,19 +1,19 @@
 //! The protocol: fill a temporary store, ask every question, compute the metrics of every system.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::time::Instant;
 
-use reprise_engine::{Ablation, judged};
-use reprise_types::{EmbeddingSpace, Recall};
+use reprise_engine::{Ablation, judged, subject};
+use reprise_types::{EmbeddingSpace, ExternalId, Recall};
 
 use crate::baselines::{self, Bm25};
 use crate::calibration::{Calibration, Said, Silence};
-use crate::dataset::{Corpus, Dataset, Question, Rated, external_id};
+use crate::dataset::{Corpus, Dataset, Question, Rated};
 use crate::error::Result;
-use crate::marks::Gold;
 use crate::marks::Marks;
 use crate::report::{Latency, Report, Summary, SystemReport};
-use crate::store::{Judge, Store, Subjects, Tools, ids_of};
+use crate::store::{Judge, Store, Tools, ids_of};
 use crate::vectors::Vectors;
 
 /// Results that a second judge reads, as in a recall.
@@ -72,21 +72,14 @@ pub fn evaluate(
     let mut vectors = tools.open_embedder.map(Vectors::open).transpose()?;
     let ablations = ablations(options)?;
     let mut tally = Tally::default();
-    let subjects = Subjects::of(dataset.corpora.iter().flat_map(|c| &c.questions));
     for (place, corpus) in dataset.corpora.iter().enumerate() {
         let asked = corpus.questions.iter().map(|q| q.text.as_str());
-        let asked = asked.clone().chain(asked.map(|text| subjects.get(text)));
+        let asked = asked.clone().map(Cow::Borrowed).chain(asked.map(subject));
         let place = (place, dataset.corpora.len());
         let store = Store::fill(tools, place, corpus, asked, &mut vectors, progress)?;
         tally.kept += store.kept;
         tally.refused += store.refused;
-        let asked = Asked {
-            top_k: options.top_k,
-            subjects: &subjects,
-            ablations: &ablations,
-            judge: tools.judge,
-        };
-        tally.ask(&store, corpus, &asked)?;
+        tally.ask(&store, corpus, options.top_k, &ablations, tools.judge)?;
         store.discard()?;
     }
     let space = vectors.as_ref().and_then(Vectors::space);
@@ -124,48 +117,38 @@ impl System {
 }
 
 /// The metrics of one system for one question.
-struct Marked {
-    category: String,
-    turn: Option<Marks>,
-    session: Marks,
-    answerable: bool,
-}
-
-/// How every question is asked.
-struct Asked<'a> {
-    top_k: usize,
-    subjects: &'a Subjects<'a>,
-    ablations: &'a [(String, Ablation)],
-    judge: Option<&'a Judge<'a>>,
-}
+type Marked<'d> = (&'d Question, Rated);
 
 /// Running totals.
 #[derive(Default)]
-struct Tally {
+struct Tally<'d> {
     kept: usize,
     refused: usize,
-    marked: BTreeMap<System, Vec<Marked>>,
+    marked: BTreeMap<System, Vec<Marked<'d>>>,
     scored: Vec<(f32, bool)>,
     without_answer: Vec<Said>,
     with_answer: Vec<Said>,
     recall_ms: Vec<f64>,
 }
 
-impl Tally {
-    fn ask(&mut self, store: &Store<'_>, corpus: &Corpus, asked: &Asked<'_>) -> Result<()> {
-        let &Asked {
-            top_k,
-            subjects,
-            ablations,
-            judge,
-        } = asked;
-        let ids: Vec<&str> = corpus.records.iter().filter_map(external_id).collect();
+impl<'d> Tally<'d> {
+    fn ask(
+        &mut self,
+        store: &Store<'_>,
+        corpus: &'d Corpus,
+        top_k: usize,
+        ablations: &[(String, Ablation)],
+        judge: Option<&Judge<'_>>,
+    ) -> Result<()> {
+        let ids = corpus.records.iter();
+        let ids = ids.filter_map(|record| record.external_id(ExternalId::BATCH));
+        let ids: Vec<&str> = ids.collect();
         let vector = |text: &str| store.vector(text);
         let known: Vec<Option<&[f32]>> = corpus.records.iter().map(|r| vector(&r.text)).collect();
         let bm25 = Bm25::new(corpus.records.iter().map(|record| record.text.as_str()));
         for question in &corpus.questions {
             let text = question.text.as_str();
-            let about = subjects.get(text);
+            let about = &subject(text);
             let began = Instant::now();
             let recall = store.recall(text, about, top_k, &Ablation::default());
             self.recall_ms.push(began.elapsed().as_secs_f64() * 1e3);
@@ -213,22 +196,15 @@ impl Tally {
             self.without_answer.push(said);
         } else if question.is_judged() {
             self.with_answer.push(said);
-            let gold: BTreeSet<&String> = question.gold.iter().flat_map(|Gold(ids)| ids).collect();
-            let wanted = |id: &str| gold.iter().any(|gold| *gold == id);
             let shown = scores.zip(ids_of(recall)).take(CALIBRATED);
-            self.scored
-                .extend(shown.map(|(score, id)| (score, wanted(id))));
+            let scored = shown.map(|(score, id)| (score, question.is_gold(id)));
+            self.scored.extend(scored);
         }
     }
 
-    fn mark(&mut self, system: System, corpus: &Corpus, question: &Question, found: &[&str]) {
-        let Rated { turn, session } = corpus.rate(question, found);
-        self.marked.entry(system).or_default().push(Marked {
-            category: question.category.clone(),
-            turn,
-            session,
-            answerable: question.answerable,
-        });
+    fn mark(&mut self, system: System, corpus: &Corpus, question: &'d Question, found: &[&str]) {
+        let marked = (question, corpus.rate(question, found));
+        self.marked.entry(system).or_default().push(marked);
     }
 
     fn report(
@@ -264,30 +240,30 @@ impl Tally {
     }
 }
 
-fn summarised(name: &str, marked: &[Marked]) -> SystemReport {
-    let by_category = |pick: &dyn Fn(&Marked) -> Option<Marks>| {
-        let mut columns: BTreeMap<String, Vec<Marks>> = BTreeMap::new();
+fn summarised(name: &str, marked: &[Marked<'_>]) -> SystemReport {
+    type Pick<'a> = &'a dyn Fn(&Marked<'_>) -> Option<Marks>;
+    let by_category = |pick: Pick<'_>| {
+        let mut columns: BTreeMap<&String, Vec<Marks>> = BTreeMap::new();
         for one in marked {
             if let Some(marks) = pick(one) {
-                columns.entry(one.category.clone()).or_default().push(marks);
+                columns.entry(&one.0.category).or_default().push(marks);
             }
         }
         let rows = columns.into_iter();
-        rows.map(|(category, marks)| (category, Summary::of(&marks)))
+        rows.map(|(category, marks)| (category.clone(), Summary::of(&marks)))
             .collect()
     };
-    let of = |pick: &dyn Fn(&Marked) -> Option<Marks>| {
+    let of = |pick: Pick<'_>| {
         let marks: Vec<Marks> = marked.iter().filter_map(pick).collect();
         Summary::of(&marks)
     };
-    let session = |one: &Marked| Some(one.session);
     SystemReport {
         name: name.to_owned(),
-        turn: of(&|one| one.turn),
-        session: of(&session),
-        session_answerable: of(&|one| one.answerable.then_some(one.session)),
-        turn_by_category: by_category(&|one| one.turn),
-        session_by_category: by_category(&session),
+        turn: of(&|(_, rated)| rated.turn),
+        session: of(&|(_, rated)| Some(rated.session)),
+        session_answerable: of(&|(asked, rated)| asked.answerable.then_some(rated.session)),
+        turn_by_category: by_category(&|(_, rated)| rated.turn),
+        session_by_category: by_category(&|(_, rated)| Some(rated.session)),
     }
 }
 

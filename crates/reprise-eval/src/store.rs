@@ -1,18 +1,17 @@
 //! A temporary store, filled with a corpus.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use reprise_engine::{Ablation, Engine, EngineError, Snapshot, subject};
+use reprise_engine::{Ablation, Engine, EngineError, Snapshot};
 use reprise_types::{
     EmbedError, Embedding, ExternalId, NewRecord, Recall, RecallId, RecallRequest, Unlearned,
     WriteOutcome,
 };
 
-use crate::dataset::{Corpus, Question};
+use crate::dataset::Corpus;
 use crate::error::Result;
 use crate::run::Stage;
 use crate::vectors::{OpenEmbedder, Vectors};
@@ -38,26 +37,6 @@ pub type Judge<'a> = dyn Fn(&str, &[String]) -> std::result::Result<Vec<f32>, Em
 
 reprise_types::show_fields!(Tools<'_> { folder });
 
-/// The subjects of questions, which recalls embed. The baselines embed the question itself.
-pub(crate) struct Subjects<'q>(BTreeMap<&'q str, Cow<'q, str>>);
-
-impl<'q> Subjects<'q> {
-    pub(crate) fn of(questions: impl Iterator<Item = &'q Question>) -> Self {
-        let texts = questions.map(|question| question.text.as_str());
-        Self(texts.map(|text| (text, subject(text))).collect())
-    }
-
-    /// Every distinct subject.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &str> {
-        self.0.values().map(|subject| &**subject)
-    }
-
-    /// The subject of one of the questions.
-    pub(crate) fn get<'s>(&'s self, text: &'s str) -> &'s str {
-        self.0.get(text).map_or(text, |subject| &**subject)
-    }
-}
-
 pub(crate) struct Store<'a> {
     folder: PathBuf,
     snapshot: Arc<Snapshot>,
@@ -73,7 +52,7 @@ impl<'a> Store<'a> {
         tools: &Tools<'_>,
         (place, of): (usize, usize),
         corpus: &'d Corpus,
-        questions: impl Iterator<Item = &'d str>,
+        questions: impl Iterator<Item = Cow<'d, str>>,
         vectors: &'a mut Option<Vectors<'d>>,
         progress: &mut dyn FnMut(Stage<'_>),
     ) -> Result<Self> {
@@ -83,7 +62,8 @@ impl<'a> Store<'a> {
             of,
         });
         if let Some(vectors) = vectors {
-            vectors.add(corpus.records.iter().map(|record| record.text.as_str()))?;
+            let texts = corpus.records.iter().map(|record| record.text.as_str());
+            vectors.add(texts.map(Cow::Borrowed))?;
             vectors.add_questions(questions)?;
         }
         let vectors = vectors.as_ref();
@@ -120,7 +100,8 @@ impl<'a> Store<'a> {
         })
     }
 
-    /// Runs a recall for a question with the subject `about`.
+    /// Runs a recall for a question with the subject `about`, which recalls embed; the baselines
+    /// embed the question itself.
     pub(crate) fn recall(
         &self,
         text: &str,

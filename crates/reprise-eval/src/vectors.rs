@@ -1,5 +1,6 @@
 //! Every text of a set, embedded once on all cores and shared by store and baselines.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -9,13 +10,16 @@ use reprise_types::{EmbedError, Embedder, EmbeddingSpace};
 /// Opens one more embedder of the same space.
 pub type OpenEmbedder<'a> = dyn Fn() -> Result<Box<dyn Embedder>, EmbedError> + Sync + 'a;
 
-/// Vectors by text, borrowed from the data set.
+/// Vectors by text, which is mostly borrowed from the data set.
 pub(crate) struct Vectors<'d> {
     embedders: Vec<Box<dyn Embedder>>,
-    known: HashMap<&'d str, Vec<f32>>,
+    known: HashMap<Cow<'d, str>, Vec<f32>>,
     /// Of questions, where the model reads them otherwise.
-    asked: HashMap<&'d str, Vec<f32>>,
+    asked: HashMap<Cow<'d, str>, Vec<f32>>,
 }
+
+/// A text and its vector.
+type Embedded<'d> = (Cow<'d, str>, Vec<f32>);
 
 impl<'d> Vectors<'d> {
     /// One embedder per core.
@@ -49,12 +53,10 @@ impl<'d> Vectors<'d> {
     /// Embeds those of `questions` that are new, as what they are.
     pub(crate) fn add_questions(
         &mut self,
-        questions: impl Iterator<Item = &'d str>,
+        questions: impl Iterator<Item = Cow<'d, str>>,
     ) -> Result<(), EmbedError> {
-        let tells = self
-            .embedders
-            .first()
-            .is_some_and(|one| one.tells_questions());
+        let one = self.embedders.first();
+        let tells = one.is_some_and(|one| one.tells_questions());
         if !tells {
             return self.add(questions);
         }
@@ -66,7 +68,10 @@ impl<'d> Vectors<'d> {
 
     /// Embeds those of `texts` that are new. Each text is embedded alone, so its vector does not
     /// depend on the others or on the number of threads.
-    pub(crate) fn add(&mut self, texts: impl Iterator<Item = &'d str>) -> Result<(), EmbedError> {
+    pub(crate) fn add(
+        &mut self,
+        texts: impl Iterator<Item = Cow<'d, str>>,
+    ) -> Result<(), EmbedError> {
         let new = texts.filter(|text| !self.known.contains_key(text));
         let done = self.embedded(new.collect(), <dyn Embedder>::embed)?;
         self.known.extend(done);
@@ -75,17 +80,22 @@ impl<'d> Vectors<'d> {
 
     fn embedded(
         &mut self,
-        texts: BTreeSet<&'d str>,
+        texts: BTreeSet<Cow<'d, str>>,
         embed: Embed,
-    ) -> Result<Vec<(&'d str, Vec<f32>)>, EmbedError> {
+    ) -> Result<Vec<Embedded<'d>>, EmbedError> {
         let new = texts.into_iter().filter(|text| !text.trim().is_empty());
-        let new: Vec<&'d str> = new.collect();
-        let next = AtomicUsize::new(0);
+        let (new, next) = (new.collect::<Vec<_>>(), AtomicUsize::new(0));
+        let work = |embedder: &mut (dyn Embedder + 'static)| -> Result<Vec<_>, EmbedError> {
+            let mut done = Vec::new();
+            while let Some(text) = new.get(next.fetch_add(1, Ordering::Relaxed)) {
+                done.push((text.clone(), embed(embedder, text)?));
+            }
+            Ok(done)
+        };
         let done: Result<Vec<_>, EmbedError> = thread::scope(|scope| {
-            let workers: Vec<_> = self
-                .embedders
-                .iter_mut()
-                .map(|embedder| scope.spawn(|| work(embedder.as_mut(), embed, &new, &next)))
+            let embedders = self.embedders.iter_mut();
+            let workers: Vec<_> = embedders
+                .map(|embedder| scope.spawn(|| work(embedder.as_mut())))
                 .collect();
             let joined = workers.into_iter().map(|worker| {
                 worker.join().unwrap_or_else(|_| {
@@ -102,16 +112,3 @@ impl<'d> Vectors<'d> {
 
 /// One of an embedder's ways to read a text.
 type Embed = fn(&mut (dyn Embedder + 'static), &str) -> Result<Vec<f32>, EmbedError>;
-
-fn work<'d>(
-    embedder: &mut (dyn Embedder + 'static),
-    embed: Embed,
-    texts: &[&'d str],
-    next: &AtomicUsize,
-) -> Result<Vec<(&'d str, Vec<f32>)>, EmbedError> {
-    let mut done = Vec::new();
-    while let Some(text) = texts.get(next.fetch_add(1, Ordering::Relaxed)) {
-        done.push((*text, embed(embedder, text)?));
-    }
-    Ok(done)
-}

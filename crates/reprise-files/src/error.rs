@@ -61,11 +61,14 @@ impl FileError {
         }
     }
 
-    pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io<E: Into<io::Error>>(
+        what: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(E) -> Self {
         move |source| Self::Io {
             what,
             path: path.to_owned(),
-            source,
+            source: source.into(),
         }
     }
 
@@ -86,12 +89,13 @@ impl FileError {
                 found: Kind::Folder,
                 expected: Kind::File,
             },
-            errno => Self::io(what, path)(errno.into()),
+            errno => Self::io(what, path)(errno),
         }
     }
 }
 
-pub(crate) fn is_missing(error: &io::Error) -> bool {
+/// Whether nothing stands there, as [`FileError::is_missing`].
+pub fn is_missing(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory

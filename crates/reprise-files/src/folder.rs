@@ -62,7 +62,7 @@ impl Folder {
         let here = if is_here { Path::new(".") } else { path };
         let handle = openat(CWD, here, FOLDER, Mode::empty());
         Ok(Self {
-            handle: handle.map_err(|error| FileError::io("open the folder", path)(error.into()))?,
+            handle: handle.map_err(FileError::io("open the folder", path))?,
             path: path.to_owned(),
             is_shared: false,
         })
@@ -137,9 +137,8 @@ impl Folder {
 
     /// Its permission bits.
     pub fn mode(&self) -> Result<u32> {
-        let stat = fstat(&self.handle);
-        let stat = stat.map_err(|error| FileError::io("look at", &self.path)(error.into()));
-        Ok(Found::from(&stat?).mode)
+        let stat = fstat(&self.handle).map_err(FileError::io("look at", &self.path))?;
+        Ok(Found::from(&stat).mode)
     }
 
     /// A folder below.
@@ -173,7 +172,7 @@ impl Folder {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(error) => {
                     let path = above.path.join(part);
-                    return Err(FileError::io("make the folder", &path)(error.into()));
+                    return Err(FileError::io("make the folder", &path)(error));
                 }
             }
             at = Some(above.folder(part)?);
@@ -299,7 +298,7 @@ impl Folder {
     pub fn check_writable(&self) -> Result<()> {
         let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
         let may = rustix::fs::accessat(&self.handle, ".", access, AtFlags::EACCESS);
-        may.map_err(|error| FileError::io("write to", &self.path)(error.into()))
+        may.map_err(FileError::io("write to", &self.path))
     }
 
     /// What stands at a name, which is not followed; `None` where nothing does.
@@ -308,16 +307,17 @@ impl Folder {
         let Some((folder, last)) = found(self.parent(name))? else {
             return Ok(None);
         };
-        match statat(folder.handle(self), last, AtFlags::SYMLINK_NOFOLLOW) {
+        let handle = &folder.as_ref().unwrap_or(self).handle;
+        match statat(handle, last, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(Found::from(&stat))),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
-            Err(error) => Err(FileError::io("look at", &self.path_of(name))(error.into())),
+            Err(error) => Err(FileError::io("look at", &self.path_of(name))(error)),
         }
     }
 
     /// The names in it, sorted.
     pub fn list(&self, entries_max: usize) -> Result<Vec<Entry>> {
-        let io = |error: Errno| FileError::io("list", &self.path)(error.into());
+        let io = |error: Errno| FileError::io("list", &self.path)(error);
         let mut entries = Vec::new();
         for entry in Dir::read_from(&self.handle).map_err(io)? {
             let entry = entry.map_err(io)?;
@@ -347,56 +347,31 @@ impl Folder {
 
     /// Removes a file, or a link itself. Answers whether there was one.
     pub fn remove(&self, name: impl AsRef<Path>) -> Result<bool> {
-        self.unlink(name.as_ref(), AtFlags::empty())
-    }
-
-    /// Removes an empty folder. Answers whether there was one.
-    pub fn remove_folder(&self, name: impl AsRef<Path>) -> Result<bool> {
-        self.unlink(name.as_ref(), AtFlags::REMOVEDIR)
-    }
-
-    pub fn remove_tree(&self, name: impl AsRef<Path>) -> Result<bool> {
         let name = name.as_ref();
-        let Some(folder) = self.find_folder(name)? else {
-            return Ok(false);
-        };
-        for entry in folder.list(usize::MAX)? {
-            if entry.kind == Kind::Folder {
-                folder.remove_tree(&entry.name)?;
-            } else {
-                folder.remove(&entry.name)?;
-            }
-        }
-        self.remove_folder(name)
-    }
-
-    fn unlink(&self, name: &Path, flags: AtFlags) -> Result<bool> {
         let Some((folder, last)) = found(self.parent(name))? else {
             return Ok(false);
         };
-        match unlinkat(folder.handle(self), last, flags) {
+        let handle = &folder.as_ref().unwrap_or(self).handle;
+        match unlinkat(handle, last, AtFlags::empty()) {
             Ok(()) => Ok(true),
-            Err(Errno::NOENT | Errno::NOTDIR) if flags.is_empty() => Ok(false),
-            Err(Errno::NOENT) => Ok(false),
-            Err(error) => Err(FileError::io("remove", &self.path_of(name))(error.into())),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
+            Err(error) => Err(FileError::io("remove", &self.path_of(name))(error)),
         }
     }
 
     /// Makes the names in it durable.
     pub fn sync(&self) -> Result<()> {
-        let synced = rustix::fs::fsync(&self.handle);
-        synced.map_err(|error| FileError::io("sync", &self.path)(error.into()))
+        rustix::fs::fsync(&self.handle).map_err(FileError::io("sync", &self.path))
     }
 
-    /// The folder that a name is in, and the name there.
-    pub(crate) fn parent<'a>(&self, name: &'a Path) -> Result<(Above, &'a Path)> {
+    /// The folder below this one that a name is in, `None` for this one, and the name there.
+    pub(crate) fn parent<'a>(&self, name: &'a Path) -> Result<(Option<Self>, &'a Path)> {
         self.plain(name)?;
-        let last = name.file_name().unwrap_or_default();
         let above = match name.parent() {
-            Some(above) if !above.as_os_str().is_empty() => Above::Below(self.folder(above)?),
-            _ => Above::Same,
+            Some(above) if !above.as_os_str().is_empty() => Some(self.folder(above)?),
+            _ => None,
         };
-        Ok((above, Path::new(last)))
+        Ok((above, Path::new(name.file_name().unwrap_or_default())))
     }
 
     fn new_mode(&self, shared: u32, own: u32) -> Mode {
@@ -415,28 +390,9 @@ impl Folder {
     }
 }
 
-/// Where a name is: in the folder that was asked, or in one below it.
-pub(crate) enum Above {
-    Same,
-    Below(Folder),
-}
-
-impl Above {
-    pub(crate) fn folder<'a>(&'a self, same: &'a Folder) -> &'a Folder {
-        match self {
-            Self::Same => same,
-            Self::Below(folder) => folder,
-        }
-    }
-
-    pub(crate) fn handle<'a>(&'a self, same: &'a Folder) -> &'a OwnedFd {
-        &self.folder(same).handle
-    }
-}
-
 /// Refuses what is no regular file.
 pub(crate) fn regular(opened: OwnedFd, path: &Path) -> Result<File> {
-    let stat = fstat(&opened).map_err(|error| FileError::io("look at", path)(error.into()))?;
+    let stat = fstat(&opened).map_err(FileError::io("look at", path))?;
     match Found::from(&stat).kind {
         Kind::File => Ok(File::from(opened)),
         found => Err(FileError::Kind {

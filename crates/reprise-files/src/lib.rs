@@ -14,7 +14,7 @@ mod named;
 mod place;
 mod replace;
 
-pub use error::FileError;
+pub use error::{FileError, is_missing};
 pub use folder::{Access, Folder};
 pub use found::{Entry, Found, Kind, Stamp};
 pub use lines::{Lines, unmarked};

@@ -21,11 +21,8 @@ impl Folder {
     /// Gives a file or folder another name, over a file that has it.
     pub fn rename(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<()> {
         let (from, to) = (from.as_ref(), to.as_ref());
-        let (from_above, from_last) = self.parent(from)?;
-        let (to_above, to_last) = self.parent(to)?;
-        let (from_handle, to_handle) = (from_above.handle(self), to_above.handle(self));
-        renameat(from_handle, from_last, to_handle, to_last)
-            .map_err(|error| FileError::io("rename", &self.path_of(from))(error.into()))
+        self.moved(from, to, RenameFlags::empty())?
+            .map_err(FileError::io("rename", &self.path_of(from)))
     }
 
     /// Puts `from` where `to` is, if `to` is still as `expected` (`None`: absent). The exchange is
@@ -38,34 +35,29 @@ impl Folder {
         expected: Option<Stamp>,
     ) -> Result<Placed> {
         let (from, to) = (from.as_ref(), to.as_ref());
-        let Some(expected) = expected else {
-            return match self.rename_with(from, to, RenameFlags::NOREPLACE) {
-                Ok(()) => Ok(Placed::Done),
-                Err(Moved::Not(Errno::EXIST)) => Ok(Placed::Theirs),
-                Err(Moved::Not(Errno::INVAL | Errno::NOSYS)) => {
-                    if self.look(to)?.is_some() {
-                        return Ok(Placed::Theirs);
-                    }
-                    self.rename(from, to).map(|()| Placed::Done)
-                }
-                Err(error) => Err(self.misplaced(to, error)),
-            };
+        let flags = match expected {
+            Some(_) => RenameFlags::EXCHANGE,
+            None => RenameFlags::NOREPLACE,
         };
-        let exchange = || self.rename_with(from, to, RenameFlags::EXCHANGE);
-        match exchange() {
-            Ok(()) if self.is_still(from, expected)? => Ok(Placed::Done),
-            Ok(()) => {
-                exchange().map_err(|error| self.misplaced(to, error))?;
+        let misplaced = |error: Errno| FileError::io("put in its place", &self.path_of(to))(error);
+        match (self.moved(from, to, flags)?, expected) {
+            (Ok(()), Some(expected)) if !self.is_still(from, expected)? => {
+                self.moved(from, to, flags)?.map_err(misplaced)?;
                 Ok(Placed::Theirs)
             }
-            Err(Moved::Not(Errno::NOENT)) => Ok(Placed::Theirs),
-            Err(Moved::Not(Errno::INVAL | Errno::NOSYS)) => {
-                if !self.is_still(to, expected)? {
+            (Ok(()), _) => Ok(Placed::Done),
+            (Err(Errno::NOENT), Some(_)) | (Err(Errno::EXIST), None) => Ok(Placed::Theirs),
+            (Err(Errno::INVAL | Errno::NOSYS), expected) => {
+                let is_still = match expected {
+                    Some(expected) => self.is_still(to, expected)?,
+                    None => self.look(to)?.is_none(),
+                };
+                if !is_still {
                     return Ok(Placed::Theirs);
                 }
                 self.rename(from, to).map(|()| Placed::Done)
             }
-            Err(error) => Err(self.misplaced(to, error)),
+            (Err(error), _) => Err(misplaced(error)),
         }
     }
 
@@ -94,24 +86,17 @@ impl Folder {
         Ok(found.is_some_and(|found| found.is_file() && found.stamp == expected))
     }
 
-    fn rename_with(&self, from: &Path, to: &Path, flags: RenameFlags) -> Result<(), Moved> {
-        let (from_above, from_last) = self.parent(from).map_err(Moved::Beside)?;
-        let (to_above, to_last) = self.parent(to).map_err(Moved::Beside)?;
-        let (from_handle, to_handle) = (from_above.handle(self), to_above.handle(self));
-        renameat_with(from_handle, from_last, to_handle, to_last, flags).map_err(Moved::Not)
+    /// Renames; what the system says of it is for the caller.
+    fn moved(&self, from: &Path, to: &Path, flags: RenameFlags) -> Result<Result<(), Errno>> {
+        let (from_above, from) = self.parent(from)?;
+        let (to_above, to) = self.parent(to)?;
+        let from_handle = &from_above.as_ref().unwrap_or(self).handle;
+        let to_handle = &to_above.as_ref().unwrap_or(self).handle;
+        Ok(if flags.is_empty() {
+            renameat(from_handle, from, to_handle, to)
+        } else {
+            // Older systems have no flags.
+            renameat_with(from_handle, from, to_handle, to, flags)
+        })
     }
-
-    fn misplaced(&self, to: &Path, error: Moved) -> FileError {
-        match error {
-            Moved::Beside(error) => error,
-            Moved::Not(error) => FileError::io("put in its place", &self.path_of(to))(error.into()),
-        }
-    }
-}
-
-/// Why a file was not moved.
-enum Moved {
-    /// A folder on the way.
-    Beside(FileError),
-    Not(Errno),
 }

@@ -25,13 +25,13 @@ impl Folder {
     pub fn replace(&self, name: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
         let name = name.as_ref();
         let (above, last) = self.parent(name)?;
-        let folder = above.folder(self);
+        let folder = above.as_ref().unwrap_or(self);
         if let Some(found) = folder.look(last)? {
             refuse_other(found.kind, &folder.path_of(last))?;
         }
         let beside = Unfinished::write(folder, last, bytes)?;
         let moved = renameat(&folder.handle, &beside.name, &folder.handle, last);
-        moved.map_err(|error| FileError::io("replace", &self.path_of(name))(error.into()))?;
+        moved.map_err(FileError::io("replace", &self.path_of(name)))?;
         folder.sync()
     }
 
@@ -44,7 +44,7 @@ impl Folder {
         expected: Option<Stamp>,
     ) -> Result<Placed> {
         let (above, last) = self.parent(name.as_ref())?;
-        let folder = above.folder(self);
+        let folder = above.as_ref().unwrap_or(self);
         let beside = Unfinished::write(folder, last, bytes)?;
         let placed = folder.place(&beside.name, last, expected)?;
         if placed == Placed::Done && expected.is_some() {
@@ -58,7 +58,7 @@ impl Folder {
     /// Removes a file only while it is what was `expected`.
     pub fn remove_if(&self, name: impl AsRef<Path>, expected: Stamp) -> Result<Placed> {
         let (above, last) = self.parent(name.as_ref())?;
-        let folder = above.folder(self);
+        let folder = above.as_ref().unwrap_or(self);
         // Its name is free: what stands there is ours, or was left.
         let beside = Unfinished::write(folder, last, b"")?;
         let taken = folder.take_away(last, &beside.name, expected)?;

@@ -4,16 +4,18 @@
 //! In go (id, score, count) by contributor, out come quality and boost. A contributor is one voice,
 //! however often he speaks; nothing is counted of a thing before `users_min` have spoken; voices
 //! fade; who contradicts what broad parts of the community found is heard less; and no boost is
-//! beyond the cap. Pure: time is an argument.
+//! beyond the cap. What is folded is pure: time is an argument.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use reprise_types::{LearnedMove, RankSignal, RecordId, Why};
+use reprise_types::{LearnedMove, RankSignal, RecordId, UserId, Why, lock, sha256_hex};
 
+use crate::caller::Caller;
 use crate::record::{GlobalRecord, QualityMetrics};
-use crate::store::GlobalHit;
+use crate::store::{GlobalHit, GlobalQuery};
 
 /// How far the loop goes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -136,8 +138,59 @@ impl Standing {
     }
 }
 
+/// A user as a contributor of a store with this salt: one voice, and nobody's name.
+pub(crate) fn contributor(salt: &str, user: &UserId) -> u128 {
+    let hash = sha256_hex(format!("{salt}/{user}").as_bytes());
+    let digits = hash.get(..32).unwrap_or_default();
+    u128::from_str_radix(digits, 16).unwrap_or_default()
+}
+
 /// What is told of each thing.
 pub(crate) type Standings = Arc<HashMap<RecordId, Standing>>;
+
+/// Most things by reader that wait to be counted, and how long they do.
+const RETRIEVED_MAX: usize = 4_096;
+pub(crate) const RETRIEVED_AFTER: Duration = Duration::from_secs(2);
+
+/// How often readers were given things, as a store does not say yet. No answer waits until it is
+/// written: that is done a moment later, with the next word of anybody, or at the end.
+#[derive(Debug, Default)]
+pub(crate) struct Retrieved(Mutex<BTreeMap<(UserId, RecordId), u32>>);
+
+impl Retrieved {
+    /// Notes what an answer gave a reader, but for what is his own and what he tries out. Whether
+    /// nothing was waiting before.
+    pub(crate) fn note(&self, caller: &Caller, query: &GlobalQuery, hits: &[GlobalHit]) -> bool {
+        let mut waiting = lock(&self.0);
+        let was_empty = waiting.is_empty();
+        for hit in hits.iter().filter(|hit| query.counts(caller, hit)) {
+            if waiting.len() < RETRIEVED_MAX {
+                let key = (caller.user.clone(), hit.record.id);
+                *waiting.entry(key).or_default() += 1;
+            }
+        }
+        was_empty && !waiting.is_empty()
+    }
+
+    /// What was taken back is counted no more.
+    pub(crate) fn forget(&self, gone: RecordId) {
+        lock(&self.0).retain(|(_, id), _| *id != gone);
+    }
+
+    /// What this reader was given is counted no more.
+    pub(crate) fn forget_reader(&self, reader: &UserId) {
+        lock(&self.0).retain(|(user, _), _| user != reader);
+    }
+
+    /// What waits, and waits no longer.
+    pub(crate) fn take(&self) -> BTreeMap<(UserId, RecordId), u32> {
+        std::mem::take(&mut *lock(&self.0))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        lock(&self.0).is_empty()
+    }
+}
 
 /// Everything that contributors have said.
 #[derive(Debug, Clone, Default)]

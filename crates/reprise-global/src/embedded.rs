@@ -11,7 +11,6 @@ mod patterns;
 mod serving;
 mod takedown;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
@@ -19,10 +18,10 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use reprise_engine::{Engine, EngineError, EngineOptions, OpenReport, Snapshot};
 use reprise_files::{Access, Folder};
-use reprise_types::{Clock, Embedding, EmbeddingSpace, RecordId, UserId, check_unit_vector, lock};
+use reprise_types::{Clock, Embedding, EmbeddingSpace, RecordId, check_unit_vector, lock};
 
 use crate::caller::{Caller, Shelf};
-use crate::coordination::CoordinationSettings;
+use crate::coordination::{CoordinationSettings, RETRIEVED_AFTER, Retrieved};
 use crate::error::{GlobalError, Result};
 use crate::record::Publication;
 use crate::rules::{Publishing, decide_publish, shelf_of, told};
@@ -89,9 +88,8 @@ struct Shared {
     /// Never waited for with `state` locked: whoever reads does not wait for whoever writes.
     writing: Mutex<Option<Held>>,
     state: Mutex<State>,
-    /// What readers were given and the ledger does not say yet. No answer waits for a disk: it is
-    /// brought there a moment later, with the next word of anybody, or at the end.
-    retrieved: Mutex<BTreeMap<(UserId, RecordId), u32>>,
+    /// What readers were given and the ledger does not say yet.
+    retrieved: Retrieved,
     itself: Weak<Self>,
 }
 
@@ -112,10 +110,6 @@ struct Held {
     written: Instant,
 }
 
-/// Most things by reader that wait for the ledger, and how long they do.
-const RETRIEVED_MAX: usize = 4_096;
-const RETRIEVED_AFTER: Duration = Duration::from_secs(2);
-
 /// Tells a changed file: its length, the moment of its last change, its identity.
 type Stamp = (u64, Option<std::time::SystemTime>, u64);
 
@@ -130,7 +124,7 @@ impl EmbeddedStore {
             options,
             writing: Mutex::default(),
             state: Mutex::new(state),
-            retrieved: Mutex::default(),
+            retrieved: Retrieved::default(),
             itself: Weak::clone(itself),
         }))
     }
@@ -195,15 +189,8 @@ impl Shared {
     fn reader(&self) -> Result<Option<Reader>> {
         let mut state = lock(&self.state);
         state.ledger.refresh(self.now())?;
-        let standings = state.ledger.standings();
-        let snapshots = state.ledger.snapshots();
-        let branches = state.ledger.branches();
-        let reader = |snapshot| Reader {
-            snapshot,
-            standings,
-            snapshots,
-            branches,
-        };
+        let said = state.ledger.said.clone();
+        let reader = |snapshot| Reader { snapshot, said };
         if let Some(current) = &state.current {
             return Ok(Some(reader(Arc::clone(current))));
         }
@@ -218,11 +205,6 @@ impl Shared {
         let snapshot = self.engine(true)?.snapshot();
         state.seen = Some((stamp, Arc::clone(&snapshot)));
         Ok(Some(reader(snapshot)))
-    }
-
-    /// Whether its folder and file can be looked at; what was never written is empty.
-    fn is_reachable(&self) -> Result<()> {
-        stamp(&self.file()).map(drop)
     }
 
     /// A vector of the text that this store can keep.
@@ -393,15 +375,14 @@ impl Shared {
 
     fn unpublish(&self, caller: &Caller, id: RecordId) -> Result<Unpublished> {
         let what = "unpublish";
-        let reader = self.reader()?.ok_or(GlobalError::NotFound { id })?;
-        reader.authored(caller, id, what)?;
+        self.reader_of(id)?.authored(caller, id, what)?;
         let at = self.now();
         self.write(|engine, ledger| {
             let reader = Reader::of(engine.snapshot());
             let newest = reader.authored(caller, id, what)?;
             let why = "unpublished by its author";
             let versions = takedown::withdraw(engine, &newest, why, at)?;
-            lock(&self.retrieved).retain(|(_, of), _| *of != id);
+            self.retrieved.forget(id);
             ledger.write(&[Line::Unpublished {
                 at,
                 who: caller.user.clone(),
@@ -430,18 +411,9 @@ impl Shared {
         work(&reader, &self.pen()?)
     }
 
-    /// Notes what an answer gave a reader, but for what is his own and what he tries out.
+    /// Notes what an answer gave a reader.
     fn note_retrieved(&self, caller: &Caller, query: &GlobalQuery, hits: &[GlobalHit]) {
-        let others = hits.iter().filter(|hit| query.counts(caller, hit));
-        let mut waiting = lock(&self.retrieved);
-        let was_empty = waiting.is_empty();
-        for hit in others {
-            if waiting.len() < RETRIEVED_MAX {
-                let key = (caller.user.clone(), hit.record.id);
-                *waiting.entry(key).or_default() += 1;
-            }
-        }
-        if was_empty && !waiting.is_empty() {
+        if self.retrieved.note(caller, query, hits) {
             let itself = Weak::clone(&self.itself);
             std::thread::spawn(move || {
                 std::thread::sleep(RETRIEVED_AFTER);
@@ -454,7 +426,7 @@ impl Shared {
 
     /// Brings what waits to the ledger, in a turn of its own.
     fn end_retrieved(&self) {
-        if lock(&self.retrieved).is_empty() {
+        if self.retrieved.is_empty() {
             return;
         }
         let turn = self.turn();
@@ -465,7 +437,7 @@ impl Shared {
     }
 
     fn tell_retrieved(&self, pen: &Pen) -> Result<()> {
-        let told = std::mem::take(&mut *lock(&self.retrieved));
+        let told = self.retrieved.take();
         let (at, mut lines, mut last) = (self.now(), Vec::with_capacity(told.len()), None);
         for ((user, id), count) in told {
             let by = match last.take().filter(|(of, _)| *of == user) {

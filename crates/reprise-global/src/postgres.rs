@@ -7,9 +7,7 @@
 mod branches;
 mod candidates;
 mod connect;
-mod moments;
 mod node;
-mod options;
 mod person;
 mod publish;
 mod read;
@@ -24,31 +22,124 @@ mod takedown;
 mod tokens;
 mod voices;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deadpool_postgres::{Object, Pool};
-use reprise_types::RecordId;
+use reprise_types::{Clock, EmbeddingSpace, RecordId};
 use tokio_postgres::error::SqlState;
 
 use crate::caller::Caller;
+use crate::coordination::{CoordinationSettings, RETRIEVED_AFTER};
 use crate::error::{GlobalError, Result};
 use crate::record::{GlobalRecord, Publication, Version};
 use crate::store::{
     AuditLine, Branch, Fate, GlobalAnswer, GlobalQuery, GlobalStore, ListPage, Merged, Published,
-    Unpublished, UsageReport, check_branch, check_name, check_publication, check_rating,
-    check_reports,
+    TextVectors, Unpublished, UsageReport, check_branch, check_name, check_publication,
+    check_rating, check_reports,
 };
-use crate::takedown::{Erased, Listed, PersonLine, PutBack, TakeDown, TakeDownDone, TakenDown};
+use crate::takedown::{
+    Erased, Listed, PersonLine, PutBack, Quotas, TakeDown, TakeDownDone, TakenDown,
+};
 use connect::Repeats::{BeforeCommit, Safely};
 use connect::{Failure, within};
 use node::{Node, Shared};
-pub use options::PostgresOptions;
 pub use schema::Migration;
 pub use tokens::KeptToken;
 use voices::Voices;
+
+/// Where the database is, and what the store is lent.
+#[derive(Clone)]
+pub struct PostgresOptions {
+    /// Its address, as libpq writes it: `postgresql://...` or `host=... user=... dbname=...`.
+    pub url: String,
+    /// A PEM file of the authority that signed the server's certificate; the web's where none is
+    /// named.
+    pub authority: Option<PathBuf>,
+    /// The role that serves where who connects owns the tables; made where it is missing and that
+    /// is allowed.
+    pub serving_role: String,
+    /// Serve as the owner of the tables all the same.
+    pub serves_as_owner: bool,
+    /// Length of every vector.
+    pub dimensions: u16,
+    /// The space of the model in use.
+    pub space: Option<EmbeddingSpace>,
+    pub vectors: TextVectors,
+    /// What new ids are made from; the instants of versions are the database's.
+    pub clock: Arc<dyn Clock>,
+    /// Connections of this node. A question takes two while no more than half are in use.
+    pub connections: usize,
+    /// How long an operation waits for one of them before it is refused.
+    pub patience: Duration,
+    /// How long one statement of a question may take.
+    pub question_time: Duration,
+    /// Shelves of up to so many things are searched exactly.
+    pub exact_max: u32,
+    /// How many things an index keeps in sight while it is walked, 1 to 1,000: more find more, and
+    /// take longer.
+    pub sight: u32,
+    /// Rows of a question's words that are read to bring things forward: the rarest words come
+    /// first, and of the rarest up to four times as many are read. The others weigh what was
+    /// brought forward.
+    pub word_rows: u32,
+    /// Things that rare words bring forward to be weighed by the frequent ones too.
+    pub worded_max: u32,
+    /// Things that words bring forward to be compared with the question.
+    pub compared_max: u32,
+    /// How old what everybody's runs say may be.
+    pub standings_age: Duration,
+    /// How much one user, and one organisation, may have published.
+    pub quotas: Quotas,
+    /// How far everybody's runs move what is found.
+    pub coordination: CoordinationSettings,
+    /// Statements ask for every shelf, so that the policies of the tables alone hold.
+    #[doc(hidden)]
+    pub policies_alone: bool,
+}
+
+impl PostgresOptions {
+    /// The usual limits for a database with these vectors.
+    pub fn new(
+        url: impl Into<String>,
+        dimensions: u16,
+        space: Option<EmbeddingSpace>,
+        vectors: TextVectors,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self {
+            url: url.into(),
+            authority: None,
+            serving_role: "reprise_serving".to_owned(),
+            serves_as_owner: false,
+            dimensions,
+            space,
+            vectors,
+            clock,
+            connections: 16,
+            patience: Duration::from_millis(100),
+            question_time: Duration::from_secs(2),
+            exact_max: 4_096,
+            sight: 160,
+            word_rows: 2_000,
+            worded_max: 512,
+            compared_max: 128,
+            standings_age: Duration::from_secs(1),
+            quotas: Quotas::default(),
+            coordination: CoordinationSettings::default(),
+            policies_alone: false,
+        }
+    }
+}
+
+// Without the address: it may hold a password.
+reprise_types::show_fields!(PostgresOptions {
+    connections,
+    exact_max
+});
 
 /// A global store in a database. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -148,12 +239,15 @@ const STATEMENTS: u32 = 4;
 
 /// Tries until it is done, refused, or beyond patience.
 macro_rules! tried {
-    ($repeats:expr, $once:expr) => {{
-        let mut tries = 0;
+    ($repeats:expr, $once:expr) => {
+        tried!(tries, $repeats, $once)
+    };
+    ($tries:ident, $repeats:expr, $once:expr) => {{
+        let mut $tries = 0;
         loop {
             match within(LONGEST, $once).await {
                 Ok(done) => break Ok(done),
-                Err(failure) if failure.again(&mut tries, $repeats).await => {}
+                Err(failure) if failure.again(&mut $tries, $repeats).await => {}
                 Err(failure) => break Err(GlobalError::from(failure)),
             }
         }
@@ -174,8 +268,7 @@ impl GlobalStore for PostgresStore {
         id: RecordId,
         version: Option<Version>,
     ) -> Result<GlobalRecord> {
-        let found: Result<GlobalRecord> = tried!(Safely, read::get(&self.0, caller, id, version));
-        Ok(found?.for_reader(&caller.user))
+        tried!(Safely, read::get(&self.0, caller, id, version))
     }
 
     async fn versions_page(
@@ -184,10 +277,7 @@ impl GlobalStore for PostgresStore {
         id: RecordId,
         page: ListPage,
     ) -> Result<Vec<GlobalRecord>> {
-        let found: Result<Vec<GlobalRecord>> =
-            tried!(Safely, read::versions(&self.0, caller, id, page));
-        let versions = found?.into_iter();
-        Ok(versions.map(|one| one.for_reader(&caller.user)).collect())
+        tried!(Safely, read::versions(&self.0, caller, id, page))
     }
 
     async fn query(&self, caller: &Caller, query: &GlobalQuery) -> Result<GlobalAnswer> {
@@ -202,12 +292,11 @@ impl GlobalStore for PostgresStore {
             )
         );
         let answer = answer?;
-        let Shared { node, voices, .. } = &*self.0;
-        if voices.retrieved(node, caller, query, &answer.hits) {
+        if self.0.voices.retrieved.note(caller, query, &answer.hits) {
             let shared = Arc::clone(&self.0);
             // No answer waits for it.
             tokio::spawn(async move {
-                tokio::time::sleep(voices::RETRIEVED_AFTER).await;
+                tokio::time::sleep(RETRIEVED_AFTER).await;
                 if let Err(error) = shared.voices.tell_retrieved(&shared.node).await {
                     let error = GlobalError::from(error);
                     tracing::warn!(%error, "what was retrieved is not counted");
@@ -223,16 +312,12 @@ impl GlobalStore for PostgresStore {
 
     async fn unpublish(&self, caller: &Caller, id: RecordId) -> Result<Unpublished> {
         // An answer that was lost: the thing is gone, and the audit knows who took it back.
-        let mut tries = 0;
-        loop {
-            self.0.voices.forget_retrieved(id);
-            let unpublished = publish::unpublish(&self.0, caller, id, tries > 0);
-            match within(LONGEST, unpublished).await {
-                Ok(done) => return Ok(done),
-                Err(failure) if failure.again(&mut tries, Safely).await => {}
-                Err(failure) => return Err(failure.into()),
-            }
-        }
+        self.0.voices.retrieved.forget(id);
+        tried!(
+            tries,
+            Safely,
+            publish::unpublish(&self.0, caller, id, tries > 0)
+        )
     }
 
     async fn rate(&self, caller: &Caller, id: RecordId, rating: f32) -> Result<()> {
@@ -296,7 +381,7 @@ impl GlobalStore for PostgresStore {
         order: &TakeDown,
     ) -> Result<TakeDownDone> {
         order.check()?;
-        self.0.voices.forget_retrieved(id);
+        self.0.voices.retrieved.forget(id);
         tried!(
             BeforeCommit,
             takedown::take_down(&self.0, operator, id, order)

@@ -176,7 +176,7 @@ impl ListPage {
 }
 
 /// A line of the audit log: no text of anybody's stands in it, and no reader.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditLine {
     pub at: DateTime<Utc>,
     /// Who did it; empty where that is not known.
@@ -209,12 +209,7 @@ impl AuditLine {
             at,
             who: who.into(),
             what: what.to_owned(),
-            id: None,
-            version: None,
-            name: None,
-            about: None,
-            reason: None,
-            checksum: None,
+            ..Self::default()
         }
     }
 }

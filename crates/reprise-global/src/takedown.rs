@@ -144,14 +144,6 @@ pub(crate) fn author_of(author: UserId, shelf: &str) -> Caller {
     }
 }
 
-/// Refuses what an operator has taken down, until that is taken back.
-pub(crate) fn barred(id: RecordId, reason: &str) -> GlobalError {
-    GlobalError::TakenDown {
-        id,
-        reason: reason.to_owned(),
-    }
-}
-
 /// How much may stand of one holder; where a number is not given, there is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Quota {

@@ -16,7 +16,7 @@ use reprise_types::{
 };
 use serde_json::json;
 use tokio::sync::Semaphore;
-use tokio::task::{JoinError, JoinHandle};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::caller::Caller;
@@ -216,44 +216,42 @@ impl GlobalTier {
             None if patience <= GRACE => patience,
             None => patience.saturating_sub(began.elapsed()),
         };
-        let answer = self.within(left, asked, query).await;
-        match answer.or_else(|| Some(Ok(Ok(kept?)))) {
-            Some(Ok(Ok(answer))) => {
-                let own = std::mem::take(&mut recall.results);
-                let mut hits = answer.hits;
-                hits.retain(|hit| !own.iter().any(|own| self.is_copy(&hit.record, own)));
-                let global = self.given(hits, request, &mut recall.notes);
-                recall.considered = recall.considered.saturating_add(global.len() as u32);
-                let thresholds = self.options.thresholds;
-                recall.results = merged(scored(own), scored(global), request.top_k, thresholds);
-                for part in answer.degraded {
-                    if !recall.degraded.contains(&part) {
-                        recall.degraded.push(part);
-                    }
+        if let Some(answer) = self.within(left, asked, query, kept).await {
+            let own = std::mem::take(&mut recall.results);
+            let mut hits = answer.hits;
+            hits.retain(|hit| !own.iter().any(|own| self.is_copy(&hit.record, own)));
+            let global = self.given(hits, request, &mut recall.notes);
+            recall.considered = recall.considered.saturating_add(global.len() as u32);
+            let thresholds = self.options.thresholds;
+            recall.results = merged(scored(own), scored(global), request.top_k, thresholds);
+            for part in answer.degraded {
+                if !recall.degraded.contains(&part) {
+                    recall.degraded.push(part);
                 }
-                decide(&mut recall);
             }
-            other => {
-                if let Some(Ok(Err(error))) = other {
-                    tracing::debug!(%error, "the global store failed");
-                }
-                recall.degraded.push(Degraded::NoGlobal);
-                recall.notes.extend(lock(&self.shared.refused).clone());
-            }
+            decide(&mut recall);
+        } else {
+            recall.degraded.push(Degraded::NoGlobal);
+            recall.notes.extend(lock(&self.shared.refused).clone());
         }
         Ok(recall)
     }
 
-    /// An answer within a time; one that comes later is kept.
+    /// An answer within a time, else the one that is kept of the same question; one that comes
+    /// later is kept.
     async fn within(
         &self,
         left: Duration,
         asked: Option<JoinHandle<Result<GlobalAnswer>>>,
         query: GlobalQuery,
-    ) -> Option<Result<Result<GlobalAnswer>, JoinError>> {
-        let mut asked = asked?;
+        kept: Option<GlobalAnswer>,
+    ) -> Option<GlobalAnswer> {
+        let Some(mut asked) = asked else {
+            return kept;
+        };
         if let Ok(answer) = timeout(left, &mut asked).await {
-            return Some(answer);
+            let failed = |error: &GlobalError| tracing::debug!(%error, "the global store failed");
+            return answer.ok()?.inspect_err(failed).ok();
         }
         self.shared.is_late.store(true, Ordering::Relaxed);
         let shared = Arc::clone(&self.shared);
@@ -262,7 +260,7 @@ impl GlobalTier {
                 shared.keep(query, answer);
             }
         });
-        None
+        kept
     }
 
     /// What others published that would help, most likely first, for a moment that waits no longer
@@ -279,8 +277,7 @@ impl GlobalTier {
             None => self.shared.patience(deadline),
         };
         let asked = self.ask(query.clone());
-        let answer = self.within(patience, asked, query).await;
-        let Some(Ok(Ok(mut answer))) = answer.or_else(|| Some(Ok(Ok(kept?)))) else {
+        let Some(mut answer) = self.within(patience, asked, query, kept).await else {
             return Vec::new();
         };
         let own = &self.caller.user;
@@ -350,9 +347,7 @@ impl GlobalTier {
 
     /// Says which version of a thing was used before.
     pub fn remember_use(&self, id: RecordId, version: u32) {
-        let mut uses = lock(&self.shared.uses);
-        let used = uses.used.entry(id).or_default();
-        *used = version.max(*used);
+        self.is_new(id, version);
     }
 
     /// Splits what a run used: the user's own is answered, the published remembered with the run.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use reprise_engine::{TokenCounter, context_block, context_candidates};
+use reprise_engine::{context_block, context_candidates};
 use reprise_types::{
     Clock, ContextBlock, ErrorKind, MemoryError, MemoryProvider, Recall, RecallId, RecallRequest,
     RecallScope, RecordId, Revision, RunBeginning, RunEnding, system_entropy,
@@ -47,13 +47,12 @@ impl TwoTierMemory {
         let now = u64::try_from(self.clock.now().timestamp_millis()).unwrap_or_default();
         let id = RecallId::from_parts(now, system_entropy());
         let answer = self.global.alone(request, id).await;
-        answer.map_err(|error| match error.kind() {
-            ErrorKind::Caller => MemoryError::Invalid {
-                message: error.to_string(),
-            },
-            _ => MemoryError::Storage {
-                message: error.to_string(),
-            },
+        answer.map_err(|error| {
+            let message = error.to_string();
+            match error.kind() {
+                ErrorKind::Caller => MemoryError::Invalid { message },
+                _ => MemoryError::Storage { message },
+            }
         })
     }
 }
@@ -117,8 +116,7 @@ impl MemoryProvider for TwoTierMemory {
             ..RecallRequest::new(query)
         };
         let recall = self.recall_request(request).await?;
-        let counter = TokenCounter::BytesOverFour;
-        Ok(context_block(&recall, budget, counter, system_entropy()))
+        Ok(context_block(&recall, budget, system_entropy()))
     }
 }
 

@@ -137,8 +137,7 @@ fn summary_of(content: &str) -> String {
 
 /// The beginning of a text on one line, in whole words and without control characters.
 fn cut(text: &str, chars: usize) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let line = words.join(" ");
+    let line = reprise_types::one_line(text);
     let seen = line.chars().filter(|c| !c.is_control());
     let mut kept: String = seen.take(chars + 1).collect();
     if kept.chars().count() > chars {

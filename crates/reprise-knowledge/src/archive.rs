@@ -47,13 +47,8 @@ impl Beside {
 
     /// Whether the line needs none.
     pub fn is_empty(&self) -> bool {
-        let Self {
-            before,
-            kept,
-            after,
-            lines,
-        } = self;
-        before.is_empty() && kept.is_none() && after.is_empty() && lines.is_none()
+        let said = self.before.is_empty() && self.after.is_empty();
+        said && self.kept.is_none() && self.lines.is_none()
     }
 }
 
@@ -133,9 +128,8 @@ pub fn held_back(told: &[Said], stays: &dyn Fn(&MemoryRecord) -> bool) -> BTreeS
 fn about(said: &Said) -> Vec<RecordId> {
     match said {
         Said::Kept(record) => vec![record.id],
-        Said::Tagged { record, .. }
-        | Said::Seen { record, .. }
-        | Said::Forgotten { record, .. } => vec![*record],
+        Said::Tagged { record, .. } | Said::Seen { record, .. } => vec![*record],
+        Said::Forgotten(gone) => vec![gone.record],
         Said::Linked { record, to, .. } | Said::Unlinked { record, to, .. } => vec![*record, *to],
         _ => Vec::new(),
     }
@@ -268,9 +262,7 @@ impl Archive {
         });
         joints.collect()
     }
-}
 
-impl Archive {
     /// Which version each of its records corrected.
     pub fn corrections(&self) -> BTreeMap<RecordId, RecordId> {
         let corrections = self.told.iter().filter_map(|said| match said {

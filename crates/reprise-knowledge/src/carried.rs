@@ -1,8 +1,7 @@
 //! What another system's form has no place for, carried in a corner of it: a record that nobody
 //! changed there comes back whole.
 
-use crate::archive::Joint;
-use crate::archive::{moved, named, record_of};
+use crate::archive::{Joint, moved, named, record_of};
 use crate::prelude::*;
 
 /// What the corner is called: a key of metadata or front matter, or a table.

@@ -159,7 +159,7 @@ impl Undone {
 }
 
 /// All that was done at one instant.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Action {
     /// For [`undo`].
     pub action: String,
@@ -178,58 +178,46 @@ pub struct Action {
 
 /// Every action, oldest first, as far as it is not forgotten.
 pub fn actions(memory: &Snapshot) -> Vec<Action> {
-    let mut acted = Acted::default();
+    let mut acted: BTreeMap<i64, Action> = BTreeMap::new();
+    let mut act = |at_micros: i64, tell: &dyn Fn(&mut Action)| {
+        let Some(at) = DateTime::from_timestamp_micros(at_micros) else {
+            return;
+        };
+        tell(acted.entry(at_micros).or_insert_with(|| Action {
+            action: action_name(at_micros),
+            at,
+            undone: true,
+            ..Action::default()
+        }));
+    };
     for (id, at) in distil::made(memory) {
-        if let Some(action) = acted.at(at) {
+        act(at, &|action| {
             action.distilled.push(id);
             action.undone = false;
-        }
+        });
     }
     for one in memory.ever_retired() {
         if one.kept.is_none()
             && let Some(at) = distil::withdrawn(memory, &one)
         {
-            if let Some(action) = acted.at(at) {
-                action.distilled.push(one.gone);
+            act(at, &|action| action.distilled.push(one.gone));
+            continue;
+        }
+        act(one.at_micros, &|action| {
+            action.undone &= one.undone_micros.is_some();
+            match one.kept {
+                Some(kept) => action.merged.push((one.gone, kept)),
+                None => action.purged.push(one.gone),
             }
-            continue;
-        }
-        let Some(action) = acted.at(one.at_micros) else {
-            continue;
-        };
-        action.undone &= one.undone_micros.is_some();
-        match one.kept {
-            Some(kept) => action.merged.push((one.gone, kept)),
-            None => action.purged.push(one.gone),
-        }
+        });
     }
     for one in memory.contradictions() {
-        if let Some(action) = acted.at(one.at_micros) {
+        act(one.at_micros, &|action| {
             action.undone &= one.undone_micros.is_some();
             action.contradictions.push([one.older, one.newer]);
-        }
+        });
     }
-    acted.0.into_values().collect()
-}
-
-/// Actions by their instants.
-#[derive(Default)]
-struct Acted(BTreeMap<i64, Action>);
-
-impl Acted {
-    fn at(&mut self, at_micros: i64) -> Option<&mut Action> {
-        let at = DateTime::from_timestamp_micros(at_micros)?;
-        let fresh = || Action {
-            action: action_name(at_micros),
-            at,
-            merged: Vec::new(),
-            purged: Vec::new(),
-            distilled: Vec::new(),
-            contradictions: Vec::new(),
-            undone: true,
-        };
-        Some(self.0.entry(at_micros).or_insert_with(fresh))
-    }
+    acted.into_values().collect()
 }
 
 #[cfg(test)]

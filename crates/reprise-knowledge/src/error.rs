@@ -1,6 +1,8 @@
 //! Why an import could not begin or go on. What is wrong with one line is no error: it is told with
 //! the line, and the rest goes on.
 
+use std::fmt::Display;
+
 use crate::prelude::*;
 
 /// An export that cannot be done.
@@ -41,6 +43,14 @@ pub enum ExportError {
          back, or write there by `reprise rebuild --adopt`", path.display()
     )]
     Elsewhere { path: PathBuf },
+}
+
+impl ExportError {
+    /// Of a file or record.
+    pub(crate) fn unwritable(what: impl Display, why: impl Display) -> Self {
+        let (what, why) = (what.to_string(), why.to_string());
+        Self::Unwritable { what, why }
+    }
 }
 
 fn and_others(more: usize) -> String {

@@ -1,6 +1,9 @@
 //! The ways out: a whole memory in another system's form, which the reader of that form takes back.
 
+use std::io::Write;
+
 use crate::prelude::*;
+use crate::projection::ProjectionKind;
 
 pub(crate) mod ai_lessons;
 pub(crate) mod lines;
@@ -8,37 +11,45 @@ pub(crate) mod notes;
 mod skills;
 pub(crate) mod stock;
 
-#[cfg(test)]
-mod tests;
-
-pub use notes::first_of;
 pub use skills::{Proposed, SUCCESSES, Skill, skills, write_skills};
 
-/// Whose form is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExportKind {
-    /// A folder with a Markdown note for each record.
-    Markdown,
-    /// A file of stock `rvf-runtime`: vectors, with each record's line in its metadata.
-    Rvf,
-    /// A folder with `.sunwell/memory` in it.
-    Sunwell,
-    /// A `knowledge.db` of schema 12.
-    AiLessons,
-    /// ralph's frames, one JSON object a line.
-    Frames,
+/// Writes everything to a path where nothing is yet, in the form of a projection, or else as a file
+/// of stock `rvf-runtime`: vectors, with each record's line in its metadata.
+pub fn write_out(
+    kind: Option<ProjectionKind>,
+    path: &Path,
+    all: Outgoing<'_>,
+) -> Result<(), ExportError> {
+    let Some(kind) = kind else {
+        return stock::write(path, all.records);
+    };
+    let told: Vec<&Telling> = all.records.iter().collect();
+    match kind {
+        ProjectionKind::Markdown => {
+            fs_err::create_dir(path)?;
+            for (name, content) in notes::files(all.records.iter())? {
+                fs_err::write(path.join(name), content)?;
+            }
+        }
+        ProjectionKind::Sunwell => {
+            let folder = kind.root(path);
+            fs_err::create_dir_all(&folder)?;
+            for (name, content) in lines::sunwell_files(&told, true)? {
+                write(&folder.join(name), &content)?;
+            }
+        }
+        ProjectionKind::AiLessons => {
+            write(path, &ai_lessons::database(&told, all.aliases, true)?)?;
+        }
+        ProjectionKind::Frames => write(path, &lines::frames_file(&told, true)?)?,
+    }
+    Ok(())
 }
 
-/// Writes everything to a path where nothing is yet.
-pub fn write_out(kind: ExportKind, path: &Path, all: Outgoing<'_>) -> Result<(), ExportError> {
-    let told = all.records;
-    match kind {
-        ExportKind::Markdown => notes::write(path, told),
-        ExportKind::Rvf => stock::write(path, told),
-        ExportKind::Sunwell => lines::sunwell(path, told),
-        ExportKind::AiLessons => ai_lessons::write(path, all),
-        ExportKind::Frames => lines::frames(path, told),
-    }
+fn write(file: &Path, content: &[u8]) -> Result<(), ExportError> {
+    let mut out = fs_err::File::create_new(file)?;
+    out.write_all(content)?;
+    Ok(out.sync_all()?)
 }
 
 /// Everything that a form is written from.
@@ -50,6 +61,7 @@ pub struct Outgoing<'a> {
 }
 
 /// Records alone.
+#[cfg(test)]
 impl<'a> From<&'a [Telling]> for Outgoing<'a> {
     fn from(records: &'a [Telling]) -> Self {
         static NONE: BTreeMap<String, String> = BTreeMap::new();
@@ -73,9 +85,25 @@ pub struct Telling {
 }
 
 impl Telling {
+    /// Of a record of a memory, with its line.
+    pub fn of(memory: &Snapshot, record: MemoryRecord, line: Value) -> Self {
+        let links = memory.links(record.id).into_iter();
+        let links = links.filter(|link| link.outgoing);
+        Self {
+            line,
+            links: links.map(|link| (link.record, link.relation)).collect(),
+            first: notes::first_of(memory, &record),
+            vector: memory.vector(record.id),
+            record,
+        }
+    }
+
     /// The name that the record has in a system, else its id.
     fn name(&self, namespace: &str) -> String {
         let own = self.record.external_id(namespace);
         own.map_or_else(|| self.record.id.to_string(), str::to_owned)
     }
 }
+
+#[cfg(test)]
+mod tests;

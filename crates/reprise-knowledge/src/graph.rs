@@ -1,18 +1,20 @@
 //! What links make of records: the way from one to another, what stands around one, what belongs
 //! together, and what holds two domains together (A8).
 
-mod bridges;
+use std::cmp::Reverse;
 
 use crate::prelude::*;
 
 /// Rounds after which what belongs together is settled, or as good as.
 const ROUNDS_MAX: usize = 30;
+/// Records from which ways are followed; of more these are taken evenly.
+const SOURCES_MAX: usize = 256;
 
 /// The links of a memory as of one instant, walked either way.
 #[derive(Debug, Default)]
 pub struct Graph {
     ids: Vec<RecordId>,
-    places: HashMap<RecordId, u32>,
+    places: HashMap<RecordId, usize>,
     relations: Vec<String>,
     /// By place: the links of each record, in the order in which they were made.
     edges: Vec<Vec<Edge>>,
@@ -23,6 +25,13 @@ struct Edge {
     to: u32,
     relation: u32,
     outgoing: bool,
+}
+
+impl Edge {
+    /// The place that it leads to.
+    fn to(&self) -> usize {
+        self.to as usize
+    }
 }
 
 /// One link on the way from a record to another.
@@ -60,64 +69,55 @@ impl Graph {
                 graph.relations.len() as u32 - 1
             });
             for (at, to, outgoing) in [(from, to, true), (to, from, false)] {
-                if let Some(edges) = graph.edges.get_mut(at as usize) {
-                    edges.push(Edge {
-                        to,
-                        relation,
-                        outgoing,
-                    });
-                }
+                graph.edges[at].push(Edge {
+                    to: to as u32,
+                    relation,
+                    outgoing,
+                });
             }
         }
         graph
     }
 
-    fn place(&mut self, id: RecordId) -> u32 {
+    fn place(&mut self, id: RecordId) -> usize {
         let (ids, edges) = (&mut self.ids, &mut self.edges);
         *self.places.entry(id).or_insert_with(|| {
             ids.push(id);
             edges.push(Vec::new());
-            ids.len() as u32 - 1
+            ids.len() - 1
         })
     }
 
-    fn edges(&self, at: u32) -> &[Edge] {
-        self.edges.get(at as usize).map_or(&[], Vec::as_slice)
-    }
-
-    fn id(&self, at: u32) -> Option<RecordId> {
-        self.ids.get(at as usize).copied()
-    }
-
-    fn step(&self, edge: Edge) -> Option<Step> {
-        Some(Step {
-            record: self.id(edge.to)?,
-            relation: self.relations.get(edge.relation as usize)?.clone(),
+    fn step(&self, edge: Edge) -> Step {
+        Step {
+            record: self.ids[edge.to()],
+            relation: self.relations[edge.relation as usize].clone(),
             outgoing: edge.outgoing,
-        })
+        }
     }
 
     /// A shortest way from one record to another, links taken either way; `None` where there is
     /// none.
     pub fn path(&self, from: RecordId, to: RecordId) -> Option<Vec<Step>> {
         let (start, end) = (*self.places.get(&from)?, *self.places.get(&to)?);
-        let mut came: HashMap<u32, (u32, Edge)> = HashMap::new();
+        let mut came: HashMap<usize, (usize, Edge)> = HashMap::new();
         let mut next = VecDeque::from([start]);
         while let Some(at) = next.pop_front() {
             if at == end {
                 break;
             }
-            for edge in self.edges(at) {
-                if edge.to != start && !came.contains_key(&edge.to) {
-                    came.insert(edge.to, (at, *edge));
-                    next.push_back(edge.to);
+            for edge in &self.edges[at] {
+                let to = edge.to();
+                if to != start && !came.contains_key(&to) {
+                    came.insert(to, (at, *edge));
+                    next.push_back(to);
                 }
             }
         }
         let (mut at, mut steps) = (end, Vec::new());
         while at != start {
             let (before, edge) = came.get(&at)?;
-            steps.push(self.step(*edge)?);
+            steps.push(self.step(*edge));
             at = *before;
         }
         steps.reverse();
@@ -127,53 +127,47 @@ impl Graph {
     /// The links among some records, each once.
     pub fn among(&self, records: &[RecordId]) -> Vec<(RecordId, Step)> {
         let places = records.iter().filter_map(|id| self.places.get(id).copied());
-        let places: Vec<u32> = places.collect();
-        let inside: HashSet<u32> = places.iter().copied().collect();
+        let places: Vec<usize> = places.collect();
+        let inside: HashSet<usize> = places.iter().copied().collect();
         let links = places.iter().flat_map(|at| {
-            let own = self.edges(*at).iter();
-            own.filter(|edge| edge.outgoing && inside.contains(&edge.to))
-                .filter_map(|edge| Some((self.id(*at)?, self.step(*edge)?)))
+            let own = self.edges[*at].iter();
+            own.filter(|edge| edge.outgoing && inside.contains(&edge.to()))
+                .map(|edge| (self.ids[*at], self.step(*edge)))
         });
         links.collect()
     }
 
     /// Records that belong together, by who their links are shared with; the largest first.
     pub fn clusters(&self) -> Vec<Cluster> {
-        let mut labels: Vec<u32> = (0..self.ids.len() as u32).collect();
+        let mut labels: Vec<usize> = (0..self.ids.len()).collect();
         for _ in 0..ROUNDS_MAX {
             let mut changed = false;
             for at in 0..self.ids.len() {
-                let label = self.label_around(at as u32, &labels);
-                if let Some(own) = labels.get_mut(at)
-                    && *own != label
-                {
-                    (*own, changed) = (label, true);
-                }
+                let label = self.label_around(at, &labels);
+                changed |= labels[at] != label;
+                labels[at] = label;
             }
             if !changed {
                 break;
             }
         }
-        let mut groups: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for (at, label) in (0..).zip(&labels) {
+        let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (at, label) in labels.iter().enumerate() {
             groups.entry(*label).or_default().push(at);
         }
-        let mut clusters: Vec<Cluster> = groups
-            .into_values()
-            .filter_map(|group| self.cluster(&group, &labels))
-            .collect();
-        clusters.sort_by_key(|cluster| std::cmp::Reverse(cluster.members.len()));
+        let clusters = groups.into_values();
+        let clusters = clusters.map(|group| self.cluster(group, &labels));
+        let mut clusters: Vec<Cluster> = clusters.collect();
+        clusters.sort_by_key(|cluster| Reverse(cluster.members.len()));
         clusters
     }
 
     /// The label that most neighbours have; the smallest of several, its own before those.
-    fn label_around(&self, at: u32, labels: &[u32]) -> u32 {
-        let own = labels.get(at as usize).copied().unwrap_or(at);
-        let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
-        for edge in self.edges(at) {
-            if let Some(label) = labels.get(edge.to as usize) {
-                *counts.entry(*label).or_default() += 1;
-            }
+    fn label_around(&self, at: usize, labels: &[usize]) -> usize {
+        let own = labels[at];
+        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+        for edge in &self.edges[at] {
+            *counts.entry(labels[edge.to()]).or_default() += 1;
         }
         let most = counts.values().copied().max().unwrap_or_default();
         if counts.get(&own) == Some(&most) {
@@ -183,19 +177,81 @@ impl Graph {
         best.next().map_or(own, |(label, _)| label)
     }
 
-    fn cluster(&self, group: &[u32], labels: &[u32]) -> Option<Cluster> {
-        let label = |at: u32| labels.get(at as usize);
-        let inside = |at: &u32| {
-            let own = self.edges(*at).iter();
-            own.filter(|edge| label(edge.to) == label(*at)).count()
+    /// Of a label's places, of which there is one at least.
+    fn cluster(&self, mut places: Vec<usize>, labels: &[usize]) -> Cluster {
+        let inside = |at: usize| {
+            let own = self.edges[at].iter();
+            own.filter(|edge| labels[edge.to()] == labels[at]).count()
         };
-        let mut members = group.to_vec();
-        members.sort_by_cached_key(|at| (std::cmp::Reverse(inside(at)), *at));
-        let members: Vec<RecordId> = members.into_iter().filter_map(|at| self.id(at)).collect();
-        Some(Cluster {
-            centre: *members.first()?,
+        places.sort_by_cached_key(|at| (Reverse(inside(*at)), *at));
+        let members: Vec<RecordId> = places.into_iter().map(|at| self.ids[at]).collect();
+        Cluster {
+            centre: members[0],
             members,
-        })
+        }
+    }
+
+    /// The records through which most shortest ways from `from` to `to` lead (Brandes, 2001), with
+    /// the share of those ways, the most first. An empty list stands for every record. Ends of a
+    /// way are no bridge.
+    pub fn bridges(&self, from: &[RecordId], to: &[RecordId]) -> Vec<(RecordId, f64)> {
+        let places = |ids: &[RecordId]| -> Vec<usize> {
+            if ids.is_empty() {
+                return (0..self.ids.len()).collect();
+            }
+            let known = ids.iter().filter_map(|id| self.places.get(id).copied());
+            known.collect()
+        };
+        let sources = places(from);
+        let every = sources.len().div_ceil(SOURCES_MAX).max(1);
+        let targets: HashSet<usize> = places(to).into_iter().collect();
+        let (mut through, mut ways) = (vec![0.0; self.ids.len()], 0.0);
+        for source in sources.into_iter().step_by(every) {
+            ways += self.follow(source, &targets, &mut through);
+        }
+        let passed = self.ids.iter().zip(through).filter(|(_, sum)| *sum > 0.0);
+        let shares = passed.map(|(id, sum)| (*id, sum / ways));
+        let mut bridges: Vec<(RecordId, f64)> = shares.collect();
+        bridges.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        bridges
+    }
+
+    /// Adds to each record its share of the shortest ways from one record to the targets; answers
+    /// how many targets there are ways to.
+    fn follow(&self, source: usize, targets: &HashSet<usize>, through: &mut [f64]) -> f64 {
+        let size = self.ids.len();
+        let (mut count, mut depth) = (vec![0.0_f64; size], vec![u32::MAX; size]);
+        let mut order = Vec::new();
+        let mut next = VecDeque::from([source]);
+        (count[source], depth[source]) = (1.0, 0);
+        while let Some(at) = next.pop_front() {
+            order.push(at);
+            for to in self.edges[at].iter().map(Edge::to) {
+                if depth[to] == u32::MAX {
+                    depth[to] = depth[at] + 1;
+                    next.push_back(to);
+                }
+                if depth[to] == depth[at] + 1 {
+                    count[to] += count[at];
+                }
+            }
+        }
+        let mut leads = vec![0.0_f64; size];
+        for at in order.iter().rev().copied() {
+            let own = if targets.contains(&at) { 1.0 } else { 0.0 };
+            for to in self.edges[at].iter().map(Edge::to) {
+                if depth[to] + 1 == depth[at] {
+                    leads[to] += count[to] / count[at] * (own + leads[at]);
+                }
+            }
+            if at != source {
+                through[at] += leads[at];
+            }
+        }
+        let reached = order
+            .iter()
+            .filter(|at| **at != source && targets.contains(at));
+        reached.count() as f64
     }
 }
 

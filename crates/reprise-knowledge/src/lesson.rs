@@ -2,6 +2,8 @@
 //!
 //! The one form of a lesson in `details`.
 
+use reprise_types::one_line;
+
 use crate::prelude::*;
 use crate::values::held;
 
@@ -38,10 +40,7 @@ const HEADS: [&str; 3] = ["Applies to: ", "Does not apply to: ", "Keywords: "];
 /// case.
 pub fn normal_contexts(contexts: &[String]) -> Vec<String> {
     let mut seen = BTreeSet::new();
-    let normal = contexts.iter().map(|context| {
-        let words: Vec<&str> = context.split_whitespace().collect();
-        words.join(" ")
-    });
+    let normal = contexts.iter().map(|context| one_line(context));
     normal
         .filter(|context| !context.is_empty() && seen.insert(context.to_lowercase()))
         .collect()

@@ -6,7 +6,8 @@
 //! # Examples
 //!
 //! ```
-//! use reprise_knowledge::{Found, Item, Reading, read, recognise};
+//! use reprise_knowledge::{Found, Item, read, recognise};
+//! use reprise_types::Zone;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let folder = tempfile::tempdir()?;
@@ -18,7 +19,7 @@
 //!     }
 //!     true
 //! };
-//! read(folder.path(), kind, &Reading::default(), &mut take)?;
+//! read(folder.path(), kind, Zone::default(), &mut take)?;
 //! assert!(texts[0].contains("Pin protoc to 25."));
 //! # Ok(())
 //! # }
@@ -55,14 +56,11 @@ pub use consolidate::{
 };
 pub use ended::{Ended, Ran, committed, failing, ran};
 pub use error::{ExportError, ImportError};
-pub use export::{
-    ExportKind, Outgoing, Proposed, SUCCESSES, Skill, Telling, first_of, skills, write_out,
-    write_skills,
-};
+pub use export::{Outgoing, Proposed, SUCCESSES, Skill, Telling, skills, write_out, write_skills};
 pub use graph::{Cluster, Graph, Step};
 pub use import::{
-    Found, ImportKind, Item, Reading, back_up, is_plain_text, plain_texts, read, read_archive,
-    recognise, recognise_all, session_places, state_of_notes,
+    Found, ImportKind, Item, back_up, is_plain_text, plain_texts, read, read_archive, recognise,
+    recognise_all, session_places, state_of_notes,
 };
 pub use lesson::{Fit, Lesson, normal_contexts};
 pub use notes::{Gone, Place, Renewal, Replacement, Scope, deleted, is_written, renew};
@@ -84,8 +82,7 @@ pub use repository::{
 pub use restate::restate;
 pub use still::with_gone;
 pub use sunwell::{
-    Category, Decision, Failure, GoalContext, Intelligence, Learning, LearningQuery, MemoryStats,
-    ProjectLearnings, SCHEMAS, SCOPES, SOURCE_TYPES, StoreCounts, Studio, SunwellMemory,
-    SunwellStats, branch_names, learnings_of_session, one_of, typescript,
+    Category, Decision, Failure, Learning, LearningQuery, SCOPES, SOURCE_TYPES, StoreCounts,
+    SunwellMemory, SunwellStats, TYPESCRIPT, branch_names, learnings_of_session, one_of, studio,
 };
 pub use values::{hex_id, read_yaml};

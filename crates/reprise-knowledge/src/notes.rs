@@ -58,7 +58,7 @@ pub struct Gone {
 /// Sorts what was read of notes by what `memory` holds of them. Texts are compared as `clean`
 /// leaves them, as memory keeps them.
 pub fn renew(memory: &Snapshot, read: Vec<Item>, clean: &dyn Fn(&str) -> String) -> Renewal {
-    let mut held = Held::of(memory);
+    let mut held = held(memory);
     let (mut renewal, mut renamed) = (Renewal::default(), HashMap::new());
     let mut scopes = Vec::new();
     let mut notes: BTreeMap<Place, Vec<(String, Box<NewRecord>)>> = BTreeMap::new();
@@ -79,11 +79,11 @@ pub fn renew(memory: &Snapshot, read: Vec<Item>, clean: &dyn Fn(&str) -> String)
     }
     let read: BTreeSet<Place> = notes.keys().cloned().collect();
     for (of, pieces) in notes {
-        let known = held.0.remove(&of).unwrap_or_default();
+        let known = held.remove(&of).unwrap_or_default();
         paired(pieces, known, clean, &mut renewal, &mut renamed);
     }
     // A folder without any note may just not be mounted: it says nothing of what is gone.
-    for (of, known) in held.0.into_iter().filter(|_| !read.is_empty()) {
+    for (of, known) in held.into_iter().filter(|_| !read.is_empty()) {
         let is_gone = |scope: &Scope| {
             let path = Path::new(&of.path);
             scope.root == of.root
@@ -169,19 +169,15 @@ fn from_note(before: &MemoryRecord, text: &str) -> Value {
 }
 
 /// The live pieces of notes, in the order in which they were kept.
-struct Held(BTreeMap<Place, VecDeque<Known>>);
-
-impl Held {
-    fn of(memory: &Snapshot) -> Self {
-        let mut held: BTreeMap<Place, VecDeque<Known>> = BTreeMap::new();
-        for record in memory.records().filter_map(Result::ok) {
-            if let Some(place) = Place::of(record.details.as_ref(), &record.tags) {
-                let known = Known::of(memory, record);
-                held.entry(place).or_default().push_back(known);
-            }
+fn held(memory: &Snapshot) -> BTreeMap<Place, VecDeque<Known>> {
+    let mut held: BTreeMap<Place, VecDeque<Known>> = BTreeMap::new();
+    for record in memory.records().filter_map(Result::ok) {
+        if let Some(place) = Place::of(record.details.as_ref(), &record.tags) {
+            let known = Known::of(memory, record);
+            held.entry(place).or_default().push_back(known);
         }
-        Self(held)
     }
+    held
 }
 
 /// The pieces of one note: what is as it was stays, what has changed takes the place of what stood

@@ -140,16 +140,12 @@ impl Observation {
     /// The observation of a record; `None` where it holds none.
     pub fn of(record: &MemoryRecord) -> Option<Self> {
         let details = typed(record, "observation")?;
-        let name = details.get("observation_type").and_then(Value::as_str)?;
         let owned = |name: &str| texts(details.get(name)).map(str::to_owned).collect();
         let metadata = details.get("metadata").and_then(Value::as_object);
         Some(Self {
             content: record.text.clone(),
-            observation_type: ObservationType::of(name)?,
-            source: details
-                .get("source")
-                .and_then(Value::as_str)
-                .map(str::to_owned),
+            observation_type: ObservationType::of(word_of(record, "observation_type")?)?,
+            source: word_of(record, "source").map(str::to_owned),
             confidence: record.confidence.map_or(1.0, exact),
             related_ids: owned("related_ids"),
             tags: owned("tags"),

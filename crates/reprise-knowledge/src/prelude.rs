@@ -18,5 +18,6 @@ pub(crate) use crate::carried::{CORNER, Carried};
 pub(crate) use crate::error::{ExportError, ImportError};
 pub(crate) use crate::import::Giver;
 pub(crate) use crate::values::{
-    LINE_BYTES_MAX, date, exact, hex_id, items, object, stamp, text, texts, typed, words,
+    LINE_BYTES_MAX, date, distinct, exact, hex_id, items, object, text, texts, typed, unplaced,
+    word_of, words,
 };

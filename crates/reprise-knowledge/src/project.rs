@@ -89,14 +89,18 @@ fn identity(
         Some(name) if name == ".git" => common.parent().unwrap_or(common),
         _ => common,
     };
-    match remote(repository) {
-        Some(Remote::Elsewhere(name)) => return Ok(name),
-        Some(Remote::Here(origin)) if clones > 0 => {
-            if let Ok(origin) = Repository::open(origin) {
-                return identity(&origin, clones - 1, commits, walks);
-            }
+    if let Some(url) = remote(repository) {
+        if let Some(name) = server(&url) {
+            return Ok(name);
         }
-        _ => {}
+        // A repository of this machine.
+        let path = url.strip_prefix("file://").unwrap_or(&url);
+        let base = repository.workdir().unwrap_or(repository.path());
+        if clones > 0
+            && let Ok(origin) = Repository::open(base.join(path))
+        {
+            return identity(&origin, clones - 1, commits, walks);
+        }
     }
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let name = name.trim_end_matches(".git");
@@ -106,27 +110,15 @@ fn identity(
     Ok(format!("{name}-{}", &seed[..8]))
 }
 
-enum Remote {
-    /// `host/path` of a server.
-    Elsewhere(String),
-    /// A repository of this machine.
-    Here(PathBuf),
-}
-
-fn remote(repository: &Repository) -> Option<Remote> {
+fn remote(repository: &Repository) -> Option<String> {
     let url = |name: &str| {
         let remote = repository.find_remote(name).ok()?;
         remote.url().ok().map(str::to_owned)
     };
-    let url = url("origin").or_else(|| {
+    url("origin").or_else(|| {
         let names = repository.remotes().ok()?;
         let mut names = names.iter().flatten().flatten();
         names.find_map(url)
-    })?;
-    server(&url).map(Remote::Elsewhere).or_else(|| {
-        let path = url.strip_prefix("file://").unwrap_or(&url);
-        let base = repository.workdir().unwrap_or(repository.path());
-        Some(Remote::Here(base.join(path)))
     })
 }
 

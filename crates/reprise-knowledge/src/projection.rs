@@ -40,8 +40,7 @@ pub fn rebuild(
     adopt: bool,
 ) -> Result<Rebuilt, ExportError> {
     let files = kind.files(all)?;
-    let mut register = Register::alone(&kind.root(place), home)?;
-    let known = register.read()?;
+    let (mut register, known) = Register::alone(&kind.root(place), home)?;
     if !adopt {
         check_way(kind, place, &known)?;
     }
@@ -52,11 +51,10 @@ pub fn rebuild(
     for (name, content) in &files {
         match place.state(name, content, &known)? {
             State::Same => done.unchanged += 1,
-            State::Free => due.push((name, None)),
-            State::Own(stamp) => due.push((name, Some(stamp))),
+            State::Due(stamp) => due.push((name, content, stamp)),
             State::Others(stamp) if adopt => {
                 adopted.push(place.name(name).to_owned());
-                due.push((name, Some(stamp)));
+                due.push((name, content, Some(stamp)));
             }
             State::Others(_) if known.is_empty() => {
                 let path = place.path(name);
@@ -70,8 +68,7 @@ pub fn rebuild(
     let mut own = Written::of(&files).at(chosen);
     own.join(&known);
     register.write(&own)?;
-    for (name, expected) in due {
-        let content = files.get(name).map(Vec::as_slice).unwrap_or_default();
+    for (name, content, expected) in due {
         match place.put(name, content, expected)? {
             Placed::Done => done.written += 1,
             Placed::Theirs => changed.push(place.path(name)),
@@ -112,16 +109,14 @@ pub(crate) fn propose(
     files: &BTreeMap<PathBuf, Vec<u8>>,
 ) -> Result<Proposed, ExportError> {
     let kind = ProjectionKind::Markdown;
-    let mut register = Register::alone(place, home)?;
-    let known = register.read()?;
+    let (mut register, known) = Register::alone(place, home)?;
     check_way(kind, place, &known)?;
     let at = Place::make(kind, place, home)?;
     let (mut done, mut due) = (Proposed::default(), Vec::new());
     for (name, content) in files {
         match at.state(name, content, &known)? {
             State::Same => done.unchanged += 1,
-            State::Free => due.push((name, content, None)),
-            State::Own(stamp) => due.push((name, content, Some(stamp))),
+            State::Due(stamp) => due.push((name, content, stamp)),
             State::Others(_) => done.kept.push(at.path(name)),
         }
     }

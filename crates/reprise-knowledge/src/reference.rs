@@ -166,10 +166,7 @@ impl Definition {
 
     /// The record that keeps it.
     pub fn record(&self) -> NewRecord {
-        let mut record = NewRecord::new(self.text(), MemorySource::UserInput, MemoryKind::Pattern);
-        record.tags = vec![Self::TAG.to_owned()];
-        record.details = Some(self.details());
-        record
+        record(self.text(), Self::TAG, self.details())
     }
 }
 
@@ -196,13 +193,17 @@ impl TagRelation {
     pub fn record(&self) -> NewRecord {
         let words = self.relation.replace('_', " ");
         let text = format!("Tag `{}` is {words} `{}`", self.from_tag, self.to_tag);
-        let mut record = NewRecord::new(text, MemorySource::UserInput, MemoryKind::Pattern);
-        record.tags = vec![Self::TAG.to_owned()];
         let mut details = json!(self);
         details["type"] = json!("tag_relation");
-        record.details = Some(details);
-        record
+        record(text, Self::TAG, details)
     }
+}
+
+fn record(text: String, tag: &str, details: Value) -> NewRecord {
+    let mut record = NewRecord::new(text, MemorySource::UserInput, MemoryKind::Pattern);
+    record.tags = vec![tag.to_owned()];
+    record.details = Some(details);
+    record
 }
 
 /// A kind of evidence in the one spelling in which it is kept; `None` where nothing of it is left.

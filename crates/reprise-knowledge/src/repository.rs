@@ -6,7 +6,7 @@
 use reprise_files::{Found as Looked, Kind, Stamp};
 use reprise_types::UserId;
 
-use crate::export::notes::{front_matter, headline};
+use crate::export::notes::{front_matter, headline, plain_name};
 use crate::import::parts_of;
 use crate::prelude::*;
 
@@ -118,13 +118,9 @@ pub fn read_shared(root: &Path, project: &str, clean: &Clean<'_>) -> Result<Shar
 type Files = (Folder, SharedState, Vec<String>);
 
 fn files(root: &Path) -> Result<Option<Files>, FileError> {
-    let Some(folder) = Folder::find(root)?
-        .map(|root| root.find_folder(SHARED))
-        .transpose()?
-    else {
-        return Ok(None);
-    };
-    let Some(folder) = folder else {
+    let root = Folder::find(root)?;
+    let folder = root.map(|root| root.find_folder(SHARED)).transpose()?;
+    let Some(folder) = folder.flatten() else {
         return Ok(None);
     };
     let (mut files, mut problems) = (Vec::new(), Vec::new());
@@ -198,10 +194,7 @@ pub fn share(
     record: &MemoryRecord,
     clean: &Clean<'_>,
 ) -> Result<PathBuf, ExportError> {
-    let unwritable = |why: String| ExportError::Unwritable {
-        what: record.id.to_string(),
-        why,
-    };
+    let unwritable = |why: String| ExportError::unwritable(record.id, why);
     record
         .may_leave(WayOut::Publication)
         .map_err(|why| unwritable(why.to_string()))?;
@@ -218,34 +211,23 @@ pub fn share(
         ("timestamp", json!(record.known_at)),
     ];
     let content = front_matter(&fields, &record.id.to_string())? + record.text.trim_end() + "\n";
-    let name = normal_tag(headline(&record.text)).unwrap_or_default();
-    let name: String = name
-        .chars()
-        .filter(|c| c.is_alphanumeric() || *c == '-')
-        .take(60)
-        .collect();
-    let name = PathBuf::from(format!(
-        "{}.md",
-        if name.is_empty() { "lesson" } else { &name }
-    ));
+    let name = plain_name(&record.text, 60);
+    let name = if name.is_empty() { "lesson" } else { &name };
+    let name = PathBuf::from(format!("{name}.md"));
     let folder = Folder::open(root)?.shared().make_folder(SHARED)?;
     let path = Path::new(SHARED).join(&name);
-    match folder.read(&name, FILE_BYTES_MAX)? {
-        Some(there) if there == content.as_bytes() => return Ok(path),
-        Some(_) => return Err(unwritable(theirs(&path))),
-        None => {}
+    let there = folder.read(&name, FILE_BYTES_MAX)?;
+    let is_shared = match &there {
+        Some(there) => there == content.as_bytes(),
+        None => folder.replace_if(&name, content.as_bytes(), None)? == Placed::Done,
+    };
+    if is_shared {
+        return Ok(path);
     }
-    match folder.replace_if(&name, content.as_bytes(), None)? {
-        Placed::Done => Ok(path),
-        Placed::Theirs => Err(unwritable(theirs(&path))),
-    }
-}
-
-fn theirs(path: &Path) -> String {
-    format!(
+    Err(unwritable(format!(
         "`{}` says something else and stays as it is; edit that, or remove it and share again",
         path.display()
-    )
+    )))
 }
 
 #[cfg(test)]

@@ -115,24 +115,31 @@ impl<'a> Checkout<'a> {
             let holds = self.root.look(first.as_os_str());
             return matches!(holds, Ok(Some(found)) if found.is_folder()).then_some(said);
         };
-        Some(match self.removal(repository, &path)? {
-            Gone::Uncommitted => said,
-            Gone::By(removal) => format!("{said}; {}", removal.words(repository, &path)),
+        let (before, after) = self.last_with(repository, &path)?;
+        // It stands at HEAD.
+        let Some(after) = after else {
+            return Some(said);
+        };
+        let id = after.id().to_string();
+        let id = id.get(..7).unwrap_or_default();
+        Some(match renamed(repository, &path, &before, &after) {
+            Some(to) => format!("{said}; renamed to `{to}` in {id}"),
+            None => format!("{said}; removed in {id}"),
         })
     }
 
-    /// What took a file away; `None` where it is not known to have been here.
-    fn removal<'r>(&self, repository: &'r Repository, path: &Path) -> Option<Gone<'r>> {
-        let mut after: Option<Commit<'r>> = None;
+    /// The last tree with a file in it, and the commit that took it away; `None` where it is not
+    /// known to have been here.
+    fn last_with<'r>(
+        &self,
+        repository: &'r Repository,
+        path: &Path,
+    ) -> Option<(Tree<'r>, Option<Commit<'r>>)> {
+        let mut after = None;
         for commit in self.line_of(repository) {
             let tree = commit.tree().ok()?;
             if tree.get_path(path).is_ok() {
-                return Some(after.map_or(Gone::Uncommitted, |after| {
-                    Gone::By(Removal {
-                        before: tree,
-                        after,
-                    })
-                }));
+                return Some((tree, after));
             }
             after = Some(commit);
         }
@@ -149,10 +156,8 @@ impl<'a> Checkout<'a> {
 
     fn commit(&self, word: &str) -> Option<String> {
         let repository = self.repository.as_ref()?;
-        let missing = match repository.find_commit_by_prefix(word) {
-            Ok(_) => false,
-            Err(error) => error.code() == ErrorCode::NotFound,
-        };
+        let found = repository.find_commit_by_prefix(word);
+        let missing = found.is_err_and(|error| error.code() == ErrorCode::NotFound);
         let said = || format!("commit {word} is not in this repository");
         (missing && !repository.is_shallow()).then(said)
     }
@@ -193,51 +198,32 @@ fn file_of(word: &str) -> Option<PathBuf> {
     (is_ending && is_below && !word.contains("://")).then(|| path.to_owned())
 }
 
-/// How a file that was here went.
-enum Gone<'r> {
-    /// It stands at HEAD.
-    Uncommitted,
-    By(Removal<'r>),
-}
-
-/// The commit that took a file away, and the tree before it.
-struct Removal<'r> {
-    before: Tree<'r>,
-    after: Commit<'r>,
-}
-
-impl Removal<'_> {
-    fn words(&self, repository: &Repository, path: &Path) -> String {
-        let id = self.after.id().to_string();
-        let id = id.get(..7).unwrap_or_default();
-        match self.renamed(repository, path) {
-            Some(to) => format!("renamed to `{to}` in {id}"),
-            None => format!("removed in {id}"),
-        }
+/// What a file is called since the commit that took it away, and that had a tree `before` it.
+fn renamed(
+    repository: &Repository,
+    path: &Path,
+    before: &Tree<'_>,
+    after: &Commit<'_>,
+) -> Option<String> {
+    let after = after.tree().ok()?;
+    let mut diff = repository
+        .diff_tree_to_tree(Some(before), Some(&after), None)
+        .ok()?;
+    if is_small(repository, &diff) {
+        let mut options = DiffFindOptions::new();
+        options.renames(true).rename_limit(RENAMED_MAX);
+        diff.find_similar(Some(&mut options)).ok()?;
     }
-
-    /// What it is called since.
-    fn renamed(&self, repository: &Repository, path: &Path) -> Option<String> {
-        let after = self.after.tree().ok()?;
-        let mut diff = repository
-            .diff_tree_to_tree(Some(&self.before), Some(&after), None)
-            .ok()?;
-        if is_small(repository, &diff) {
-            let mut options = DiffFindOptions::new();
-            options.renames(true).rename_limit(RENAMED_MAX);
-            diff.find_similar(Some(&mut options)).ok()?;
-        }
-        let id = self.before.get_path(path).ok()?.id();
-        let mut deltas = diff.deltas();
-        let new = deltas.find_map(|delta| {
-            let (old, new) = (delta.old_file(), delta.new_file());
-            let renamed = delta.status() == Delta::Renamed && old.path() == Some(path);
-            let same = delta.status() == Delta::Added && new.id() == id;
-            (renamed || same).then(|| new.path().map(Path::to_owned))?
-        })?;
-        let new = new.to_string_lossy();
-        Some(new.chars().take(NAME_CHARS).collect())
-    }
+    let id = before.get_path(path).ok()?.id();
+    let mut deltas = diff.deltas();
+    let new = deltas.find_map(|delta| {
+        let (old, new) = (delta.old_file(), delta.new_file());
+        let renamed = delta.status() == Delta::Renamed && old.path() == Some(path);
+        let same = delta.status() == Delta::Added && new.id() == id;
+        (renamed || same).then(|| new.path().map(Path::to_owned))?
+    })?;
+    let new = new.to_string_lossy();
+    Some(new.chars().take(NAME_CHARS).collect())
 }
 
 /// Whether what a diff removed and added is little enough to be compared.

@@ -4,10 +4,8 @@
 
 mod artifacts;
 mod contract;
-mod counts;
 mod extract;
 mod memory;
-mod typescript;
 mod views;
 
 use chrono::SecondsFormat;
@@ -16,13 +14,11 @@ use reprise_types::parse_timestamp;
 use crate::prelude::*;
 
 pub(crate) use contract::category_of;
-pub use contract::{SCHEMAS, one_of};
-pub use counts::{StoreCounts, branch_names};
+pub use contract::{TYPESCRIPT, one_of};
 pub use extract::learnings_of_session;
 pub(crate) use memory::{LEGACY, is_replaced};
 pub use memory::{LearningQuery, SunwellMemory, SunwellStats};
-pub use typescript::typescript;
-pub use views::{GoalContext, Intelligence, MemoryStats, ProjectLearnings, Studio};
+pub use views::{StoreCounts, branch_names, studio};
 
 words! {
     /// What a learning is about (S10); the words are the same in every language (S45).
@@ -180,6 +176,18 @@ impl Learning {
         }
     }
 
+    /// What stands for a decision or failure, under its id.
+    fn standing(category: Category, id: &str, fact: &str, metadata: [(&str, &String); 2]) -> Self {
+        let metadata = metadata.map(|(name, said)| (name.to_owned(), json!(said)));
+        Self {
+            id: id.to_owned(),
+            confidence: 1.0,
+            source: Some(format!("{}:{id}", category.name())),
+            metadata: Map::from_iter(metadata),
+            ..Self::new(fact, category, DateTime::UNIX_EPOCH)
+        }
+    }
+
     /// The record that keeps it.
     pub fn record(&self) -> NewRecord {
         let details = json!({
@@ -191,7 +199,8 @@ impl Learning {
             "goal": self.goal,
             "metadata": self.metadata,
         });
-        let mut record = record(&self.id, self.fact.clone(), self.category, details);
+        let at = &self.created_at;
+        let mut record = record(&self.id, self.fact.clone(), self.category, at, details);
         record.confidence = Some(self.confidence as f32);
         record.provenance.source_refs.extend(self.source.clone());
         record.source = match self.source_type.as_str() {
@@ -199,7 +208,6 @@ impl Learning {
             "session" => MemorySource::TrajectoryOutcome,
             _ => MemorySource::WorkerResult,
         };
-        record.timestamp = parse_timestamp(&self.created_at).ok();
         record
     }
 
@@ -255,17 +263,12 @@ impl Decision {
 
     /// The learning that stands for it (S16), under its own id (C22).
     pub fn to_learning(&self) -> Learning {
-        let metadata = json!({ "rationale": self.rationale, "scope": self.scope });
+        let metadata = [("rationale", &self.rationale), ("scope", &self.scope)];
         Learning {
-            id: self.id.clone(),
-            fact: self.decision.clone(),
-            category: Category::Decision,
-            confidence: 1.0,
-            source: Some(format!("decision:{}", self.id)),
             source_type: "user".to_owned(),
             created_at: self.created_at.clone(),
             goal: self.goal.clone(),
-            metadata: metadata.as_object().cloned().unwrap_or_default(),
+            ..Learning::standing(Category::Decision, &self.id, &self.decision, metadata)
         }
     }
 
@@ -293,10 +296,9 @@ impl Decision {
         }
         let mut details = json!(self);
         details["type"] = json!("decision");
-        let mut record = record(&self.id, text, Category::Decision, details);
+        let at = &self.created_at;
+        let mut record = record(&self.id, text, Category::Decision, at, details);
         record.source = MemorySource::ConductorPlan;
-        record.confidence = Some(1.0);
-        record.timestamp = parse_timestamp(&self.created_at).ok();
         record
     }
 
@@ -336,17 +338,11 @@ impl Failure {
 
     /// The learning that stands for it (S19), under its own id (C22).
     pub fn to_learning(&self) -> Learning {
-        let metadata = json!({ "approach": self.approach, "context": self.context });
+        let metadata = [("approach", &self.approach), ("context", &self.context)];
         Learning {
-            id: self.id.clone(),
-            fact: self.fact.clone(),
-            category: Category::Failure,
-            confidence: 1.0,
-            source: Some(format!("failure:{}", self.id)),
-            source_type: "task".to_owned(),
             created_at: self.created_at.clone(),
             goal: self.goal.clone(),
-            metadata: metadata.as_object().cloned().unwrap_or_default(),
+            ..Learning::standing(Category::Failure, &self.id, &self.fact, metadata)
         }
     }
 
@@ -361,10 +357,7 @@ impl Failure {
         }
         let mut details = json!(self);
         details["type"] = json!("failure");
-        let mut record = record(&self.id, text, Category::Failure, details);
-        record.confidence = Some(1.0);
-        record.timestamp = parse_timestamp(&self.created_at).ok();
-        record
+        record(&self.id, text, Category::Failure, &self.created_at, details)
     }
 
     /// The failure of a record; `None` where it holds none.
@@ -384,10 +377,12 @@ impl Failure {
     }
 }
 
-fn record(id: &str, text: String, category: Category, details: Value) -> NewRecord {
+fn record(id: &str, text: String, category: Category, at: &str, details: Value) -> NewRecord {
     let mut record = NewRecord::new(text, MemorySource::WorkerResult, category.kind());
     record.external_ids = vec![ExternalId::new(ExternalId::SUNWELL, id)];
     record.quality_score = category.quality();
+    record.confidence = Some(1.0);
+    record.timestamp = parse_timestamp(at).ok();
     record.details = Some(details);
     record
 }
@@ -423,4 +418,4 @@ fn written(at: DateTime<Utc>) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,9 +1,7 @@
 //! Values as other systems write them, and in the details of records: JSON, YAML, times, words of a
 //! closed list, identifiers that are made from what a thing says.
 
-use data_encoding::HEXLOWER;
 use serde::de::DeserializeOwned;
-use sha2::{Digest, Sha256};
 
 use crate::prelude::*;
 
@@ -26,6 +24,11 @@ pub(crate) fn text<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a
     (!text.trim().is_empty()).then_some(text)
 }
 
+/// Whether a word stands in a list of words.
+pub(crate) fn among(list: &str, word: &str) -> bool {
+    list.split_ascii_whitespace().any(|one| one == word)
+}
+
 /// The items of a list; none of what is no list.
 pub(crate) fn items(value: Option<&Value>) -> impl Iterator<Item = &Value> {
     value.and_then(Value::as_array).into_iter().flatten()
@@ -34,6 +37,11 @@ pub(crate) fn items(value: Option<&Value>) -> impl Iterator<Item = &Value> {
 /// The texts among them.
 pub(crate) fn texts(value: Option<&Value>) -> impl Iterator<Item = &str> {
     items(value).filter_map(Value::as_str)
+}
+
+/// A word of a record's details.
+pub(crate) fn word_of<'a>(record: &'a RecordBody, name: &str) -> Option<&'a str> {
+    record.details.as_ref()?.get(name)?.as_str()
 }
 
 /// The details of a record where they are of this type.
@@ -64,8 +72,31 @@ pub fn read_yaml(text: &str) -> Result<Value, String> {
 /// The first sixteen hex digits of the SHA-256 of the parts, joined by colons: how RFC-065 names
 /// learnings, decisions and failures (S9, S15, S18).
 pub fn hex_id(parts: &[&str]) -> String {
-    let digest = Sha256::digest(parts.join(":").as_bytes());
-    HEXLOWER.encode(&digest[..8])
+    let mut id = sha256_hex(parts.join(":").as_bytes());
+    id.truncate(16);
+    id
+}
+
+/// Texts once each, as many as a record may have.
+pub(crate) fn distinct(texts: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for text in texts {
+        if found.len() == LIST_ITEMS_MAX {
+            break;
+        }
+        if !found.contains(&text) {
+            found.push(text);
+        }
+    }
+    found
+}
+
+/// What of a row has no place of its `own` in a record.
+pub(crate) fn unplaced(row: &Map<String, Value>, own: &[&str]) -> Map<String, Value> {
+    let others = row.iter();
+    let others = others.filter(|(name, value)| !own.contains(&name.as_str()) && !value.is_null());
+    let others = others.map(|(name, value)| (name.clone(), value.clone()));
+    others.collect()
 }
 
 /// The decimal number that an `f32` stands for: .9 and not .899999976.
@@ -76,44 +107,26 @@ pub(crate) fn exact(number: f32) -> f64 {
         .unwrap_or_else(|_| f64::from(number))
 }
 
-/// An instant, and whether its zone had to be assumed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stamp {
-    pub(crate) at: DateTime<Utc>,
-    pub(crate) assumed: bool,
-}
-
-/// Reads a time; one without a zone is taken as of `zone`.
-pub(crate) fn stamp(value: &Value, zone: Zone) -> Option<Stamp> {
-    let named = |text: &str| DateTime::parse_from_rfc3339(text.trim()).is_ok();
-    Some(Stamp {
-        at: zone.moment(value)?,
-        assumed: value.as_str().is_some_and(|text| !named(text)),
-    })
-}
-
-/// Gives a record the time that its source names, and says in the metadata what had to be assumed.
+/// Gives a record the time that its source names. One without a zone is taken as of `zone`, and the
+/// metadata says so.
 pub(crate) fn date(record: &mut NewRecord, value: &Value, zone: Zone) {
-    match stamp(value, zone) {
-        Some(Stamp { at, assumed }) => {
-            record.timestamp = Some(at);
-            if assumed {
-                let name = match zone {
-                    Zone::Utc => "UTC".to_owned(),
-                    Zone::Fixed(offset) => offset.to_string(),
-                    Zone::Machine => "local".to_owned(),
-                };
-                record
-                    .metadata
-                    .insert("ts_assumed_tz".to_owned(), json!(name));
-            }
+    let Some(at) = zone.moment(value) else {
+        if !value.is_null() {
+            let name = "ts_unreadable".to_owned();
+            record.metadata.insert(name, value.clone());
         }
-        None if value.is_null() => {}
-        None => {
-            record
-                .metadata
-                .insert("ts_unreadable".to_owned(), value.clone());
-        }
+        return;
+    };
+    record.timestamp = Some(at);
+    let is_zoned = |text: &str| DateTime::parse_from_rfc3339(text.trim()).is_ok();
+    if value.as_str().is_some_and(|text| !is_zoned(text)) {
+        let zone = match zone {
+            Zone::Utc => "UTC".to_owned(),
+            Zone::Fixed(offset) => offset.to_string(),
+            Zone::Machine => "local".to_owned(),
+        };
+        let name = "ts_assumed_tz".to_owned();
+        record.metadata.insert(name, json!(zone));
     }
 }
 

@@ -28,11 +28,6 @@ pub(crate) struct Adapter {
 }
 
 impl Adapter {
-    /// An adapter without weights.
-    pub(crate) fn empty(dimensions: usize) -> Self {
-        Self::new(dimensions, AdapterWeights::default())
-    }
-
     /// An adapter with these weights. Weights of another shape, or not finite, count as none.
     pub(crate) fn new(dimensions: usize, weights: AdapterWeights) -> Self {
         let size = RANK * dimensions;
@@ -108,9 +103,7 @@ impl Adapter {
         }
         let mut weights = AdapterWeights::clone(&self.weights);
         for (row, by) in weights.down.chunks_exact_mut(dimensions).zip(by) {
-            for (number, x) in row.iter_mut().zip(query) {
-                *number += by * x;
-            }
+            fit::add(row, by, query);
         }
         *self = Self::new(dimensions, weights);
     }

@@ -8,16 +8,12 @@ pub(crate) type Result<T, E = LearnError> = std::result::Result<T, E>;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LearnError {
-    /// Empty or too long.
     #[error("a run's id has {got} bytes; give it 1 to {limit}")]
     RunId { got: usize, limit: usize },
-    /// NaN, infinite, or outside 0..1.
     #[error("the quality of run `{run_id}` is {got}; give a number from 0 to 1")]
     Quality { run_id: String, got: f32 },
-    /// The query's vector is invalid.
     #[error("the question of run `{run_id}` cannot be used: {error}")]
     Query { run_id: String, error: VectorError },
-    /// The query's vector is of another model.
     #[error(
         "the question of run `{run_id}` was embedded with {got}, this memory with {expected}; embed \
          it with the same model"
@@ -29,21 +25,16 @@ pub enum LearnError {
         /// Model and version of the store.
         expected: String,
     },
-    /// A step, an end or a revision of a run that never began.
     #[error("run `{run_id}` has not begun; begin it first, or report its outcome as one")]
     NotBegun { run_id: String },
     #[error("run `{run_id}` is already under way; end it first, or give the new run its own id")]
     AlreadyBegun { run_id: String },
-    /// Begun, stepped or ended after its end.
     #[error("run `{run_id}` has already ended; revise it, or give the new run its own id")]
     AlreadyEnded { run_id: String },
-    /// A revision of a run that is still under way.
     #[error("run `{run_id}` is still under way; end it before it is revised")]
     StillOpen { run_id: String },
-    /// More steps than a run may have.
     #[error("run `{run_id}` has {limit} steps, the most one run may have; end it")]
     TooManySteps { run_id: String, limit: usize },
-    /// More records used than a run may name.
     #[error("run `{run_id}` names {got} used records; name at most {limit}")]
     TooManyUsed {
         run_id: String,
@@ -55,16 +46,13 @@ pub enum LearnError {
          with its question instead"
     )]
     UnknownRecall { recall_id: RecallId, limit: usize },
-    /// Credit for a record that the recall did not return.
     #[error("recall {recall_id} did not return record {record}; credit only what it returned")]
     NotRecalled {
         recall_id: RecallId,
         record: RecordId,
     },
-    /// Credit for a record that this memory does not hold.
     #[error("there is no record {record} in this memory; credit only records it holds")]
     UnknownRecord { record: RecordId },
-    /// A weight outside 0..1.
     #[error("the learning setting {name} is {got}; give a number from 0 to 1")]
     Weight { name: &'static str, got: f32 },
 }

@@ -21,14 +21,10 @@ const BASELINE_RUNS: usize = 768;
 /// Weight of the overall mean in a baseline.
 const BASELINE_SHRINK: f32 = 1.0;
 
-/// Numbers of the runs that used a record, oldest first.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Uses(pub(crate) Vec<u64>);
-
-/// The uses of every record.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Evidence {
-    pub(crate) uses: CowMap<Uses>,
+    /// By record: numbers of the runs that used it, oldest first.
+    pub(crate) uses: CowMap<Vec<u64>>,
 }
 
 /// One run's contribution to an estimate.
@@ -42,7 +38,7 @@ pub(crate) struct Part<'a> {
 
 impl Evidence {
     pub(crate) fn add(&mut self, record: RecordId, run: u64) {
-        let uses = &mut self.uses.entry(record).0;
+        let uses = self.uses.entry(record);
         if uses.last() == Some(&run) {
             return;
         }
@@ -54,7 +50,7 @@ impl Evidence {
 
     /// Takes back that a run used a record.
     pub(crate) fn withdraw(&mut self, record: RecordId, run: u64) {
-        let uses = &mut self.uses.entry(record).0;
+        let uses = self.uses.entry(record);
         uses.retain(|number| *number != run);
         if uses.is_empty() {
             self.uses.remove(record);
@@ -71,7 +67,7 @@ impl Evidence {
     /// The estimated advantage of runs with a query like `query` that used `record`, -1..1; exactly
     /// 0 without evidence.
     pub(crate) fn estimate(&self, journal: &Journal, query: &Code, record: RecordId) -> f32 {
-        self.sum(journal, record, |run| query.dot(&run.query))
+        estimate(self.parts(journal, query, record))
     }
 
     /// The estimates of many records; each run's similarity is computed once.
@@ -84,7 +80,7 @@ impl Evidence {
         let first = journal.runs.first();
         let mut known = vec![f32::NAN; journal.runs.len()];
         let one = |record: &RecordId| {
-            self.sum_numbered(journal, *record, |number, run| {
+            estimate(self.weighed(journal, *record, |number, run| {
                 let Some(known) = known.get_mut((number - first) as usize) else {
                     return query.dot(&run.query);
                 };
@@ -92,7 +88,7 @@ impl Evidence {
                     *known = query.dot(&run.query);
                 }
                 *known
-            })
+            }))
         };
         records.iter().map(one).collect()
     }
@@ -104,12 +100,22 @@ impl Evidence {
         query: &'a Code,
         record: RecordId,
     ) -> impl Iterator<Item = Part<'a>> {
-        let uses = self.uses.get(record).map_or(&[][..], |uses| &uses.0);
+        self.weighed(journal, record, move |_, run| query.dot(&run.query))
+    }
+
+    /// The same, where `cosine` tells how like the given query that of a run is.
+    fn weighed<'a>(
+        &'a self,
+        journal: &'a Journal,
+        record: RecordId,
+        mut cosine: impl FnMut(u64, &Run) -> f32,
+    ) -> impl Iterator<Item = Part<'a>> {
+        let uses = self.uses.get(record).map_or(&[][..], Vec::as_slice);
         let mut fresh = 1.0 / DECAY;
         uses.iter().rev().filter_map(move |number| {
             fresh *= DECAY;
             let run = journal.runs.get(*number)?;
-            let similarity = query.dot(&run.query);
+            let similarity = cosine(*number, run);
             let weight = kernel(similarity) * run.weight * fresh;
             (weight > 0.0).then_some(Part {
                 run,
@@ -118,31 +124,15 @@ impl Evidence {
             })
         })
     }
+}
 
-    fn sum(&self, journal: &Journal, record: RecordId, mut cosine: impl FnMut(&Run) -> f32) -> f32 {
-        self.sum_numbered(journal, record, |_, run| cosine(run))
+fn estimate<'a>(parts: impl Iterator<Item = Part<'a>>) -> f32 {
+    let (mut above, mut below) = (0.0_f32, SHRINK);
+    for part in parts {
+        above += part.weight * part.run.advantage();
+        below += part.weight;
     }
-
-    fn sum_numbered(
-        &self,
-        journal: &Journal,
-        record: RecordId,
-        mut cosine: impl FnMut(u64, &Run) -> f32,
-    ) -> f32 {
-        let Some(uses) = self.uses.get(record) else {
-            return 0.0;
-        };
-        let (mut above, mut below, mut fresh) = (0.0_f32, SHRINK, 1.0_f32);
-        for number in uses.0.iter().rev() {
-            if let Some(run) = journal.runs.get(*number) {
-                let weight = kernel(cosine(*number, run)) * run.weight * fresh;
-                above += weight * run.advantage();
-                below += weight;
-            }
-            fresh *= DECAY;
-        }
-        above / below
-    }
+    above / below
 }
 
 /// The expected quality of a run with this query, whatever it uses, 0..1.

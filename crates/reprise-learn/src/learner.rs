@@ -6,14 +6,14 @@
 use std::sync::Arc;
 
 use reprise_types::{
-    ChainStep, Consolidation, Credit, EndedRun, Expected, LearningEngine, RecordId, Revision,
-    RunPattern, TaughtBy,
+    AdapterWeights, ChainStep, Consolidation, Credit, EndedRun, Expected, LearningEngine, RecordId,
+    Revision, RunPattern, TaughtBy,
 };
 
 use crate::adapter::Adapter;
 use crate::adapter::fit::{self, Row};
 use crate::code::{Code, kernel};
-use crate::evidence::{Evidence, baseline};
+use crate::evidence::{Evidence, Part, baseline};
 use crate::gate::{Gate, Sample};
 use crate::journal::{Journal, Run};
 use crate::settings::LearnSettings;
@@ -65,7 +65,7 @@ impl Learner {
             on: true,
             journal: Journal::default(),
             evidence: Evidence::default(),
-            adapter: Adapter::empty(dimensions),
+            adapter: Adapter::new(dimensions, AdapterWeights::default()),
             evidence_gate: Gate::default(),
             adapter_gate: Gate::default(),
             sustained: 0,
@@ -93,9 +93,7 @@ impl Learner {
                 expected.evidence += share * self.evidence.estimate(&self.journal, &code, *record);
                 if vector(*record, &mut buffer) {
                     let along = self.adapter.along(&buffer);
-                    for (sum, along) in expected.along.iter_mut().zip(along) {
-                        *sum += share * along;
-                    }
+                    fit::add(&mut expected.along, share, &along);
                 }
             }
             expected.adapter = self.adapter.worth(query, expected.along);
@@ -259,6 +257,13 @@ impl Learner {
         }
     }
 
+    /// The runs behind a record's evidence, the heaviest first, of equals the newer.
+    pub(crate) fn heaviest<'a>(&'a self, query: &'a Code, record: RecordId) -> Vec<Part<'a>> {
+        let mut parts: Vec<_> = self.evidence.parts(&self.journal, query, record).collect();
+        parts.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        parts
+    }
+
     pub fn cap_in_force(&self) -> f32 {
         let share = self.sustained as f32 / SUSTAINED_RUNS as f32;
         CAP_MIN + (CAP_MAX - CAP_MIN) * share
@@ -277,9 +282,7 @@ impl Learner {
             let mut count = 0.0_f32;
             for record in &run.used {
                 if self.evidence.uses.get(*record).is_some() && vector(*record, &mut buffer) {
-                    for (sum, x) in used.iter_mut().zip(&buffer) {
-                        *sum += x;
-                    }
+                    fit::add(&mut used, 1.0, &buffer);
                     count += 1.0;
                 }
             }
@@ -333,7 +336,7 @@ impl LearningEngine for Learner {
     }
 
     fn gates(&self) -> (f32, f32) {
-        self.gates()
+        (self.evidence_gate.open(), self.adapter_gate.open())
     }
 
     /// The runs with most weight, heaviest first. None while the evidence learner's gate is closed.
@@ -343,18 +346,13 @@ impl LearningEngine for Learner {
             return Vec::new();
         };
         let code = Code::of(query);
-        let mut parts: Vec<_> = self.evidence.parts(&self.journal, &code, record).collect();
-        // Stable sort: of equal weights the newer run comes first.
-        parts.sort_by(|a, b| b.weight.total_cmp(&a.weight));
-        parts.truncate(TAUGHT_BY_MAX);
-        parts
-            .into_iter()
-            .map(|part| TaughtBy {
-                run_id: part.run.id.clone(),
-                similarity: part.similarity,
-                quality: part.run.quality,
-            })
-            .collect()
+        let parts = self.heaviest(&code, record).into_iter();
+        let taught = parts.take(TAUGHT_BY_MAX).map(|part| TaughtBy {
+            run_id: part.run.id.clone(),
+            similarity: part.similarity,
+            quality: part.run.quality,
+        });
+        taught.collect()
     }
 }
 
@@ -384,9 +382,7 @@ fn centre(rows: &mut [Row], codes: &[Code]) {
         for (other, code) in codes.iter().enumerate() {
             let alike = kernel(codes[index].dot(code));
             if other != index && alike > 0.0 {
-                for (near, x) in near.iter_mut().zip(&raw[other].0) {
-                    *near += alike * x;
-                }
+                fit::add(&mut near, alike, &raw[other].0);
                 near_quality += alike * raw[other].1;
                 total += alike;
             }

@@ -191,7 +191,7 @@ impl Learning {
     /// The newest receipt of a recall with this query shortly before `at`, for hosts that do not
     /// name the recall of a run.
     pub fn recalled_for(&self, query: &Embedding, at: DateTime<Utc>) -> Option<&Receipt> {
-        let receipts = self.trajectories.receipts();
+        let receipts = self.trajectories.receipts.iter();
         receipts.rev().find(|receipt| {
             let age = at.signed_duration_since(receipt.at);
             let asked = receipt.query.as_ref();

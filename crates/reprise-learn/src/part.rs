@@ -5,13 +5,11 @@
 
 use std::sync::Arc;
 
-use reprise_types::{ByteReader, ByteWriter, RecallId, Revision, Wire, put_all, wire};
-use sha2::{Digest as _, Sha256};
+use reprise_types::{ByteReader, ByteWriter, RecallId, Revision, Wire, put_all, sha256_hex, wire};
 
 use crate::adapter::Adapter;
 use crate::code::Code;
 use crate::cow::CowRow;
-use crate::evidence::Uses;
 use crate::gate::Gate;
 use crate::journal::Run;
 use crate::learner::Learner;
@@ -26,7 +24,7 @@ impl Learning {
     /// The part for a checkpoint.
     pub fn to_part(&self) -> Vec<u8> {
         let mut out = self.truth();
-        out.all(self.trajectories.receipts());
+        out.all(self.trajectories.receipts.iter());
         out.bytes
     }
 
@@ -59,13 +57,7 @@ impl Learning {
     /// SHA-256 of the learned state, in hex. Receipts of unused recalls, and what follows from
     /// weights and vectors, are not included.
     pub fn digest(&self) -> String {
-        let hash = Sha256::digest(&self.truth().bytes);
-        hash.iter().fold(String::new(), |mut hex, byte| {
-            for half in [byte >> 4, byte & 15] {
-                hex.extend(char::from_digit(u32::from(half), 16));
-            }
-            hex
-        })
+        sha256_hex(&self.truth().bytes)
     }
 
     fn truth(&self) -> ByteWriter {
@@ -81,7 +73,7 @@ impl Learning {
             put_run(out, run);
         }
         out.count(learner.evidence.uses.len());
-        for (record, Uses(runs)) in learner.evidence.uses.iter() {
+        for (record, runs) in learner.evidence.uses.iter() {
             put_all!(out, *record, *runs);
         }
         learner.adapter.weights().put(out);
@@ -105,7 +97,7 @@ fn read_learner(r: &mut ByteReader<'_>, learner: &mut Learner) -> Option<()> {
         learner.journal.restore(run);
     }
     for _ in 0..r.count()? {
-        learner.evidence.uses.insert(r.get()?, Uses(r.get()?));
+        learner.evidence.uses.insert(r.get()?, r.get()?);
     }
     learner.adapter = Adapter::new(learner.dimensions, r.get()?);
     Some(())

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use reprise_types::{RecordId, RunPattern, dot, normalize};
 
+use crate::adapter::fit::add;
 use crate::journal::Run;
 use crate::learner::Learner;
 
@@ -56,9 +57,7 @@ impl Learner {
             for (index, centre) in centres.iter_mut().enumerate() {
                 let mut sum = vec![0.0; centre.len()];
                 for ((_, query), _) in runs.iter().zip(&of).filter(|(_, of)| **of == index) {
-                    for (sum, x) in sum.iter_mut().zip(query) {
-                        *sum += x;
-                    }
+                    add(&mut sum, 1.0, query);
                 }
                 normalize(&mut sum);
                 if sum.iter().any(|x| *x != 0.0) {

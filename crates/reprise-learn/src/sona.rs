@@ -82,7 +82,7 @@ impl SonaFile {
         let mut most_used: Vec<UsedRecord> = uses
             .map(|(id, uses)| UsedRecord {
                 id: *id,
-                uses: uses.0.len(),
+                uses: uses.len(),
             })
             .collect();
         most_used.sort_by_key(|used| (std::cmp::Reverse(used.uses), used.id));

@@ -102,6 +102,13 @@ impl Learning {
             digest: self.digest(),
         }
     }
+
+    /// An ended run; `None` for one no longer held.
+    pub fn ended_run(&self, run_id: &str) -> Option<RunWent<'_>> {
+        let number = self.trajectories.ended.get(run_id)?;
+        let run = self.learner.journal.runs.get(*number)?;
+        Some(RunWent::of(run))
+    }
 }
 
 impl<'a> RunWent<'a> {
@@ -117,21 +124,7 @@ impl<'a> RunWent<'a> {
     }
 }
 
-impl Learning {
-    /// An ended run; `None` for one no longer held.
-    pub fn ended_run(&self, run_id: &str) -> Option<RunWent<'_>> {
-        let number = self.trajectories.ended.get(run_id)?;
-        let run = self.learner.journal.runs.get(*number)?;
-        Some(RunWent::of(run))
-    }
-}
-
 impl Learner {
-    /// The gates of evidence learner and adapter, 0..1.
-    pub fn gates(&self) -> (f32, f32) {
-        (self.evidence_gate.open(), self.adapter_gate.open())
-    }
-
     /// Why `record`, with this vector, is adjusted for `query`: unit vectors.
     pub fn explain(&self, query: &[f32], record: RecordId, vector: Option<&[f32]>) -> Explained {
         let (evidence_gate, adapter_gate) = self.gates();
@@ -147,18 +140,14 @@ impl Learner {
             by_evidence.first().copied().unwrap_or(0.0),
             by_adapter.map_or(0.0, |(by, vector)| dot(&by, vector)),
         );
-        let mut runs: Vec<ExplainedRun> = self
-            .evidence
-            .parts(&self.journal, &code, record)
-            .map(|part| ExplainedRun {
-                run_id: part.run.id.clone(),
-                similarity: part.similarity,
-                quality: part.run.quality,
-                expected: part.run.baseline,
-                weight: part.weight,
-            })
-            .collect();
-        runs.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        let runs = self.heaviest(&code, record).into_iter();
+        let runs = runs.map(|part| ExplainedRun {
+            run_id: part.run.id.clone(),
+            similarity: part.similarity,
+            quality: part.run.quality,
+            expected: part.run.baseline,
+            weight: part.weight,
+        });
         Explained {
             learning: moved,
             adjustment: moved.adjustment,
@@ -169,7 +158,7 @@ impl Learner {
             adapter,
             adapter_gate,
             adapter_part: adapter_gate * ADAPTER_WORTH * adapter,
-            runs,
+            runs: runs.collect(),
         }
     }
 
@@ -181,10 +170,8 @@ impl Learner {
 
     /// Outcomes of the runs that used a record; `None` without any.
     pub fn worked(&self, record: RecordId) -> Option<Worked> {
-        let numbers = &self.evidence.uses.get(record)?.0;
-        let runs = numbers
-            .iter()
-            .filter_map(|number| self.journal.runs.get(*number));
+        let numbers = self.evidence.uses.get(record)?.iter();
+        let runs = numbers.filter_map(|number| self.journal.runs.get(*number));
         let (runs, sum) = runs.fold((0, 0.0), |(count, sum), run| (count + 1, sum + run.quality));
         (runs > 0).then(|| Worked {
             runs,

@@ -53,31 +53,25 @@ pub(crate) struct Trajectories {
     pub(crate) open: BTreeMap<String, OpenRun>,
     /// Journal numbers of the ended runs held.
     pub(crate) ended: HashMap<String, u64>,
-    receipts: BTreeMap<RecallId, Receipt>,
-    order: VecDeque<RecallId>,
+    /// The last ones, oldest first.
+    pub(crate) receipts: VecDeque<Receipt>,
 }
 
 impl Trajectories {
     pub(crate) fn receipt(&self, recall_id: RecallId) -> Option<&Receipt> {
-        self.receipts.get(&recall_id)
-    }
-
-    pub(crate) fn receipts(
-        &self,
-    ) -> impl DoubleEndedIterator<Item = &Receipt> + ExactSizeIterator<Item = &Receipt> {
-        self.order.iter().map(|id| &self.receipts[id])
+        let mut held = self.receipts.iter();
+        held.find(|receipt| receipt.recall_id == recall_id)
     }
 
     /// Stores a receipt, dropping the oldest where full.
     pub(crate) fn remember(&mut self, receipt: Receipt) {
-        let id = receipt.recall_id;
-        if self.receipts.insert(id, receipt).is_none() {
-            self.order.push_back(id);
+        let mut held = self.receipts.iter_mut();
+        match held.find(|held| held.recall_id == receipt.recall_id) {
+            Some(held) => *held = receipt,
+            None => self.receipts.push_back(receipt),
         }
-        if self.order.len() > RECEIPTS_MAX
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.receipts.remove(&oldest);
+        if self.receipts.len() > RECEIPTS_MAX {
+            self.receipts.pop_front();
         }
     }
 
@@ -87,7 +81,7 @@ impl Trajectories {
             run.used.retain(|used| *used != record);
             strike(&mut run.chain, record);
         }
-        for receipt in self.receipts.values_mut() {
+        for receipt in &mut self.receipts {
             receipt.records.retain(|returned| *returned != record);
         }
     }

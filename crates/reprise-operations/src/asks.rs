@@ -30,58 +30,58 @@ pub(crate) fn lists(words: impl IntoIterator<Item = &'static str>) -> impl FnMut
     }
 }
 
-/// One of these fields at least is there, and says something.
-pub(crate) fn one_of(names: &'static [&'static str]) -> impl FnMut(&mut Schema) {
+/// One of the ways holds that are made of the schema.
+fn any(ways: impl Fn(&Schema) -> Vec<Value>) -> impl FnMut(&mut Schema) {
     move |schema| {
-        let ways = names.iter().map(|name| with(schema, &[name], &[]));
-        let ways: Vec<Value> = ways.collect();
+        let ways = ways(schema);
         schema.insert("anyOf".to_owned(), json!(ways));
     }
+}
+
+/// One of these fields at least is there, and says something.
+pub(crate) fn one_of(names: &'static [&'static str]) -> impl FnMut(&mut Schema) {
+    any(move |schema| {
+        let ways = names.iter().map(|name| with(schema, &[name], &[]));
+        ways.collect()
+    })
 }
 
 /// One of these fields at least is there and not null, whatever it says.
 pub(crate) fn any_of(names: impl IntoIterator<Item = &'static str>) -> impl FnMut(&mut Schema) {
     let names: Vec<&str> = names.into_iter().collect();
-    move |schema| {
+    any(move |schema| {
         let ways = names.iter().map(|name| {
-            let field = schema.pointer(&format!("/properties/{name}"));
-            let field = without_null(field.cloned().unwrap_or_default());
+            let field = without_null(schema, name);
             json!({ "required": [name], "properties": { *name: field } })
         });
-        let ways: Vec<Value> = ways.collect();
-        schema.insert("anyOf".to_owned(), json!(ways));
-    }
+        ways.collect()
+    })
 }
 
 /// One of them at least is there; null takes away what stood there.
 pub(crate) fn any_given(names: impl IntoIterator<Item = &'static str>) -> impl FnMut(&mut Schema) {
     let ways = names.into_iter().map(|name| json!({ "required": [name] }));
     let ways: Vec<Value> = ways.collect();
-    move |schema| drop(schema.insert("anyOf".to_owned(), json!(ways)))
+    any(move |_| ways.clone())
 }
 
 /// Just one of them is.
 pub(crate) fn only_one_of(names: &'static [&'static str]) -> impl FnMut(&mut Schema) {
-    move |schema| {
+    any(move |schema| {
         let ways = names.iter().map(|name| {
             let others = names.iter().filter(|other| *other != name).copied();
             let mut way = with(schema, &[name], &others.collect::<Vec<_>>());
             // It is there, whatever it says.
-            let field = schema.pointer(&format!("/properties/{name}"));
-            way["properties"][*name] = without_null(field.cloned().unwrap_or_default());
+            way["properties"][*name] = without_null(schema, name);
             way
         });
-        let ways: Vec<Value> = ways.collect();
-        schema.insert("anyOf".to_owned(), json!(ways));
-    }
+        ways.collect()
+    })
 }
 
 /// All of them are, or none.
 pub(crate) fn all_or_none(names: &'static [&'static str]) -> impl FnMut(&mut Schema) {
-    move |schema| {
-        let ways = [with(schema, &[], names), with(schema, names, &[])];
-        schema.insert("anyOf".to_owned(), json!(ways));
-    }
+    any(move |schema| vec![with(schema, &[], names), with(schema, names, &[])])
 }
 
 /// With the words of a field goes another that each needs: of `field`, (words, what they need).
@@ -89,7 +89,7 @@ pub(crate) fn by_word(
     field: &'static str,
     needs: &'static [(&'static [&'static str], Option<&'static str>)],
 ) -> impl FnMut(&mut Schema) {
-    move |schema| {
+    any(move |schema| {
         let ways = needs.iter().map(|(words, need)| {
             let needed: Vec<&str> = need.iter().copied().collect();
             let mut way = with(schema, &needed, &[]);
@@ -99,17 +99,15 @@ pub(crate) fn by_word(
             }
             way
         });
-        let ways: Vec<Value> = ways.collect();
-        schema.insert("anyOf".to_owned(), json!(ways));
-    }
+        ways.collect()
+    })
 }
 
 /// An object in which some fields are there and say something, and others are not.
 fn with(schema: &Schema, there: &[&str], absent: &[&str]) -> Value {
     let mut properties = Map::new();
     for name in there {
-        let given = schema.pointer(&format!("/properties/{name}"));
-        properties.insert((*name).to_owned(), said(given.cloned().unwrap_or_default()));
+        properties.insert((*name).to_owned(), said(schema, name));
     }
     for name in absent {
         properties.insert((*name).to_owned(), json!({ "type": "null" }));
@@ -118,8 +116,8 @@ fn with(schema: &Schema, there: &[&str], absent: &[&str]) -> Value {
 }
 
 /// The schema of a field that is neither null nor blank nor empty.
-fn said(field: Value) -> Value {
-    let mut field = without_null(field);
+fn said(schema: &Schema, name: &str) -> Value {
+    let mut field = without_null(schema, name);
     match field["type"].as_str() {
         Some("string") if field.get("enum").is_none() && field.get("pattern").is_none() => {
             field["pattern"] = json!(crate::bounds::SAYS);
@@ -130,10 +128,11 @@ fn said(field: Value) -> Value {
     field
 }
 
-fn without_null(field: Value) -> Value {
-    let Value::Object(mut field) = field else {
-        return json!({});
-    };
+/// The schema of a field that is not null.
+fn without_null(schema: &Schema, name: &str) -> Value {
+    let field = schema.pointer(&format!("/properties/{name}"));
+    let field = field.and_then(Value::as_object);
+    let mut field = field.cloned().unwrap_or_default();
     field.remove("description");
     field.remove("default");
     for word in ["anyOf", "oneOf", "enum"] {

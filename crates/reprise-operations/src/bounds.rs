@@ -13,7 +13,8 @@ use std::sync::{LazyLock, PoisonError, RwLock};
 use reprise_types::limits::LIST_ITEMS_MAX;
 
 pub use room::Room;
-use room::{FREE_BYTES_MAX, FREE_VALUE_BYTES, is_of};
+use room::{FREE_BYTES_MAX, FREE_VALUE_BYTES};
+pub(crate) use room::{is_of, resolved};
 
 use crate::prelude::*;
 
@@ -257,40 +258,23 @@ impl Bounds {
     }
 
     fn settle(&self, schema: &Value, value: &mut Value) {
-        if let Some(place) = schema.get("$ref").and_then(Value::as_str) {
-            let place = place
-                .strip_prefix('#')
-                .and_then(|place| self.schema.pointer(place));
-            return place
-                .into_iter()
-                .for_each(|schema| self.settle(schema, value));
-        }
+        let schema = resolved(&self.schema, schema);
         for word in ["anyOf", "oneOf"] {
-            for part in schema
-                .get(word)
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-            {
+            for part in schema[word].as_array().into_iter().flatten() {
                 if self.admits(part, value) {
                     self.settle(part, value);
                 }
             }
         }
         match value {
-            Value::Array(items) => {
-                if let Some(each) = schema.get("items").filter(|_| schema.get(ALONE).is_none()) {
-                    for item in items {
-                        self.settle(each, item);
-                    }
+            Value::Array(items) if schema.get(ALONE).is_none() => {
+                for item in items {
+                    self.settle(&schema["items"], item);
                 }
             }
             Value::Object(fields) => {
                 for (name, field) in fields {
-                    let known = schema.get("properties").and_then(|known| known.get(name));
-                    if let Some(schema) = known {
-                        self.settle(schema, field);
-                    }
+                    self.settle(&schema["properties"][name], field);
                 }
             }
             Value::Number(number) if number.is_f64() => {
@@ -307,31 +291,22 @@ impl Bounds {
     }
 
     fn look(&self, name: &str, schema: &Value, value: &Value) -> Result<(), String> {
-        if let Some(place) = schema.get("$ref").and_then(Value::as_str) {
-            let place = place
-                .strip_prefix('#')
-                .and_then(|place| self.schema.pointer(place));
-            return place.map_or_else(
-                || free(name, value),
-                |schema| self.look(name, schema, value),
-            );
+        let schema = resolved(&self.schema, schema);
+        if schema.is_null() {
+            return free(name, value);
         }
         for word in ["anyOf", "oneOf"] {
             if let Some(Value::Array(parts)) = schema.get(word) {
                 return self.look_at_one(name, parts, value);
             }
         }
-        let at_most = |what: &str, count: usize, word: &str| {
-            schema
-                .get(word)
-                .map_or(Ok(()), |limit| most(name, what, count, limit))
-        };
+        let at_most = |what: &str, count: usize, word: &str| most(name, what, count, &schema[word]);
         match value {
             Value::String(text) => {
-                if schema.get("pattern").is_some_and(|one| one == SAYS) && text.trim().is_empty() {
+                if schema["pattern"] == SAYS && text.trim().is_empty() {
                     return Err(format!("`{name}` is empty; say something in it"));
                 }
-                let limit = schema.get("maxLength").and_then(Value::as_u64);
+                let limit = schema["maxLength"].as_u64();
                 // A text has no more characters than bytes: most need not be counted.
                 if limit.is_none_or(|limit| text.len() as u64 > limit) {
                     at_most("characters", text.chars().count(), "maxLength")?;
@@ -340,12 +315,11 @@ impl Bounds {
             }
             Value::Array(items) => {
                 at_most("items", items.len(), "maxItems")?;
-                let each = schema.get("items").filter(|_| schema.get(ALONE).is_none());
-                match each {
+                match schema.get("items") {
+                    _ if schema.get(ALONE).is_some() => Ok(()),
                     Some(each) => items
                         .iter()
                         .try_for_each(|item| self.look(name, each, item)),
-                    None if schema.get(ALONE).is_some() => Ok(()),
                     None => free(name, value),
                 }
             }
@@ -364,17 +338,12 @@ impl Bounds {
         schema: &Value,
         fields: &Map<String, Value>,
     ) -> Result<(), String> {
-        let known = schema.get("properties");
-        let others = schema
-            .get("additionalProperties")
-            .filter(|one| one.is_object());
+        let others = &schema["additionalProperties"];
         for (field, value) in fields {
-            match known.and_then(|known| known.get(field)) {
+            match schema["properties"].get(field) {
                 Some(schema) => self.look(field, schema, value)?,
-                None => match others {
-                    Some(schema) => self.look(name, schema, value)?,
-                    None => free(field, value)?,
-                },
+                None if others.is_object() => self.look(name, others, value)?,
+                None => free(field, value)?,
             }
         }
         Ok(())
@@ -393,8 +362,6 @@ impl Bounds {
     }
 
     fn admits(&self, schema: &Value, value: &Value) -> bool {
-        let place = schema.get("$ref").and_then(Value::as_str);
-        let place = place.and_then(|place| self.schema.pointer(place.strip_prefix('#')?));
         let kind = match value {
             Value::Null => "null",
             Value::Bool(_) => "boolean",
@@ -404,10 +371,10 @@ impl Bounds {
             Value::Object(_) => "object",
         };
         let fits = |name: &Value| name == kind || (kind == "number" && name == "integer");
-        match place.unwrap_or(schema).get("type") {
-            Some(Value::Array(names)) => names.iter().any(fits),
-            Some(name) => fits(name),
-            None => true,
+        match &resolved(&self.schema, schema)["type"] {
+            Value::Array(names) => names.iter().any(fits),
+            Value::Null => true,
+            name => fits(name),
         }
     }
 }

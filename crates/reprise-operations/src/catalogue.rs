@@ -24,7 +24,6 @@
 mod arguments;
 mod gate;
 
-use std::fmt;
 use std::pin::Pin;
 use std::str::FromStr;
 
@@ -132,9 +131,13 @@ pub enum Callers {
 /// The method of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
+    /// It reads.
     Get,
+    /// It does something.
     Post,
+    /// It changes what the path names.
     Patch,
+    /// It removes what the path names.
     Delete,
 }
 
@@ -159,13 +162,7 @@ impl Method {
 
 /// Where HTTP serves an operation. `{user}` in the path is whose memory it is; a path without it
 /// leaves that to the request's token or header. Other names in braces are arguments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Route {
-    /// The method.
-    pub method: Method,
-    /// From the root, with names in braces.
-    pub path: &'static str,
-}
+pub type Route = (Method, &'static str);
 
 /// Which tools a client of MCP sees: each costs its context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -236,34 +233,6 @@ pub struct Spec {
     pub tool: Option<Tool>,
     /// The argument that a bare body stands for: a list or one object of it, or a line each.
     pub bare_body: Option<&'static str>,
-}
-
-/// A route that reads.
-#[must_use]
-pub const fn get(path: &'static str) -> Route {
-    let method = Method::Get;
-    Route { method, path }
-}
-
-/// A route that does something.
-#[must_use]
-pub const fn post(path: &'static str) -> Route {
-    let method = Method::Post;
-    Route { method, path }
-}
-
-/// A route that changes what the path names.
-#[must_use]
-pub const fn patch(path: &'static str) -> Route {
-    let method = Method::Patch;
-    Route { method, path }
-}
-
-/// A route that removes what the path names.
-#[must_use]
-pub const fn delete(path: &'static str) -> Route {
-    let method = Method::Delete;
-    Route { method, path }
 }
 
 impl Spec {
@@ -354,9 +323,8 @@ impl Spec {
             return vec![(Method::Post, format!("/v1/users/{{user}}/{}", self.name))];
         }
         let routes = self.routes.iter();
-        routes
-            .map(|route| (route.method, route.path.to_owned()))
-            .collect()
+        let routes = routes.map(|(method, path)| (*method, (*path).to_owned()));
+        routes.collect()
     }
 }
 
@@ -372,7 +340,7 @@ pub struct ToolAnswer {
 type Running<T> = Pin<Box<dyn Future<Output = Result<T, Problem>> + Send>>;
 
 /// One operation of a catalogue, its types forgotten.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct Entry {
     /// How the faces show it.
     pub spec: Spec,
@@ -381,12 +349,6 @@ pub struct Entry {
     answer: fn(&mut SchemaGenerator) -> Schema,
     call: fn(Memory, Map<String, Value>) -> Running<Vec<u8>>,
     tool: fn(Memory, Map<String, Value>) -> Running<ToolAnswer>,
-}
-
-impl fmt::Debug for Entry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.spec.fmt(f)
-    }
 }
 
 impl Entry {
@@ -398,7 +360,9 @@ impl Entry {
             arguments: |generator| O::Arguments::json_schema(generator),
             room: || Bounds::of::<O::Arguments>().room(),
             answer: |generator| O::Answer::json_schema(generator),
-            call: |memory, arguments| Box::pin(called::<O>(memory, arguments)),
+            call: |memory, arguments| {
+                Box::pin(async move { ran::<O>(&memory, O::SPEC.name, arguments).await?.json() })
+            },
             tool: |memory, arguments| Box::pin(told::<O>(memory, arguments)),
         }
     }
@@ -472,13 +436,6 @@ async fn ran<O: Operation>(
     let (arguments, redacted) = gate::take_out(O::SPEC.name, keeps, arguments).await?;
     let answer = O::run(memory, arguments::read(name, arguments)?).await?;
     Ok(Ran { answer, redacted })
-}
-
-async fn called<O: Operation>(
-    memory: Memory,
-    arguments: Map<String, Value>,
-) -> Result<Vec<u8>, Problem> {
-    ran::<O>(&memory, O::SPEC.name, arguments).await?.json()
 }
 
 async fn told<O: Operation>(

@@ -47,13 +47,13 @@ mod wire;
 pub use bounds::{Bounds, Room, bound};
 pub use catalogue::{
     Callers, Catalogue, Effect, Entry, Method, Operation, Profile, Ran, Route, Spec, Tool,
-    ToolAnswer, delete, from_pairs, get, patch, post, run, taken_out,
+    ToolAnswer, from_pairs, run, taken_out,
 };
 pub use hook::{HookAnswer, HookEvent, HookReport};
 pub use memories::{
-    Change, Credited, Deed, Doubted, Extracted, Followed, Given, Known, LeftOut, Lesson, Memories,
-    Memory, Merged, Noted, Parts, PastRecall, Projection, Prompt, Quoted, Reach, ReceiptLine,
-    Registered, Replayed, Repositories, Sharing, Standing, TagRules, Told, Workspaces,
+    Around, Change, Credited, Deed, Doubted, Extracted, Followed, Given, Known, LeftOut, Lesson,
+    Memories, Memory, Merged, Noted, Parts, PastRecall, Projection, Prompt, Quoted, Reach,
+    ReceiptLine, Registered, Replayed, Repositories, Sharing, Standing, TagRules, Told, Workspaces,
     bring_up_to_date, counted, differences, run_outcome, shared_by, size, tend, without_secrets,
 };
 pub use problem::{Problem, ProblemBody, ProblemKind};

@@ -18,12 +18,16 @@ mod tagging;
 mod tending;
 mod workspaces;
 
-use reprise_agent::{MemoryService, ServiceStats};
+use std::cmp::Reverse;
+
+use lru::LruCache;
+use reprise_agent::MemoryService;
 use tokio::sync::broadcast;
 
 use crate::operations::tending::TakenBack;
 use crate::prelude::*;
-use tending::Planners;
+use sessions::{SESSIONS_MAX, Session};
+use tending::{Held, PLANNERS_MAX};
 
 pub(crate) use evidence::suggestion;
 pub use lately::{Change, PastRecall, Told};
@@ -34,14 +38,13 @@ pub(crate) use lessons::{own_title, title_of};
 pub use memory::Memory;
 pub use outcomes::run_outcome;
 pub use projecting::{Projection, bring_up_to_date, differences};
-pub use prompts::{Credited, Followed, Prompt, Quoted, Replayed};
+pub use prompts::{Credited, Followed, Given, LeftOut, Noted, Prompt, Quoted, Replayed};
 pub(crate) use prompts::{prompts, replay};
-pub(crate) use publishing::Receipts;
 pub use publishing::{Deed, ReceiptLine, Standing};
+pub(crate) use publishing::{Receipts, taken_down};
 pub use reading::Parts;
 pub(crate) use records::{MAY_CHANGE, missing};
 pub use repositories::{Repositories, shared_by, without_secrets};
-pub use sessions::{Given, LeftOut, Noted};
 pub(crate) use sharing::Wanted;
 pub use sharing::{Reach, Sharing};
 pub use tagging::TagRules;
@@ -54,25 +57,34 @@ pub use workspaces::{Registered, Workspaces};
 /// Changes that a slow listener may lag behind before it is told that it missed some.
 const CHANGES_MAX: usize = 1_024;
 
+/// What stands around memories, as the configuration says it.
+#[derive(Debug, Clone, Default)]
+pub struct Around {
+    pub tags: TagRules,
+    pub workspaces: Workspaces,
+    /// The way to published knowledge.
+    pub sharing: Sharing,
+    /// The checkouts that are trusted.
+    pub repositories: Repositories,
+    pub projections: Vec<Projection>,
+}
+
 /// Every user's memory. Cheap to clone.
 #[derive(Clone)]
 pub struct Memories {
     service: MemoryService,
     clock: Arc<dyn Clock>,
     changes: broadcast::Sender<Change>,
-    sessions: Arc<sessions::Sessions>,
+    /// By user and name.
+    sessions: Arc<Mutex<LruCache<(UserId, String), Session>>>,
     recalls: Arc<lately::Lately<PastRecall>>,
     told: Arc<lately::Lately<Told>>,
     /// By the names of the requests.
     taken_back: Arc<lately::Lately<(String, TakenBack)>>,
-    tag_rules: Arc<TagRules>,
-    workspaces: Arc<Workspaces>,
-    sharing: Sharing,
-    repositories: Repositories,
-    projections: Arc<[Projection]>,
+    around: Arc<Around>,
     /// Why projections were not written when that was last tried, by user and place.
     failing: Arc<Mutex<BTreeMap<(UserId, PathBuf), String>>>,
-    planners: Arc<Planners>,
+    planners: Arc<Mutex<LruCache<UserId, Held>>>,
 }
 
 reprise_types::show_fields!(Memories { service });
@@ -84,17 +96,13 @@ impl Memories {
             service,
             clock,
             changes: broadcast::Sender::new(CHANGES_MAX),
-            sessions: Arc::default(),
+            sessions: Arc::new(Mutex::new(LruCache::new(SESSIONS_MAX))),
             recalls: Arc::default(),
             told: Arc::default(),
             taken_back: Arc::default(),
-            tag_rules: Arc::default(),
-            workspaces: Arc::default(),
-            sharing: Sharing::default(),
-            repositories: Repositories::default(),
-            projections: Arc::default(),
+            around: Arc::default(),
             failing: Arc::default(),
-            planners: Arc::default(),
+            planners: Arc::new(Mutex::new(LruCache::new(PLANNERS_MAX))),
         }
     }
 
@@ -103,37 +111,11 @@ impl Memories {
         &self.service
     }
 
-    /// The same with these rules for tags.
+    /// The same with what stands around them.
     #[must_use]
-    pub fn with_tags(mut self, rules: TagRules) -> Self {
-        self.tag_rules = Arc::new(rules);
+    pub fn with(mut self, around: Around) -> Self {
+        self.around = Arc::new(around);
         self
-    }
-
-    /// The same with these governed workspaces.
-    #[must_use]
-    pub fn with_workspaces(mut self, workspaces: Workspaces) -> Self {
-        self.workspaces = Arc::new(workspaces);
-        self
-    }
-
-    /// The same with this way to published knowledge.
-    #[must_use]
-    pub fn with_sharing(self, sharing: Sharing) -> Self {
-        Self { sharing, ..self }
-    }
-
-    pub fn service_stats(&self) -> ServiceStats {
-        self.service.stats()
-    }
-
-    pub async fn is_ready(&self) -> bool {
-        self.service.is_ready().await
-    }
-
-    /// Returns once the service has ended, by itself or because it was told to.
-    pub async fn ended(&self) {
-        self.service.ended().await;
     }
 
     /// Ends the service; everything accepted is on disk afterwards.
@@ -152,34 +134,12 @@ impl Memories {
             }
             engine.refresh_sona().map(drop)
         };
-        Ok(self.with_engine(user, settle).await??)
+        Ok(self.of(user).with_engine(settle).await??)
     }
 
     /// What changes from now on.
     pub fn listen(&self) -> broadcast::Receiver<Change> {
         self.changes.subscribe()
-    }
-
-    fn tell(&self, user: &UserId, what: &'static str, ids: Vec<RecordId>) {
-        if what == "forgotten" {
-            self.recalls.forget(user);
-            self.told.forget(user);
-            self.taken_back.forget(user);
-        }
-        self.send(Change {
-            user: user.clone(),
-            what,
-            ids,
-            event: Map::new(),
-        });
-    }
-
-    fn send(&self, change: Change) {
-        if let Some(told) = Told::of(&change, self.clock.now()) {
-            self.told.note(&change.user, told);
-        }
-        // Nobody may be listening.
-        let _heard = self.changes.send(change).is_ok();
     }
 
     /// Whether somebody listens.
@@ -203,54 +163,6 @@ impl Memories {
     pub fn told(&self, user: &UserId) -> Vec<Told> {
         self.told.of(user)
     }
-
-    /// A slip in a user's name makes no memory: only what is kept does.
-    fn refuse_unknown(&self, user: &UserId) -> Result<(), Problem> {
-        if self.service.has_memory(user) {
-            return Ok(());
-        }
-        Err(Problem::not_found(format!(
-            "user `{user}` has no memory yet; keep a record first, or name another user"
-        )))
-    }
-
-    /// The present moment of a user's memory, opened where it sleeps.
-    async fn snapshot(&self, user: &UserId) -> Result<Arc<Snapshot>, Problem> {
-        self.refuse_unknown(user)?;
-        Ok(self.service.snapshot(user).await?)
-    }
-
-    /// Reads a user's memory as of now, on a thread that may wait for the disk.
-    async fn read<T: Send + 'static>(
-        &self,
-        user: &UserId,
-        read: impl FnOnce(&Snapshot) -> T + Send + 'static,
-    ) -> Result<T, Problem> {
-        let snapshot = self.snapshot(user).await?;
-        let done = lent(move || read(&snapshot)).await;
-        done.map_err(|error| {
-            let why = format!("the records could not be read ({error}); run `reprise check`");
-            Problem::new(ProblemKind::Internal, why)
-        })
-    }
-
-    async fn with_engine<T: Send + 'static>(
-        &self,
-        user: &UserId,
-        work: impl FnOnce(&mut Engine) -> T + Send + 'static,
-    ) -> Result<T, Problem> {
-        self.refuse_unknown(user)?;
-        Ok(self.service.with_engine(user, work).await?)
-    }
-
-    /// The days of whoever asks: those of this machine.
-    fn calendar(&self) -> Calendar {
-        Calendar::of_machine(self.clock.now())
-    }
-
-    fn unix_ms(&self) -> u64 {
-        u64::try_from(self.clock.now().timestamp_millis()).unwrap_or_default()
-    }
 }
 
 /// The live version of the record with this external id or id.
@@ -273,23 +185,12 @@ pub(crate) fn resolve(engine: &Engine, name: &str) -> Option<RecordId> {
 
 /// Every live record with this tag, the newest first.
 fn all_tagged(memory: &Snapshot, tag: &str) -> Vec<MemoryRecord> {
-    let mut asked = ListRequest {
-        filter: MemoryFilter {
-            tags: Some(vec![tag.to_owned()]),
-            ..MemoryFilter::default()
-        },
-        limit: PAGE_MAX,
-        after: None,
-    };
-    let mut found = Vec::new();
-    loop {
-        let page = memory.list(&asked);
-        found.extend(page.records);
-        asked.after = page.next;
-        if asked.after.is_none() {
-            return found;
-        }
-    }
+    let mut found = memory.matching(&MemoryFilter {
+        tags: Some(vec![tag.to_owned()]),
+        ..MemoryFilter::default()
+    });
+    found.sort_by_key(|record| Reverse(Cursor::of(record)));
+    found
 }
 
 /// A span of one operation on a user's memory, for example `search_memory`, as the `GenAI`

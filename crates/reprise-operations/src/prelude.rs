@@ -18,7 +18,8 @@ pub(crate) use reprise_types::{
     About, Calendar, Clock, ConfidenceLevel, Credit, Cursor, Embedding, EmbeddingSpace, Evidence,
     ExternalId, ListRequest, MemoryFilter, MemoryKind, MemoryRecord, MemorySource, NewRecord,
     QuotedMemory, RecallId, RecallRequest, RecallScope, RecordBody, RecordId, RecordType,
-    RetrievedMemory, Revision, UserId, WayOut, WriteOutcome, lock, normal_tags, system_entropy,
+    RetrievedMemory, Revision, UserId, WayOut, WriteOutcome, lock, normal_tags, one_line,
+    system_entropy,
 };
 pub(crate) use reprise_workspace::WorkspaceError;
 pub(crate) use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -30,7 +31,7 @@ pub(crate) use tracing::Instrument;
 
 pub(crate) use crate::asks;
 pub(crate) use crate::bounds::Bounds;
-pub(crate) use crate::catalogue::{Effect, Operation, Profile, Spec, delete, get, operation, post};
+pub(crate) use crate::catalogue::{Effect, Method, Operation, Profile, Spec, operation};
 pub(crate) use crate::memories::{
     Memories, Memory, Names, Standing, counted, current, missing, resolve, title_of,
 };

@@ -165,11 +165,9 @@ impl Problem {
     pub fn from_answer(status: u16, body: &[u8]) -> Self {
         let said: Option<ProblemBody> = serde_json::from_slice(body).ok();
         let status = said.as_ref().map_or(status, |said| said.status);
-        let kinds = ProblemKind::ALL.iter().copied();
-        let kind = kinds
-            .into_iter()
-            .find(|kind| kind.status() == status)
-            .unwrap_or(ProblemKind::Internal);
+        let mut kinds = ProblemKind::ALL.iter().copied();
+        let kind = kinds.find(|kind| kind.status() == status);
+        let kind = kind.unwrap_or(ProblemKind::Internal);
         let (detail, rule) = said.map_or_else(
             || (format!("the daemon answered with status {status}"), None),
             |said| (said.detail, said.rule),

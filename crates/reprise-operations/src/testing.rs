@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use reprise_agent::{MemoryConfig, MemoryService};
+use reprise_agent::{MemoryConfig, MemoryService, OpenEmbedder};
 use reprise_engine::Engine;
 use reprise_store::RealDisk;
 use reprise_types::{Clock, EmbedError, Embedder, EmbeddingSpace, parse_timestamp};
@@ -50,6 +50,25 @@ impl Embedder for Words {
     }
 }
 
+/// That a test has no model.
+pub(crate) fn no_model() -> EmbedError {
+    EmbedError::Unavailable {
+        message: "this test has no model".to_owned(),
+    }
+}
+
+/// The settings of memories in a folder of the disk.
+pub(crate) fn config(folder: &Path, dimensions: u16, model: OpenEmbedder) -> MemoryConfig {
+    let open = Arc::new(|path: &Path, options: &_| Engine::open(Arc::new(RealDisk), path, options));
+    MemoryConfig::new(folder.to_owned(), dimensions, open, model)
+}
+
+/// Memories as they are run with such settings.
+pub(crate) async fn started(config: MemoryConfig, clock: Arc<dyn Clock>) -> Memories {
+    let service = MemoryService::start(config, None).await.unwrap();
+    Memories::new(service, clock)
+}
+
 /// A clock that is set.
 #[derive(Debug)]
 pub(crate) struct Set(Mutex<DateTime<Utc>>);
@@ -90,25 +109,19 @@ impl Ada {
 
     pub(crate) async fn with(has_model: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let open =
-            Arc::new(|path: &Path, options: &_| Engine::open(Arc::new(RealDisk), path, options));
         let model = Arc::new(move || {
             let space = EmbeddingSpace {
                 model: "words".to_owned(),
                 version: "1".to_owned(),
                 dimensions: DIMENSIONS,
             };
-            let missing = || EmbedError::Unavailable {
-                message: "this test has no model".to_owned(),
-            };
-            let model = has_model.then_some(Words(space)).ok_or_else(missing)?;
+            let model = has_model.then_some(Words(space)).ok_or_else(no_model)?;
             Ok(Box::new(model) as Box<dyn Embedder>)
         });
         let clock = Set::to("2026-01-10T12:00:00Z");
-        let mut config = MemoryConfig::new(folder.path().to_owned(), DIMENSIONS, open, model);
+        let mut config = config(folder.path(), DIMENSIONS, model);
         config.clock = clock.clone();
-        let service = MemoryService::start(config, None).await.unwrap();
-        let memories = Memories::new(service, clock.clone());
+        let memories = started(config, clock.clone()).await;
         Self {
             _folder: folder,
             memories,

@@ -4,8 +4,6 @@
 mod answer;
 mod fields;
 mod filter;
-mod lesson;
-mod outcome;
 mod record;
 mod told;
 
@@ -13,18 +11,17 @@ use reprise_redact::Redaction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use answer::{Answer, Hit, QueryLine};
+pub use answer::{Answer, Hit, OutcomeLine, OutcomeReport, QueryLine, fresh_run_id};
+pub(crate) use fields::{add, meant, question_vector};
 pub use fields::{from_json, hinted};
-pub(crate) use fields::{meant, question_vector};
 pub use filter::{Filter, PageAsked};
 pub(crate) use filter::{Part, time};
-pub use lesson::LessonCard;
-pub use outcome::{OutcomeLine, OutcomeReport, fresh_run_id};
 pub use record::{
     ExportLine, Fate, IngestLine, WriteReport, external_id_of, is_sensitive, line_of, read_line,
     record_of_value,
 };
 pub(crate) use record::{instant, read_value};
+pub use told::LessonCard;
 pub(crate) use told::{Told, short, within};
 
 /// A secret that was taken out of one of several records.

@@ -4,7 +4,7 @@
 // record within its landscape.
 import { load } from "./page.js";
 
-/** @typedef {{ id: string, title: string, kind: string, group: number | null, x: number, y: number, vx: number, vy: number }} Spot */
+/** @typedef {{ id: string, title: string, type: string, group: number | null, x: number, y: number, vx: number, vy: number }} Spot */
 /** @typedef {{ from: string, to: string, relation: string }} Tie */
 
 const STEPS = 220;
@@ -39,7 +39,7 @@ export function map() {
       const known = spots.get(one.id);
       spots.set(one.id, known ?? { ...one, x: from.x + 30 * Math.sqrt(at) * Math.cos(angle), y: from.y + 30 * Math.sqrt(at) * Math.sin(angle), vx: 0, vy: 0 });
     });
-    ties = picture.links;
+    ties = picture.ties;
     groups = picture.groups;
     middle = asked.startsWith("around=") ? (picture.records[0]?.id ?? id) : "";
     left = STEPS;
@@ -155,7 +155,7 @@ export function map() {
     }
     for (const one of spots.values()) {
       const isMiddle = one.id === middle;
-      const own = one.group === null ? (groups.length ? "faint" : one.kind) : GROUPS[one.group % GROUPS.length];
+      const own = one.group === null ? (groups.length ? "faint" : one.type) : GROUPS[one.group % GROUPS.length];
       pen.fillStyle = colour(isMiddle ? "accent" : own) || colour("note");
       pen.beginPath();
       pen.arc(...at(one), isMiddle ? 9 : 6, 0, 2 * Math.PI);

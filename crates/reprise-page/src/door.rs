@@ -7,9 +7,11 @@ use std::sync::{Mutex, MutexGuard};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_types::{UserId, lock, secret};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use crate::acts::Undo;
+use crate::undo::Undo;
 
 /// A link that nobody has followed ends after so many seconds.
 const LINK_SECONDS: u32 = 120;
@@ -18,12 +20,15 @@ const SESSION: TimeDelta = TimeDelta::hours(12);
 /// Links and sessions at once; the oldest makes room.
 const HELD_MAX: usize = 64;
 
-/// What a link lets in to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What a link lets in to, as whoever asks for the link says it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Grant {
     pub user: UserId,
+    #[serde(default)]
     pub read_only: bool,
     /// Whether it may go on to the memories of other users: for whoever owns the machine.
+    #[serde(default)]
     pub operator: bool,
 }
 
@@ -52,8 +57,7 @@ pub(crate) type Hash = [u8; 32];
 impl Visitor {
     /// A command as it is typed for this memory: whose it is, where that is not the default one.
     pub(crate) fn command(&self, command: &str) -> String {
-        const DEFAULT: &str = "default";
-        if self.user.as_str() == DEFAULT {
+        if self.user == UserId::default() {
             return command.to_owned();
         }
         format!("{command} --user {}", self.user)

@@ -4,11 +4,9 @@
 //! Each room asks memory by operations of the catalogue ([`reprise_operations`]), as every other
 //! face does, and writes what they answer as HTML.
 
-mod acts;
 mod assets;
 mod chart;
 mod door;
-mod host;
 mod markdown;
 mod page;
 mod pairs;
@@ -20,5 +18,4 @@ mod text;
 mod undo;
 
 pub use door::{Grant, Link};
-pub use host::{Backup, Bytes, Host, Neighbour, Setting, Token};
-pub use page::Page;
+pub use page::{Backup, Bytes, Host, Neighbour, Page, Setting, Token};

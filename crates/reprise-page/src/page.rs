@@ -1,13 +1,16 @@
 //! The page as one value: its router, its links, and the guard before every room.
 //!
-//! Host, Origin, cookie, form token, headers; and the one way by which a room asks memory: an
-//! operation of the catalogue, as whoever signed in.
+//! Host, Origin, cookie, form token, headers; the one way by which a room asks memory: an operation
+//! of the catalogue, as whoever signed in; and what is asked of the process that serves the page,
+//! which no operation is: the machine around the memories.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::ops::Deref;
+use std::pin::Pin;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Form, FromRequest, FromRequestParts, Path, Request, State};
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -18,11 +21,11 @@ use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use reprise_operations::{Memories, Memory, Operation, Problem, Ran};
 use reprise_types::limits::TEXT_BYTES_MAX;
-use reprise_types::{Calendar, Clock};
+use reprise_types::{Calendar, Clock, UserId};
+use tokio_stream::Stream;
 
-use crate::acts::Undo;
 use crate::door::{Door, Grant, Link, Visitor};
-use crate::host::Host;
+use crate::undo::Undo;
 use crate::{assets, shell};
 
 /// Longest form: a text of which each byte is escaped, and room for the rest.
@@ -47,6 +50,60 @@ const READ_ONLY: &str = "This session may only read; `reprise open` without --re
 /// A sentence on a field of a form or an address.
 pub(crate) fn bad_field(name: &str) -> String {
     format!("`{name}` cannot be read; correct it and send it again.")
+}
+
+/// A setting in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    pub name: String,
+    pub value: String,
+    /// Where it comes from: `flag`, `environment`, `file`, `default`, or nothing for a fact.
+    pub from: String,
+}
+
+/// A token that opens the user's memory over TCP, without the token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    pub name: String,
+    pub made: DateTime<Utc>,
+    /// It opens every user's memory; whoever owns the machine withdraws it.
+    pub is_for_all: bool,
+}
+
+/// A copy of the user's file that was made from here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Backup {
+    pub file: String,
+    /// When it was written and how long it is; nothing where it is there no more.
+    pub there: Option<(DateTime<Utc>, u64)>,
+}
+
+/// Somebody who has a memory here, and the bytes of his file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Neighbour {
+    pub user: String,
+    pub bytes: u64,
+}
+
+/// A whole file, part by part.
+pub type Bytes = Pin<Box<dyn Stream<Item = std::io::Result<Vec<u8>>> + Send>>;
+
+/// The process that serves the page.
+#[async_trait]
+pub trait Host: fmt::Debug + Send + Sync {
+    fn settings(&self) -> Vec<Setting>;
+    async fn users(&self) -> Result<Vec<Neighbour>, Problem>;
+    async fn backups(&self, user: &UserId) -> Result<Vec<Backup>, Problem>;
+    /// The user's file as it is now.
+    async fn backup(&self, user: &UserId) -> Result<Bytes, Problem>;
+    /// Tokens that open this user's memory.
+    async fn tokens(&self, user: &UserId) -> Result<Vec<Token>, Problem>;
+    /// Makes one that opens no other's; answers it, this once.
+    async fn add_token(&self, user: &UserId, name: &str) -> Result<String, Problem>;
+    /// Withdraws one that opens this user's memory alone.
+    async fn revoke_token(&self, user: &UserId, name: &str) -> Result<(), Problem>;
+    /// Waits until the process is told to end: no tab holds it up.
+    async fn ending(&self);
 }
 
 /// The page of one daemon, at one address. Cheap to clone.
@@ -223,8 +280,7 @@ async fn guard(State(page): State<Page>, mut request: Request, next: Next) -> Re
             }
         },
     };
-    let headers = response.headers_mut();
-    for (name, value) in [
+    let headers = [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_FRAME_OPTIONS, "DENY"),
@@ -238,13 +294,10 @@ async fn guard(State(page): State<Page>, mut request: Request, next: Next) -> Re
             HeaderName::from_static("cross-origin-resource-policy"),
             "same-origin",
         ),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    if !headers.contains_key(header::CACHE_CONTROL) {
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    }
-    response
+    ];
+    let cached = response.headers_mut().entry(header::CACHE_CONTROL);
+    cached.or_insert(HeaderValue::from_static("no-store"));
+    (headers, response).into_response()
 }
 
 impl Page {

@@ -2,7 +2,6 @@
 
 use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
-use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use reprise_types::{Calendar, MemoryFilter, MemoryKind, MemorySource, RecordType, TimeError};
@@ -61,25 +60,19 @@ impl Pairs {
         read.map_err(|_| Trouble::invalid(bad_field(name)))
     }
 
-    fn time(
-        &self,
-        name: &str,
-        read: impl Fn(&str) -> Result<DateTime<Utc>, TimeError>,
-    ) -> Answer<Option<DateTime<Utc>>> {
-        let time = self.get(name).map(read).transpose();
-        time.map_err(|error| Trouble::invalid(error.to_string()))
-    }
-
     /// The filter that they name.
     pub(crate) fn filter(&self, calendar: &Calendar) -> Answer<MemoryFilter> {
+        let bad_time = |error: TimeError| Trouble::invalid(error.to_string());
+        let since = self.get("since").map(|text| calendar.since(text));
+        let until = self.get("until").map(|text| calendar.until(text));
         Ok(MemoryFilter {
             types: self.read::<RecordType>("type")?.map(|one| vec![one]),
             kinds: self.read::<MemoryKind>("kind")?.map(|kind| vec![kind]),
             sources: self
                 .read::<MemorySource>("source")?
                 .map(|source| vec![source]),
-            since: self.time("since", |text| calendar.since(text))?,
-            until: self.time("until", |text| calendar.until(text))?,
+            since: since.transpose().map_err(bad_time)?,
+            until: until.transpose().map_err(bad_time)?,
             session_id: self.get("session").map(str::to_owned),
             tags: self.get("tag").map(|tag| vec![tag.to_owned()]),
             project: self.get("project").map(str::to_owned),
@@ -138,6 +131,21 @@ pub(crate) fn chips(pairs: &Pairs, path: &str) -> Markup {
                         div class="pop" { (field(name, says)) button { "Apply" } }
                     }
                 }
+            }
+        }
+    }
+}
+
+/// The ways to the first page of a list and to the next one.
+pub(crate) fn pages(pairs: &Pairs, path: &str, next: Option<impl ToString>) -> Markup {
+    html! {
+        nav class="pages" aria-label="Pages" {
+            @if pairs.get("after").is_some() {
+                a href=(format!("{path}?{}", pairs.with(&[("after", "")]))) { "Newest" }
+            }
+            @if let Some(next) = next {
+                @let next = pairs.with(&[("after", &next.to_string())]);
+                a rel="next" href=(format!("{path}?{next}")) { "Older" }
             }
         }
     }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashSet};
 
 use chrono::{Datelike as _, NaiveDate};
-use reprise_operations::operations::shared;
 
 use crate::prelude::*;
 
@@ -38,7 +37,7 @@ pub(crate) struct Known {
 
 impl Known {
     pub(crate) async fn of(visit: &Visit) -> Answer<Self> {
-        let published = shared::published_records(&visit.memory()).await;
+        let published = visit.memory().published_records().await;
         Ok(Self {
             calendar: visit.page.calendar(),
             published: found(published.map_err(Into::into))?.unwrap_or_default(),
@@ -62,13 +61,8 @@ pub(crate) fn path(record: &MemoryRecord) -> String {
     format!("/records/{}", record.id)
 }
 
-/// One line of a list, which keys and the palette act on.
-pub(crate) fn row(record: &MemoryRecord, when: When, known: &Known) -> Markup {
-    row_with(record, when, known, &html! {})
-}
-
-/// The same with more on its right side.
-pub(crate) fn row_with(record: &MemoryRecord, when: When, known: &Known, aside: &Markup) -> Markup {
+/// One line of a list, which keys and the palette act on; `aside` stands on its right side.
+pub(crate) fn row(record: &MemoryRecord, when: When, known: &Known, aside: &Markup) -> Markup {
     let calendar = &known.calendar;
     let about = About::of(record);
     let title = title(record);
@@ -314,7 +308,7 @@ pub(crate) fn by_day(all: &[Told<'_>], known: &Known) -> Markup {
                 }
                 @let is_named = !own && !told.group.session.is_empty();
                 @for (place, record) in told.records.iter().enumerate() {
-                    (row_with(record, when, known, &html! {
+                    (row(record, when, known, &html! {
                         @if is_named && place == 0 {
                             a class="session" href=(told.path()) { (text::line(told.name, 32)) }
                         }

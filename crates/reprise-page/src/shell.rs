@@ -14,24 +14,16 @@ pub(crate) const SIGN_OUT: &str = "/sign-out";
 /// Where one goes on to another user's memory.
 pub(crate) const SWITCH: &str = "/switch";
 
-/// The five places, each with its rooms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    Home,
-    Memory,
-    Ask,
-    Agents,
-    Shared,
-    /// Behind the menu.
-    Order,
-}
+/// The places that begin with a question in place of a title.
+const HOME: &str = "/";
+const ASK: &str = "/search";
 
 type Tabs = &'static [(&'static str, &'static str)];
 
-const PLACES: [(Place, &str, &str, Tabs); 5] = [
-    (Place::Home, "/", "Home", &[]),
+/// The five places: where each begins, its name, and its rooms.
+const PLACES: [(&str, &str, Tabs); 5] = [
+    (HOME, "Home", &[]),
     (
-        Place::Memory,
         "/timeline",
         "Memory",
         &[
@@ -41,9 +33,8 @@ const PLACES: [(Place, &str, &str, Tabs); 5] = [
             ("/map", "Map"),
         ],
     ),
-    (Place::Ask, "/search", "Ask", &[]),
+    (ASK, "Ask", &[]),
     (
-        Place::Agents,
         "/prompts",
         "Agents",
         &[
@@ -53,7 +44,6 @@ const PLACES: [(Place, &str, &str, Tabs); 5] = [
         ],
     ),
     (
-        Place::Shared,
         "/workspace",
         "Shared",
         &[("/workspace", "Workspace"), ("/global", "Published")],
@@ -69,63 +59,58 @@ const ORDER: [(&str, &str); 5] = [
     ("/done", "What you changed"),
 ];
 
-/// Which room it is: the address of its tab, and its title.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Room<'a> {
-    pub(crate) place: Place,
-    pub(crate) tab: &'a str,
-    pub(crate) title: &'a str,
+/// A room with everything around it: by the address of its tab, and its title.
+pub(crate) fn room(visit: &Visit, tab: &str, title: &str, body: &Markup) -> Markup {
+    room_with(visit, tab, title, &html! {}, body)
 }
 
-impl<'a> Room<'a> {
-    pub(crate) fn new(place: Place, tab: &'a str, title: &'a str) -> Self {
-        Self { place, tab, title }
-    }
-
-    /// The room with everything around it.
-    pub(crate) fn shows(self, visit: &Visit, body: &Markup) -> Markup {
-        self.shows_with(visit, &html! {}, body)
-    }
-
-    /// The same with `bar` in the line of its title.
-    pub(crate) fn shows_with(self, visit: &Visit, bar: &Markup, body: &Markup) -> Markup {
-        let place = PLACES.iter().find(|one| one.0 == self.place);
-        let tabs = place.map_or(&[][..], |one| one.3);
-        let is_named = !matches!(self.place, Place::Home | Place::Ask);
-        document(
-            self.title,
-            &html! {
-                (head(visit, self.place))
-                main id="main" tabindex="-1" {
-                    @if is_named {
-                        div class="title" {
-                            h1 { (self.title) }
-                            (bar)
-                            @if !tabs.is_empty() {
-                                nav class="tabs" aria-label="Rooms" {
-                                    @for (path, name) in tabs {
-                                        a href=(path)
-                                            aria-current=[(*path == self.tab).then_some("page")] {
-                                            (name)
-                                        }
+/// The same with `bar` in the line of its title.
+pub(crate) fn room_with(
+    visit: &Visit,
+    tab: &str,
+    title: &str,
+    bar: &Markup,
+    body: &Markup,
+) -> Markup {
+    // What keeps memory in order is behind the menu, and in no place.
+    let place = PLACES
+        .into_iter()
+        .find(|(path, _, tabs)| *path == tab || tabs.iter().any(|(path, _)| *path == tab));
+    let (place, _, tabs) = place.unwrap_or_default();
+    let is_named = ![HOME, ASK].contains(&place);
+    document(
+        title,
+        &html! {
+            (head(visit, place))
+            main id="main" tabindex="-1" {
+                @if is_named {
+                    div class="title" {
+                        h1 { (title) }
+                        (bar)
+                        @if !tabs.is_empty() {
+                            nav class="tabs" aria-label="Rooms" {
+                                @for (path, name) in tabs {
+                                    a href=(path)
+                                        aria-current=[(*path == tab).then_some("page")] {
+                                        (name)
                                     }
                                 }
                             }
                         }
-                    } @else { h1 class="unseen-text" { (self.title) } }
-                    (body)
-                }
-                footer class="foot" {
-                    "Served by the daemon on this machine. Only what you publish leaves it, and, \
-                     where a service of published knowledge is set, the questions to it without \
-                     their secrets."
-                }
-            },
-        )
-    }
+                    }
+                } @else { h1 class="unseen-text" { (title) } }
+                (body)
+            }
+            footer class="foot" {
+                "Served by the daemon on this machine. Only what you publish leaves it, and, \
+                 where a service of published knowledge is set, the questions to it without \
+                 their secrets."
+            }
+        },
+    )
 }
 
-fn head(visit: &Visit, place: Place) -> Markup {
+fn head(visit: &Visit, place: &str) -> Markup {
     html! {
         header class="top" {
             a class="brand" href="/" {
@@ -168,10 +153,10 @@ fn head(visit: &Visit, place: Place) -> Markup {
     }
 }
 
-fn places(place: Place) -> Markup {
+fn places(place: &str) -> Markup {
     html! {
-        @for (one, path, name, _) in PLACES {
-            a href=(path) aria-current=[(place == one).then_some("page")] { (name) }
+        @for (path, name, _) in PLACES {
+            a href=(path) aria-current=[(place == path).then_some("page")] { (name) }
         }
     }
 }

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 use reprise_engine::{excerpt, matches};
 pub(crate) use reprise_operations::size;
-use reprise_types::is_hidden;
+use reprise_types::acts;
 
 /// Characters of a text in a list.
 const EXCERPT_CHARS: usize = 320;
@@ -54,7 +54,7 @@ fn one_line(text: &str, chars: usize) -> String {
     line
 }
 
-/// A word of a list of somebody's own, such as a policy or a class of paths.
+/// A value as a reader says it: a text without its quotes, a word of a list of somebody's own.
 pub(crate) fn word(value: &impl serde::Serialize) -> String {
     match serde_json::json!(value) {
         serde_json::Value::String(word) => word,
@@ -81,15 +81,9 @@ pub(crate) fn visible(text: &str) -> Markup {
     }
 }
 
-/// What is hidden anywhere, and joiners, marks of direction and strange ends of lines.
+/// What acts or hides anywhere, and joiners and marks of direction.
 fn is_unseen(c: char) -> bool {
-    let is_strange = || {
-        matches!(
-            c,
-            '\u{61c}' | '\u{200c}'..='\u{200f}' | '\u{2028}' | '\u{2029}'
-        )
-    };
-    !matches!(c, '\n' | '\t') && (is_hidden(c) || c.is_control() || is_strange())
+    acts(c) || matches!(c, '\u{61c}' | '\u{200c}'..='\u{200f}')
 }
 
 /// A whole number with its thousands apart.

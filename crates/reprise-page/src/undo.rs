@@ -1,11 +1,128 @@
-//! Taking back what was done in this session: the toast that offers it, the list of all of it, and
-//! the way back of each act.
+//! Taking back what was done in a session, for as long as that lasts: the acts that it holds, the
+//! toast that offers it, the list of all of it, and the way back of each.
+
+use std::collections::VecDeque;
 
 use reprise_operations::Lesson;
+use reprise_operations::operations::graph::Tie;
 use reprise_operations::operations::{forgetting, lessons, links, records, shared};
+use reprise_types::Link;
 
-use crate::acts::{Act, Done};
 use crate::prelude::*;
+
+/// Acts that can be taken back; the oldest makes room.
+const HELD_MAX: usize = 32;
+
+/// How something that was done is taken back.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Back {
+    /// By a version that is as `old` was.
+    Revise {
+        old: Box<MemoryRecord>,
+        new: RecordId,
+    },
+    Unpublish {
+        record: RecordId,
+        global: RecordId,
+    },
+    Tag {
+        record: RecordId,
+        tags: Vec<String>,
+    },
+    Link(Tie),
+    Unlink(Tie),
+    /// This is what it said, and what it was linked with.
+    Unforget {
+        record: Box<MemoryRecord>,
+        links: Vec<Link>,
+    },
+}
+
+/// What was done.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Act {
+    /// The record that it is about; of several, the first.
+    pub(crate) record: RecordId,
+    pub(crate) says: String,
+    /// A sentence on the secrets that were taken out of a new wording.
+    pub(crate) taken_out: String,
+    /// The ids of all that was forgotten.
+    pub(crate) gone: Vec<RecordId>,
+    /// In the order in which it was done.
+    pub(crate) back: Vec<Back>,
+}
+
+impl Act {
+    pub(crate) fn new(record: RecordId, says: &str, back: Back) -> Self {
+        Self {
+            record,
+            says: says.to_owned(),
+            taken_out: String::new(),
+            gone: Vec::new(),
+            back: vec![back],
+        }
+    }
+
+    /// Several as one.
+    pub(crate) fn many(acts: Vec<Self>) -> Self {
+        let first = acts.first();
+        let says = first.map_or("", |act| &act.says);
+        Self {
+            record: first.map_or(RecordId::from_parts(0, 0), |act| act.record),
+            says: format!("{} records: {says}", acts.len()),
+            taken_out: String::new(),
+            gone: acts.iter().flat_map(|act| act.gone.clone()).collect(),
+            back: acts.into_iter().flat_map(|act| act.back).collect(),
+        }
+    }
+}
+
+/// An act with its number in the session.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Done {
+    pub(crate) number: u64,
+    pub(crate) at: DateTime<Utc>,
+    pub(crate) act: Act,
+}
+
+/// The acts of a session that can be taken back.
+#[derive(Debug, Default)]
+pub(crate) struct Undo {
+    next: u64,
+    done: VecDeque<Done>,
+}
+
+impl Undo {
+    /// Notes an act; answers its number.
+    pub(crate) fn push(&mut self, act: Act, at: DateTime<Utc>) -> u64 {
+        if self.done.len() >= HELD_MAX {
+            self.done.pop_front();
+        }
+        self.next += 1;
+        let number = self.next;
+        self.done.push_back(Done { number, at, act });
+        number
+    }
+
+    pub(crate) fn get(&self, number: u64) -> Option<Done> {
+        self.done.iter().find(|done| done.number == number).cloned()
+    }
+
+    /// Takes an act out: it is being undone, or can no longer be.
+    pub(crate) fn remove(&mut self, number: u64) {
+        self.done.retain(|done| done.number != number);
+    }
+
+    /// Texts of forgotten records leave this process too.
+    pub(crate) fn drop_forgotten(&mut self) {
+        self.done.retain(|done| done.act.gone.is_empty());
+    }
+
+    /// Newest first.
+    pub(crate) fn all(&self) -> Vec<Done> {
+        self.done.iter().rev().cloned().collect()
+    }
+}
 
 /// What a redirect told was just done, with the way to take it back.
 pub(crate) fn told(visit: &Visit, number: Option<&str>) -> Markup {
@@ -31,10 +148,8 @@ pub(crate) fn told(visit: &Visit, number: Option<&str>) -> Markup {
 
 fn said(visit: &Visit, done: &Done) -> Markup {
     toast(&html! {
-        (done.act.says())
-        @if let Act::Corrected { taken_out, .. } = &done.act {
-            @if !taken_out.is_empty() { " " (text::line(taken_out, 600)) }
-        }
+        (done.act.says)
+        @if !done.act.taken_out.is_empty() { " " (text::line(&done.act.taken_out, 600)) }
         " " (take_back(visit, done))
     })
 }
@@ -53,7 +168,7 @@ pub(crate) fn take_back(visit: &Visit, done: &Done) -> Markup {
 
 /// Notes an act of this session; leads to its record.
 pub(crate) fn did(visit: &Visit, act: Act) -> Redirect {
-    let path = format!("/records/{}", act.record());
+    let path = format!("/records/{}", act.record);
     let number = noted(visit, act);
     Redirect::to(&format!("{path}?done={number}"))
 }
@@ -78,13 +193,13 @@ pub(crate) async fn all(visit: Visit) -> Markup {
         @for done in &all {
             div class="card" {
                 p {
-                    span class="faint" { (calendar.clock_of(done.at)) } " " (done.act.says()) " "
-                    @if done.act.gone().is_empty() {
-                        a href=(format!("/records/{}", done.act.record())) { "the record" }
+                    span class="faint" { (calendar.clock_of(done.at)) } " " (done.act.says) " "
+                    @if done.act.gone.is_empty() {
+                        a href=(format!("/records/{}", done.act.record)) { "the record" }
                     } @else {
                         a href=(format!("/forgotten/{}", done.number)) { "what went" }
                     }
-                    @if let Act::Forgotten { record, .. } = &done.act {
+                    @if let [Back::Unforget { record, .. }] = done.act.back.as_slice() {
                         ": " (text::line(rows::title(record), 100))
                     }
                 }
@@ -92,7 +207,7 @@ pub(crate) async fn all(visit: Visit) -> Markup {
             }
         }
     };
-    Room::new(Place::Order, "/done", "What you changed").shows(&visit, &body)
+    room(&visit, "/done", "What you changed", &body)
 }
 
 pub(crate) async fn undo(posted: Posted) -> Answer<Redirect> {
@@ -101,12 +216,8 @@ pub(crate) async fn undo(posted: Posted) -> Answer<Redirect> {
     let done = visit.undo(|undo| undo.get(number)).flatten();
     let done = done.ok_or_else(gone)?;
     let (mut first, mut is_whole) = (None, true);
-    let acts = match done.act {
-        Act::Many(acts) => acts,
-        act => vec![act],
-    };
-    for act in acts {
-        let (record, whole) = taken_back(visit, act).await?;
+    for back in done.act.back {
+        let (record, whole) = taken_back(visit, back).await?;
         first = first.or(Some(record));
         is_whole &= whole;
     }
@@ -126,10 +237,10 @@ pub(crate) fn gone() -> Trouble {
     )
 }
 
-/// Takes an act back; answers its record, and whether all of it came back.
-async fn taken_back(visit: &Visit, act: Act) -> Answer<(RecordId, bool)> {
-    let record = match act {
-        Act::Corrected { old, new, .. } | Act::Settled { old, new } => {
+/// Takes something back; answers its record, and whether all of it came back.
+async fn taken_back(visit: &Visit, back: Back) -> Answer<(RecordId, bool)> {
+    let record = match back {
+        Back::Revise { old, new } => {
             let seen = (old.visibility == Visibility::Workspace).then_some(old.visibility);
             let old = old.body;
             let changes = json!({
@@ -142,26 +253,26 @@ async fn taken_back(visit: &Visit, act: Act) -> Answer<(RecordId, bool)> {
             });
             revised(visit, new, changes).await?
         }
-        Act::Published { record, global } => {
+        Back::Unpublish { record, global } => {
             let asked = shared::UnpublishArguments {
                 id: global.to_string(),
             };
             visit.ask::<shared::Unpublish>(asked).await?;
             record
         }
-        Act::Tagged { record, before } => {
-            tagged(visit, record, before).await?;
+        Back::Tag { record, tags } => {
+            tagged(visit, record, tags).await?;
             record
         }
-        Act::Linked { from, to, relation } => {
-            unlinked(visit, from, to, &relation).await?;
-            from
+        Back::Unlink(tie) => {
+            unlinked(visit, &tie).await?;
+            tie.from
         }
-        Act::Unlinked { from, to, relation } => {
-            linked(visit, from, to, &relation).await?;
-            from
+        Back::Link(tie) => {
+            linked(visit, &tie).await?;
+            tie.from
         }
-        Act::Forgotten { record, links, .. } => {
+        Back::Unforget { record, links } => {
             let asked = forgetting::UnforgetArguments { record: *record };
             let again = visit.ask::<forgetting::Unforget>(asked).await?.id;
             let mut is_whole = true;
@@ -171,7 +282,8 @@ async fn taken_back(visit: &Visit, act: Act) -> Answer<(RecordId, bool)> {
                 } else {
                     (link.record, again)
                 };
-                let made = linked(visit, from, to, &link.relation).await;
+                let relation = link.relation;
+                let made = linked(visit, &Tie { from, to, relation }).await;
                 // The other end may be gone by now.
                 is_whole &= made.is_ok_and(|_| true) || {
                     let id = link.record.to_string();
@@ -181,7 +293,6 @@ async fn taken_back(visit: &Visit, act: Act) -> Answer<(RecordId, bool)> {
             }
             return Ok((again, is_whole));
         }
-        Act::Many(_) => return Err(gone()),
     };
     Ok((record, true))
 }
@@ -210,30 +321,20 @@ pub(crate) async fn tagged(visit: &Visit, record: RecordId, tags: Vec<String>) -
 }
 
 /// Links two records; answers whether the link is new.
-pub(crate) async fn linked(
-    visit: &Visit,
-    from: RecordId,
-    to: RecordId,
-    relation: &str,
-) -> Answer<bool> {
+pub(crate) async fn linked(visit: &Visit, tie: &Tie) -> Answer<bool> {
     let asked = links::LinkArguments {
-        from: from.to_string(),
-        to: to.to_string(),
-        relation: Some(relation.to_owned()),
+        from: tie.from.to_string(),
+        to: tie.to.to_string(),
+        relation: Some(tie.relation.clone()),
     };
     Ok(visit.ask::<links::Link>(asked).await?.linked)
 }
 
-pub(crate) async fn unlinked(
-    visit: &Visit,
-    from: RecordId,
-    to: RecordId,
-    relation: &str,
-) -> Answer<()> {
+pub(crate) async fn unlinked(visit: &Visit, tie: &Tie) -> Answer<()> {
     let asked = links::UnlinkArguments {
-        from: from.to_string(),
-        to: to.to_string(),
-        relation: relation.to_owned(),
+        from: tie.from.to_string(),
+        to: tie.to.to_string(),
+        relation: tie.relation.clone(),
     };
     visit.ask::<links::Unlink>(asked).await.map(drop)
 }

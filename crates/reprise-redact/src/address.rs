@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::proof::Placeholders;
-use crate::window::head;
+use crate::scan::{head, shifted};
 
 /// Bytes of a URL in which user and password are looked for.
 const ADDRESS: usize = 512;
@@ -47,9 +47,8 @@ pub(crate) fn address(placeholders: &Placeholders, text: &str, at: usize) -> Opt
         None => return None,
     };
     let value = user.get(secret.clone())?;
-    let shown =
-        value.is_empty() || value.starts_with("[redacted:") || !placeholders.is_value(value);
-    (!shown).then_some(at + secret.start..at + secret.end)
+    let is_secret = placeholders.is_value(value);
+    is_secret.then(|| shifted(&secret, at))
 }
 
 /// Whether the user part of a URL is a token.

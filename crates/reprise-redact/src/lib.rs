@@ -27,10 +27,9 @@ mod rules;
 mod scan;
 #[doc(hidden)]
 pub mod testing;
-mod window;
 
 pub use element::{Unclosed, elements, without_elements};
-pub use outbound::{HeldBack, Outbound, cleaned, is_plain_to_another, is_this_machine};
+pub use outbound::{HeldBack, Outbound, cleaned, is_another, is_plain_to_another, is_this_machine};
 pub use redactor::{Redaction, Redactor};
 pub use rules::{Rules, RulesError};
 pub use scan::{Redacted, Removed};

@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use crate::proof::{is_noise, is_odd, is_random};
 use crate::rules::{Needs, Rules};
-use crate::scan::Found;
-use crate::window::{head, tail};
+use crate::scan::{Found, head, shifted, tail};
 
 /// Longest line that is a label or a row.
 const LINE_BYTES_MAX: usize = 1024;
@@ -65,7 +64,7 @@ impl Rules {
         for manifest in text.split_inclusive("\n---") {
             if manifest.contains("kind: Secret") {
                 let values = self.manifest(manifest).into_iter();
-                found.extend(values.map(|value| at + value.start..at + value.end));
+                found.extend(values.map(|value| shifted(&value, at)));
             }
             at += manifest.len();
         }
@@ -88,8 +87,8 @@ impl Rules {
             let value = bare
                 .split_once(": ")
                 .map_or("", |(_, value)| value.trim_matches(is_frame));
-            let shown = value.starts_with("[redacted:") || !self.placeholders.is_value(value);
-            if outer.is_some() && !shown && value.len() >= 4 {
+            let is_value = self.placeholders.is_value(value);
+            if outer.is_some() && is_value && value.len() >= 4 {
                 let value_at = start + line.rfind(value).unwrap_or_default();
                 found.push(value_at..value_at + value.len());
             }
@@ -213,8 +212,8 @@ impl Rules {
         let start = cell.len() - value.len();
         let value = value.trim_end_matches(|c| is_frame(c) || matches!(c, ',' | ';' | '\\'));
         let spaced = value.contains(char::is_whitespace);
-        let shown = value.starts_with("[redacted:") || !self.placeholders.is_value(value);
-        (!spaced && !shown && is_strong(value, wanted)).then_some(start..start + value.len())
+        let is_secret = !spaced && self.placeholders.is_value(value) && is_strong(value, wanted);
+        is_secret.then_some(start..start + value.len())
     }
 
     /// The values in the cell after a name, or in the rows below it.
@@ -275,7 +274,7 @@ impl Rules {
         wanted: Wanted,
     ) -> Option<Range<usize>> {
         let value = self.value_in(text.get(cell.clone())?, wanted)?;
-        Some(cell.start + value.start..cell.start + value.end)
+        Some(shifted(&value, cell.start))
     }
 }
 

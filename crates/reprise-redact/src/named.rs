@@ -10,8 +10,7 @@ use regex::Regex;
 
 use crate::proof::{has_digit, has_sign, is_coined, is_mixed, is_odd, is_random};
 use crate::rules::{Needs, Rules};
-use crate::scan::{Found, begins_word};
-use crate::window::{REACH, goes_on, head, passed_over, tail};
+use crate::scan::{Found, REACH, begins_word, goes_on, head, passed_over, shifted, tail};
 
 /// Bytes before and after a name that are looked at.
 const BEFORE: usize = 256;
@@ -91,9 +90,7 @@ impl Rules {
         *looked_to += passed_over(value.len());
         let found = head(rest.get(value.clone())?, TOLD_BY);
         let line = Line::of(before, rest.get(value.end..)?);
-        let placeholder = found.is_empty()
-            || found.starts_with("[redacted:")
-            || !self.placeholders.is_value(found)
+        let placeholder = !self.placeholders.is_value(found)
             || found.eq_ignore_ascii_case(written)
             // The name of a secret that a cloud keeps.
             || last_word(before).contains("arn:")
@@ -278,7 +275,7 @@ fn placed(before: &str, name: &str, rest: &str) -> Option<(Place, Range<usize>)>
         } else {
             Place::Flag
         };
-        return (!shown.starts_with('-')).then_some((place, at + range.start..at + range.end));
+        return (!shown.starts_with('-')).then(|| (place, shifted(&range, at)));
     }
     let joint = JOINT.captures(rest)?;
     let closed = joint.name("closed").is_some();

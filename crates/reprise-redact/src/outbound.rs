@@ -26,11 +26,7 @@ pub enum HeldBack {
     Secret { what: &'static str },
     /// What is no JSON cannot be looked through.
     #[error("{what} is no JSON, so it was not sent: {message}")]
-    Unread {
-        what: &'static str,
-        /// What the reader of JSON says.
-        message: String,
-    },
+    Unread { what: &'static str, message: String },
 }
 
 impl Outbound {
@@ -114,9 +110,12 @@ fn clean(value: &mut Value) -> bool {
 /// Whether an address is plain HTTP to another machine, where who stands between reads a token.
 pub fn is_plain_to_another(url: &str) -> bool {
     let scheme = url.split_once("://");
-    let Some((_, rest)) = scheme.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("http")) else {
-        return false;
-    };
+    scheme.is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("http")) && is_another(url)
+}
+
+/// Whether an address is of another machine.
+pub fn is_another(url: &str) -> bool {
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default();
     let host = match host.strip_prefix('[').and_then(|host| host.split_once(']')) {

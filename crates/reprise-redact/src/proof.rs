@@ -128,7 +128,7 @@ impl Placeholders {
         (plain || joined) && !self.said.contains(&word.to_lowercase())
     }
 
-    /// Neither empty, nor a placeholder, nor a look-up, nor code.
+    /// Neither empty, nor a placeholder, nor a look-up, nor code, nor taken out before.
     pub(crate) fn is_value(&self, value: &str) -> bool {
         let lower = value.to_lowercase();
         let bare = lower.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -152,6 +152,7 @@ impl Placeholders {
         !(known
             || masked
             || nothing
+            || value.starts_with("[redacted:")
             || value.contains("](")
             || value.starts_with("--")
             || metavariable

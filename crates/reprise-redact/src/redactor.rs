@@ -5,17 +5,14 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::LazyLock;
 
-use data_encoding::HEXLOWER;
-use reprise_types::RecordBody;
 use reprise_types::limits::TEXT_BYTES_MAX;
+use reprise_types::{RecordBody, sha256_hex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 
 use crate::rules::Rules;
-use crate::scan::{Redacted, Removed};
-use crate::window::head;
+use crate::scan::{Redacted, Removed, head};
 
 /// Bytes of a record's text that are looked at: what is taken out makes room for as much again.
 const LOOKED_AT_MAX: usize = 2 * TEXT_BYTES_MAX;
@@ -63,12 +60,7 @@ impl Redactor {
         if !redacted.removed.is_empty() {
             *text = redacted.text;
         }
-        let told = |Removed { rule, line }| Redaction {
-            field: field.to_owned(),
-            rule,
-            line,
-        };
-        redacted.removed.into_iter().map(told).collect()
+        told(field, redacted.removed)
     }
 
     /// A name under which something is kept: itself, or without its secrets and with a digest, so
@@ -78,18 +70,16 @@ impl Redactor {
         if redacted.removed.is_empty() {
             return name.into();
         }
-        let digest = HEXLOWER.encode(&Sha256::digest(name.as_bytes()));
-        let digest = digest.get(..DIGEST_DIGITS).unwrap_or_default();
-        // Before the text: behind it, it would be another secret's value.
-        format!("{digest} {}", redacted.text).into()
+        told_apart(name, &redacted).into()
     }
 
     /// Makes a name of a field the one of [`Self::name_of`]. Returns what was taken out.
     pub fn redact_name(&self, field: &str, name: &mut String) -> Vec<Redaction> {
-        let kept = self.name_of(name).into_owned();
-        let told = self.redact_field(field, name);
-        *name = kept;
-        told
+        let redacted = self.redact_text(name);
+        if !redacted.removed.is_empty() {
+            *name = told_apart(name, &redacted);
+        }
+        told(field, redacted.removed)
     }
 
     /// Redacts a JSON value as the field of that name: whole values under secret keys, and secrets
@@ -184,6 +174,22 @@ impl Redactor {
         }
         told
     }
+}
+
+fn told(field: &str, removed: Vec<Removed>) -> Vec<Redaction> {
+    let told = |Removed { rule, line }| Redaction {
+        field: field.to_owned(),
+        rule,
+        line,
+    };
+    removed.into_iter().map(told).collect()
+}
+
+/// A name that had secrets: its digest before the text, for behind it, it would be another secret's
+/// value.
+fn told_apart(name: &str, redacted: &Redacted) -> String {
+    let digest = sha256_hex(name.as_bytes());
+    format!("{} {}", &digest[..DIGEST_DIGITS], redacted.text)
 }
 
 /// The name of a field within a field.

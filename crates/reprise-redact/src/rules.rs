@@ -8,20 +8,16 @@ use regex::Regex;
 use serde::Deserialize;
 
 use crate::proof::{Placeholders, Proof};
-use crate::window::REACH;
+use crate::scan::REACH;
 
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
-    /// The TOML does not parse.
     #[error("the rules of redaction cannot be read: {0}; correct that line")]
     Page(#[from] toml_edit::de::Error),
-    /// A rule's regular expression does not compile.
     #[error("the rule `{kind}` of redaction has an expression that does not compile: {why}")]
     Expression { kind: String, why: String },
-    /// A rule without search words or without a source.
     #[error("the rule `{kind}` of redaction has no {what}; add it")]
     Incomplete { kind: String, what: &'static str },
-    /// The search words of all rules do not compile.
     #[error("the words of the rules of redaction cannot be compiled: {0}")]
     Words(#[from] aho_corasick::BuildError),
 }

@@ -8,12 +8,14 @@ use crate::encoded::encoded;
 use crate::fold::Folded;
 use crate::proof::is_random;
 use crate::rules::{Meaning, Needs, Phrase, Rules, Token};
-use crate::window::{REACH, goes_on, head, passed_over};
 
 /// Most passes over a text: a replacement may uncover another secret.
 const PASSES_MAX: usize = 4;
 /// Bytes before a token that its rule may examine.
 const BEFORE: usize = 64;
+/// Bytes from where it begins in which a rule finds its secret; one that goes on is then followed
+/// to its end. So a text costs a rule no more than this for each place where it may begin.
+pub(crate) const REACH: usize = 1024;
 
 /// A text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -287,4 +289,39 @@ fn is_escape(before: &str) -> bool {
     };
     let mut bytes = tail.bytes();
     bytes.next() == Some(b'%') && bytes.all(|b| b.is_ascii_hexdigit())
+}
+
+/// How far from the beginning of a value that is none a rule does not look again: nothing, but for
+/// one so long that each place in it would cost as much.
+pub(crate) fn passed_over(value_bytes: usize) -> usize {
+    if value_bytes < REACH / 2 {
+        0
+    } else {
+        REACH / 16
+    }
+}
+
+/// A range of a part of a text that begins at `by`, in the text.
+pub(crate) fn shifted(range: &Range<usize>, by: usize) -> Range<usize> {
+    by + range.start..by + range.end
+}
+
+/// The first `bytes_max` bytes of a text.
+pub(crate) fn head(text: &str, bytes_max: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes_max)]
+}
+
+/// The last `bytes_max` bytes of a text.
+pub(crate) fn tail(text: &str, bytes_max: usize) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(bytes_max))..]
+}
+
+/// How many bytes a secret goes on in `after`, where it ended only with what was looked at.
+pub(crate) fn goes_on(looked_at: &str, end: usize, after: &str) -> usize {
+    if end < looked_at.len() {
+        return 0;
+    }
+    let signs = ['"', '\'', '`', '<', '>', '\\', ',', ';'];
+    let ends = |c: char| c.is_whitespace() || signs.contains(&c);
+    after.find(ends).unwrap_or(after.len())
 }

@@ -27,21 +27,18 @@ use crate::oauth::{Oauth, OauthOptions};
 use crate::place::{Place, PlaceError};
 use crate::tokens::{TokenError, TokenFile};
 use reprise_operations::{
-    Catalogue, Memories, Projection, Repositories, Sharing, TagRules, Workspaces,
+    Around, Catalogue, Memories, Projection, Repositories, Sharing, TagRules, Workspaces,
 };
 use reprise_page::Setting;
 use reprise_types::UserId;
 
-pub(crate) use accept::{Entrance, connections_max};
+pub(crate) use accept::{Entrance, connections_max, drained};
 pub use life::Ended;
 pub(crate) use life::Life;
 use lock::LifeLock;
 pub(crate) use shares::{Asker, Share};
 
-/// How long open requests may take to end once the daemon is to end.
-const DRAIN: Duration = Duration::from_secs(10);
-
-/// The daemon could not run.
+/// The daemon, or the service of published knowledge, could not run.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
     #[error(transparent)]
@@ -125,63 +122,45 @@ impl Daemon {
     /// Takes the data directory, starts the service and listens. No memory is opened and no model
     /// is loaded yet.
     pub async fn start(config: MemoryConfig, options: DaemonOptions) -> Result<Self, DaemonError> {
-        let DaemonOptions {
-            place,
-            http,
-            idle_exit,
-            replace,
-            patience,
-            requests_per_second,
-            oauth,
-            tags,
-            workspaces,
-            sharing,
-            projections,
-            catalogue,
-            user,
-            settings,
-        } = options;
         if config.clock.now() <= DateTime::UNIX_EPOCH {
             return Err(DaemonError::Clock);
         }
+        let place = options.place;
         place.prepare()?;
         let repositories = Repositories::of_data(place.data());
-        let lock = LifeLock::take(&place, replace, patience).await?;
+        let lock = LifeLock::take(&place, options.replace, options.patience).await?;
         let tokens = Arc::new(TokenFile::new(place.tokens()));
-        let tcp = match http {
-            Some(address) => Some(listen(address, &tokens, oauth.is_some()).await?),
+        let tcp = match options.http {
+            Some(address) => Some(listen(address, &tokens, options.oauth.is_some()).await?),
             None => None,
         };
         let clock = Arc::clone(&config.clock);
         let page_clock = Arc::clone(&clock);
-        let signing =
-            |options| Oauth::new(options, &place, Arc::clone(&tokens), Arc::clone(&clock));
-        let oauth = oauth.map(signing).transpose()?.map(Arc::new);
+        let signing = |oauth| Oauth::new(oauth, &place, Arc::clone(&tokens), Arc::clone(&clock));
+        let oauth = options.oauth.map(signing).transpose()?.map(Arc::new);
         let service = MemoryService::start(config, None).await?;
         // Whoever held the lock before is gone: what it left is nobody's.
         remove(&place.socket())?;
         let socket = UnixListener::bind(place.socket())?;
-        let life = Life::new(place, idle_exit, settings);
-        if let Some(tcp) = &tcp {
-            // Set once, here.
-            let _unset = life.http.set(tcp.local_addr()?).is_ok();
-        }
+        let http = tcp.as_ref().map(TcpListener::local_addr).transpose()?;
+        let life = Life::new(place, http, options.idle_exit, options.settings);
         // The page has one door.
         let (new_doors, doors) = mpsc::channel(1);
         let app = App {
-            memories: Memories::new(service, clock)
-                .with_tags(tags)
-                .with_workspaces(workspaces)
-                .with_sharing(sharing)
-                .with_repositories(repositories)
-                .with_projections(projections),
-            catalogue,
-            user,
+            memories: Memories::new(service, clock).with(Around {
+                tags: options.tags,
+                workspaces: options.workspaces,
+                sharing: options.sharing,
+                repositories,
+                projections: options.projections,
+            }),
+            catalogue: options.catalogue,
+            user: options.user,
             life: Arc::new(life),
             metrics: Arc::new(Metrics::default()),
             tokens,
             oauth,
-            rates: Arc::new(Rates::new(requests_per_second)),
+            rates: Arc::new(Rates::new(options.requests_per_second)),
             page: Arc::new(PageDoor::new(new_doors, page_clock)),
             description: Arc::default(),
         };
@@ -196,7 +175,7 @@ impl Daemon {
 
     /// Where it listens on TCP.
     pub fn http_address(&self) -> Option<SocketAddr> {
-        self.app.life.http.get().copied()
+        self.app.life.http
     }
 
     pub fn memories(&self) -> &Memories {
@@ -241,7 +220,7 @@ impl Daemon {
                 _ = interrupt.recv() => Ended::Signal,
                 () = life.until_told() => Ended::Asked,
                 () = life.until_idle() => Ended::Idle,
-                () = app.memories.ended() => Ended::Failed,
+                () = app.memories.service().ended() => Ended::Failed,
             };
             break ended;
         };
@@ -251,16 +230,7 @@ impl Daemon {
         // lock.
         remove(&life.place.socket())?;
         listening.shutdown().await;
-        // The doors had the other ends.
-        let drained = async {
-            match Arc::into_inner(open) {
-                Some(open) => open.shutdown().await,
-                None => std::future::pending().await,
-            }
-        };
-        if tokio::time::timeout(DRAIN, drained).await.is_err() {
-            tracing::warn!("some connections were still open and are cut");
-        }
+        drained(open).await;
         app.memories.shut_down().await;
         Ok(ended)
     }
@@ -274,6 +244,10 @@ async fn listen(
     if !address.ip().is_loopback() && !may_sign_in && tokens.list()?.is_empty() {
         return Err(DaemonError::NoToken { address });
     }
+    bound(address).await
+}
+
+pub(crate) async fn bound(address: SocketAddr) -> Result<TcpListener, DaemonError> {
     let bound = TcpListener::bind(address).await;
     bound.map_err(|cause| DaemonError::Address { address, cause })
 }

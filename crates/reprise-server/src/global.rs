@@ -6,7 +6,6 @@ mod bodies;
 mod openapi;
 mod operate;
 mod people;
-mod ready;
 mod routes;
 
 use std::net::SocketAddr;
@@ -20,7 +19,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 
-use crate::daemon::{Entrance, connections_max};
+use crate::daemon::{DaemonError, Entrance, bound, connections_max, drained};
 use crate::http::{Metrics, Rates};
 use crate::tokens::ServiceTokens;
 pub use access::AccessLog;
@@ -28,8 +27,6 @@ use access::Minutes;
 pub use people::{People, PeopleSettings};
 use routes::Desk;
 
-/// How long open requests may take to end once the service is to end.
-const DRAIN: Duration = Duration::from_secs(10);
 /// A connection may be idle for so long: a person's next question finds it open, and does not pay
 /// for a new one's round trips.
 const IDLE: Duration = Duration::from_secs(75);
@@ -57,19 +54,6 @@ pub struct GlobalServiceOptions {
 
 reprise_types::show_fields!(GlobalServiceOptions { http });
 
-/// The service could not run.
-#[derive(Debug, thiserror::Error)]
-pub enum GlobalServiceError {
-    #[error("the address {address} cannot be listened on ({cause}); choose another --http")]
-    Address {
-        address: SocketAddr,
-        /// The system's reason.
-        cause: std::io::Error,
-    },
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
-}
-
 /// A service that listens.
 #[derive(Debug)]
 pub struct GlobalService {
@@ -79,10 +63,8 @@ pub struct GlobalService {
 
 impl GlobalService {
     /// Listens; nothing is answered before [`Self::run`].
-    pub async fn start(options: GlobalServiceOptions) -> Result<Self, GlobalServiceError> {
-        let address = options.http;
-        let bound = TcpListener::bind(address).await;
-        let tcp = bound.map_err(|cause| GlobalServiceError::Address { address, cause })?;
+    pub async fn start(options: GlobalServiceOptions) -> Result<Self, DaemonError> {
+        let tcp = bound(options.http).await?;
         let desk = Desk {
             store: options.store,
             tokens: options.tokens,
@@ -100,12 +82,12 @@ impl GlobalService {
         Ok(Self { desk, tcp })
     }
 
-    pub fn address(&self) -> Result<SocketAddr, GlobalServiceError> {
+    pub fn address(&self) -> Result<SocketAddr, DaemonError> {
         Ok(self.tcp.local_addr()?)
     }
 
     /// Serves until a signal, then finishes what is under way.
-    pub async fn run(self) -> Result<(), GlobalServiceError> {
+    pub async fn run(self) -> Result<(), DaemonError> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let open = Arc::new(GracefulShutdown::new());
@@ -123,11 +105,7 @@ impl GlobalService {
         {
             tracing::error!(%error, "the listener failed");
         }
-        if let Some(open) = Arc::into_inner(open)
-            && tokio::time::timeout(DRAIN, open.shutdown()).await.is_err()
-        {
-            tracing::warn!("some connections were still open and are cut");
-        }
+        drained(open).await;
         Ok(())
     }
 }

@@ -4,8 +4,6 @@
 //! the doors, extraction and statuses.
 
 mod answers;
-mod app;
-mod aside;
 mod catalogue;
 mod door;
 mod extract;
@@ -14,13 +12,12 @@ mod intake;
 mod metrics;
 mod oauth;
 mod openapi;
-mod page;
 mod service;
 mod streams;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::HeaderValue;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
@@ -29,23 +26,46 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any_service, get, post};
 use axum::{Router, middleware};
 
-use reprise_operations::{Profile, Room};
+use reprise_operations::{Catalogue, Memories, Profile, Room};
+use reprise_types::UserId;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
+use crate::daemon::Life;
 use crate::mcp::McpFace;
-use app::BODY_BYTES_MAX;
+use crate::oauth::Oauth;
+use crate::tokens::TokenFile;
 
-pub(crate) use answers::Refusal;
-pub(crate) use app::{App, Rates};
-pub(crate) use aside::answer;
+pub(crate) use answers::{Refusal, answer};
 pub(crate) use door::{NewDoor, PageDoor};
 use extract::named_user;
-pub(crate) use extract::{Caller, user_of};
-pub(crate) use guard::{Door, bearer};
-pub(crate) use metrics::{Metrics, watch};
+pub(crate) use extract::{asked_by, user_of};
+pub(crate) use guard::{Door, Rates, bearer};
+pub(crate) use metrics::{Metrics, families, watch};
 pub(crate) use openapi::generators;
+pub(crate) use service::{no_method, no_route, wrong_method};
 pub(crate) use streams::sharing;
+
+/// Longest body that is read, in bytes.
+const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// What every handler can reach. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct App {
+    pub(crate) memories: Memories,
+    pub(crate) catalogue: Catalogue,
+    /// Whose memory it is where a request does not say.
+    pub(crate) user: Option<UserId>,
+    pub(crate) life: Arc<Life>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) tokens: Arc<TokenFile>,
+    /// How programs sign in, where they may.
+    pub(crate) oauth: Option<Arc<Oauth>>,
+    pub(crate) rates: Arc<Rates>,
+    pub(crate) page: Arc<PageDoor>,
+    /// `/openapi.json`, made once: whoever asks for it needs no token.
+    pub(crate) description: Arc<OnceLock<Bytes>>,
+}
 
 /// Every route, guarded for this door.
 pub(crate) fn router(app: &App, door: &Door) -> Router {
@@ -56,15 +76,15 @@ pub(crate) fn router(app: &App, door: &Door) -> Router {
         .route("/openapi.json", get(openapi::serve))
         .route("/v1/status", get(service::status))
         .route("/v1/shutdown", post(service::shut_down))
-        .route("/v1/page", post(page::open))
+        .route("/v1/page", post(door::open))
         .merge(catalogue::router(&app.catalogue))
         .merge(oauth::router())
         .nest("/v1/users/{user}", streams::router())
         .route("/v1/users/{user}/tools/{tool}", post(catalogue::tool))
         .route("/mcp", mcp(app, Profile::Default))
         .route("/mcp/workspace", mcp(app, Profile::Workspace))
-        .fallback(service::no_route)
-        .method_not_allowed_fallback(service::no_method)
+        .fallback(no_route)
+        .method_not_allowed_fallback(no_method)
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(middleware::from_fn(answer))
         .layer(middleware::from_fn_with_state(app.clone(), guard::admit))

@@ -54,7 +54,7 @@ pub struct IssuerSettings {
     pub scopes: Vec<String>,
 }
 
-fn sub() -> String {
+pub(crate) fn sub() -> String {
     "sub".to_owned()
 }
 

@@ -39,9 +39,7 @@ mod tokens;
 pub use client::{Call, Client, Remote, Starter};
 pub use daemon::{Daemon, DaemonError, DaemonOptions, Ended};
 
-pub use global::{
-    AccessLog, GlobalService, GlobalServiceError, GlobalServiceOptions, People, PeopleSettings,
-};
+pub use global::{AccessLog, GlobalService, GlobalServiceOptions, People, PeopleSettings};
 pub use hooks::{HookProgram, Moment};
 pub use issuer::{Claims, Fetch, Issuer, IssuerSettings, TokenRefused};
 pub use mcp::{McpFace, SKILL};

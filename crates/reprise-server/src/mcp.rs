@@ -29,7 +29,7 @@ use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
 use crate::client::{Call, Client};
-use crate::http::{Caller, user_of};
+use crate::http::{asked_by, user_of};
 
 /// Under a kilobyte: every session pays for it.
 const INSTRUCTIONS: &str = "Long-term memory of this user. Before you begin a task, `recall` it in \
@@ -186,7 +186,7 @@ impl McpFace {
                 let memory = memories.of(user);
                 // Without a request it is this process's own standard input.
                 let memory = match context.extensions.get::<Parts>() {
-                    Some(parts) => Caller::of(parts).with(memory),
+                    Some(parts) => asked_by(parts, memory),
                     None => memory.on_machine(),
                 };
                 tool.call_tool(memory, arguments).await
@@ -251,8 +251,8 @@ impl ServerHandler for McpFace {
         let user = self.user(&context)?;
         let name = request.name.as_ref();
         if self.get_tool(name).is_none() {
-            let name: String = name.chars().take(64).collect();
-            let said = format!("there is no tool `{name}` in this profile; list the tools first");
+            let said =
+                format!("there is no tool `{name:.64}` in this profile; list the tools first");
             return Err(ErrorData::invalid_params(said, None));
         }
         let arguments = self.scoped(name, request.arguments.unwrap_or_default());
@@ -287,8 +287,8 @@ impl ServerHandler for McpFace {
         request: CustomRequest,
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let method: String = request.method.chars().take(64).collect();
-        let said = format!("there is no method `{method}`; `tools/list` names what there is");
+        let method = request.method;
+        let said = format!("there is no method `{method:.64}`; `tools/list` names what there is");
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, said, None))
     }
 

@@ -70,7 +70,7 @@ impl Host for Paged {
 
     async fn users(&self) -> Result<Vec<Neighbour>, Problem> {
         let data = self.life.place.data().to_owned();
-        let users = blocking(move || {
+        blocking(move || {
             let folders = std::fs::read_dir(data).into_iter().flatten().flatten();
             let mut users: Vec<Neighbour> = folders
                 .filter_map(|folder| {
@@ -87,13 +87,13 @@ impl Host for Paged {
                 .collect();
             users.sort_by(|a, b| a.user.cmp(&b.user));
             users
-        });
-        users.await
+        })
+        .await
     }
 
     async fn backups(&self, user: &UserId) -> Result<Vec<Backup>, Problem> {
         let (list, user) = (self.life.place.data().join(OWN_FOLDER), user.to_string());
-        let backups = blocking(move || {
+        blocking(move || {
             let own = Folder::find_own(&list).ok().flatten();
             let made = own.and_then(|own| own.read_text(MADE, MADE_BYTES_MAX).ok()?);
             let made = made.unwrap_or_default();
@@ -113,8 +113,8 @@ impl Host for Paged {
             let mut backups: Vec<Backup> = backups.collect();
             backups.sort_by_key(|one| std::cmp::Reverse(one.there));
             backups
-        });
-        backups.await
+        })
+        .await
     }
 
     async fn backup(&self, user: &UserId) -> Result<Bytes, Problem> {

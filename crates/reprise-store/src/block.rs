@@ -10,8 +10,8 @@ use std::io;
 
 use reprise_types::{ByteReader, put_varint};
 
-use crate::codec::RawEntry;
-use crate::compress::{Compressor, Decompressor};
+use crate::codec::{KIND_RECORD, RawEntry};
+use crate::compress::{Compressor, decompress};
 use crate::disk::{DiskFile, read_within};
 
 /// Bytes in front of a block's content.
@@ -118,7 +118,7 @@ pub(crate) fn block_places(bytes: &[u8]) -> Option<Vec<BlockPlace>> {
 }
 
 /// The unpacked bytes of a block; `None` where its checksum or length does not hold.
-pub(crate) fn unpack(block: &[u8], file_id: u128, tool: &Decompressor) -> Option<Vec<u8>> {
+pub(crate) fn unpack(block: &[u8], file_id: u128) -> Option<Vec<u8>> {
     let mut reader = ByteReader::new(block);
     let check = reader.u64()?;
     if check != xxhash_rust::xxh3::xxh3_64(block.get(8..)?) {
@@ -132,7 +132,7 @@ pub(crate) fn unpack(block: &[u8], file_id: u128, tool: &Decompressor) -> Option
     if raw_size > BLOCK_RAW_MAX || reader.remaining() != stored_size {
         return None;
     }
-    tool.decompress(encoding, reader.take(stored_size)?, raw_size, file_id)
+    decompress(encoding, reader.take(stored_size)?, raw_size, file_id)
 }
 
 /// The entries of an unpacked block.
@@ -147,14 +147,15 @@ pub(crate) fn entries(raw: &[u8]) -> Option<Vec<RawEntry>> {
     Some(entries)
 }
 
-/// The kind and body of entry number `index` of an unpacked block.
-pub(crate) fn entry(raw: &[u8], index: u16) -> Option<(u8, &[u8])> {
+/// The body of the record that is entry number `index` of an unpacked block.
+pub(crate) fn record(raw: &[u8], index: u16) -> Option<&[u8]> {
     let mut reader = ByteReader::new(raw);
     for _ in 0..index {
         reader.u8()?;
         reader.bytes()?;
     }
-    Some((reader.u8()?, reader.bytes()?))
+    let kind = reader.u8()?;
+    reader.bytes().filter(|_| kind == KIND_RECORD)
 }
 
 #[cfg(test)]
@@ -174,7 +175,6 @@ mod tests {
     #[test]
     fn entries_come_back_in_order_over_several_blocks() {
         let mut compressor = Compressor::new(LEVEL_PACK, 7).unwrap();
-        let tool = Decompressor::default();
         let entries_in = some_entries(70);
         let mut out = Vec::new();
         let places = put_blocks(&mut out, &entries_in, &mut compressor).unwrap();
@@ -186,8 +186,8 @@ mod tests {
         let mut back = Vec::new();
         for place in &places {
             let block = &out[place.start..place.start + place.size as usize];
-            let raw = unpack(block, 7, &tool).unwrap();
-            assert_eq!(entry(&raw, 3).unwrap().0, 1);
+            let raw = unpack(block, 7).unwrap();
+            assert!(record(&raw, 3).is_some());
             back.extend(entries(&raw).unwrap());
         }
         assert_eq!(back, entries_in);
@@ -201,7 +201,7 @@ mod tests {
         for at in 0..out.len() {
             let mut bad = out.clone();
             bad[at] ^= 1;
-            assert_eq!(unpack(&bad, 7, &Decompressor::default()), None, "byte {at}");
+            assert_eq!(unpack(&bad, 7), None, "byte {at}");
         }
     }
 }

@@ -14,7 +14,7 @@ use rvf_types::FileIdentity;
 use reprise_types::ByteReader;
 
 use crate::commit::FileFacts;
-use crate::compress::{Decompressor, uncompressed};
+use crate::compress::{decompress, uncompressed};
 use crate::directory::Directory;
 use crate::disk::{DiskFile, read_within};
 use crate::entry::CommitSeq;
@@ -351,9 +351,8 @@ fn parse_directory(payload: Vec<u8>, facts: &FileFacts, seq: u64) -> Option<Dire
         (reader.remaining() == raw_size).then_some(())?;
         Directory::decode(payload, stored, facts.stride())
     } else {
-        let tool = Decompressor::default();
         let stored = payload.get(stored..)?;
-        let raw = tool.decompress(encoding & !IN_CHUNKS, stored, raw_size, facts.file_id)?;
+        let raw = decompress(encoding & !IN_CHUNKS, stored, raw_size, facts.file_id)?;
         if encoding & IN_CHUNKS == 0 {
             Directory::decode_run(&raw, facts.stride())
         } else {

@@ -299,13 +299,15 @@ fn annotated(raw: &RawEntry) -> Option<(u32, DateTime<Utc>, Annotation)> {
     Some((r.get()?, r.get()?, Annotation::take(raw.kind, r)?))
 }
 
-/// The entry as `replay` hands it out. `ordinal` is the one it takes, `vector` its verified vector.
+/// The entry of this outline as `replay` hands it out. `ordinal` is the one it takes, `vector` its
+/// verified vector.
 pub(crate) fn decode(
     raw: &RawEntry,
+    outline: Outline,
     ordinal: Option<u32>,
     vector: Option<Vec<f32>>,
 ) -> Option<Entry> {
-    Some(match outline(raw)? {
+    Some(match outline {
         Outline::Record(mark) => {
             let mut record = record::decode(&raw.body)?;
             if let (Some(mark), Some(vector)) = (mark, vector) {

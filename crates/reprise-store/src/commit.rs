@@ -7,7 +7,7 @@ use reprise_types::ByteReader;
 
 use crate::block::{self, BlockPlace, put_blocks};
 use crate::codec::{Encoded, Outline, RawEntry, outline};
-use crate::compress::{Compressor, Decompressor};
+use crate::compress::Compressor;
 use crate::frame::{
     HEADER_SIZE, PREAMBLE_SIZE, Preamble, TYPE_COMMIT, TYPE_VECTORS, put_segment, segment_size,
 };
@@ -223,19 +223,19 @@ impl ReadCommit {
     }
 
     /// Every entry; `None` where a block or an entry of a known kind cannot be decoded.
-    pub(crate) fn raw_entries(&self, file_id: u128, tool: &Decompressor) -> Option<Vec<RawEntry>> {
+    pub(crate) fn raw_entries(&self, file_id: u128) -> Option<Vec<RawEntry>> {
         let body = self.payload.get(FIXED_SIZE..)?;
         let mut all = Vec::with_capacity(self.head.entries.min(65_536) as usize);
         for place in block::block_places(body)? {
             let block = body.get(place.start..place.start + place.size as usize)?;
-            all.extend(block::entries(&block::unpack(block, file_id, tool)?)?);
+            all.extend(block::entries(&block::unpack(block, file_id)?)?);
         }
         (all.len() == self.head.entries as usize).then_some(all)
     }
 
     /// The commit's entries for the directory.
-    pub(crate) fn placed(&self, file_id: u128, tool: &Decompressor) -> Option<Vec<Placed>> {
-        let entries = self.raw_entries(file_id, tool)?;
+    pub(crate) fn placed(&self, file_id: u128) -> Option<Vec<Placed>> {
+        let entries = self.raw_entries(file_id)?;
         let outlines: Vec<Outline> = entries.iter().map(outline).collect::<Option<_>>()?;
         let ordinals = entries.iter().filter(|raw| raw.takes_ordinal()).count();
         let places = block::block_places(self.payload.get(FIXED_SIZE..)?)?;

@@ -8,12 +8,11 @@ mod pack;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::checkpoint::{self, Sealed};
 use crate::codec::{Encoded, Outline, apart, decode_apart, embedded, outline, remark_record};
 use crate::commit::{self, CommitHead, FileFacts, ReadCommit};
-use crate::compress::{Compressor, Decompressor, LEVEL_APPEND};
+use crate::compress::{Compressor, LEVEL_APPEND};
 use crate::directory::Directory;
 use crate::disk::{Disk, DiskFile, LockAttempt};
 use crate::entry::CommitSeq;
@@ -23,38 +22,24 @@ use crate::options::CompactionReport;
 use crate::reader::{LogReader, ReadTools};
 use crate::scan::{Found, Scan};
 
-/// Permits the next compaction when dropped.
-#[derive(Debug)]
-struct Turn(Arc<AtomicBool>);
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
-    }
-}
-
 /// A compaction of the log as of one commit, to be run on any thread.
 #[derive(Debug)]
 pub struct Compaction {
     disk: Arc<dyn Disk>,
-    path: PathBuf,
-    facts: FileFacts,
-    file: Arc<dyn DiskFile>,
+    then: LogReader,
     directory: Directory,
-    end: u64,
-    derived: Vec<(u8, Vec<u8>)>,
-    turn: Turn,
+    /// Dropped, it permits the next one.
+    turn: Arc<()>,
 }
 
 /// The new file, complete up to the commit at which the compaction was started.
 #[derive(Debug)]
 pub struct Compacted {
-    source: Arc<dyn DiskFile>,
+    source: LogReader,
     /// Where in the source the commits begin that are not in the new file.
     source_end: u64,
     temporary: PathBuf,
     file: Arc<dyn DiskFile>,
-    source_facts: FileFacts,
     facts: FileFacts,
     directory: Directory,
     end: u64,
@@ -62,35 +47,30 @@ pub struct Compacted {
     checkpoint: Sealed,
     /// Whether commits were copied since it was synced.
     is_ahead_of_sync: bool,
-    _turn: Turn,
+    _turn: Arc<()>,
 }
 
 impl Log {
     /// Whether a compaction is prepared, running or waiting to be finished.
     pub fn is_compacting(&self) -> bool {
-        self.compacting.load(Ordering::Acquire)
+        self.compacting.strong_count() > 0
     }
 
-    /// Prepares a compaction of everything up to the last commit, with the caller's blobs as of
-    /// that commit, which [`Compaction::with_derived`] may bring later. Cheap: no data is copied
-    /// yet.
-    pub fn start_compaction(&mut self, derived: Vec<(u8, Vec<u8>)>) -> Result<Compaction> {
+    /// Prepares a compaction of everything up to the last commit. Cheap: no data is copied yet.
+    pub fn start_compaction(&mut self) -> Result<Compaction> {
         self.make_ready()?;
         self.check_place()?;
-        check_tags(&derived)?;
-        if self.compacting.swap(true, Ordering::AcqRel) {
+        if self.is_compacting() {
             let path = self.path.clone();
             return Err(StoreError::CompactionUnderWay { path });
         }
+        let turn = Arc::new(());
+        self.compacting = Arc::downgrade(&turn);
         Ok(Compaction {
             disk: Arc::clone(&self.disk),
-            path: self.path.clone(),
-            facts: self.facts,
-            file: Arc::clone(&self.file),
+            then: self.reader(),
             directory: self.directory.clone(),
-            end: self.end - self.unsealed,
-            derived,
-            turn: Turn(Arc::clone(&self.compacting)),
+            turn,
         })
     }
 
@@ -98,11 +78,11 @@ impl Log {
     /// Records keep their ordinals; those that cannot be read are marked as lost.
     pub fn salvage_to(&self, to: &Path) -> Result<CompactionReport> {
         let io = StoreError::io("write what can be read into", to);
+        let then = self.reader();
         let packed = || {
-            let source = pack::Source::new(&self.file, self.facts, &self.directory, self.end);
-            let (_, directory, end) = packed_to(&*self.disk, to, &source, &[])?;
+            let (_, new) = packed_to(&*self.disk, to, (&then, &self.directory), &[])?;
             self.disk.sync_dir(to)?;
-            Ok(self.report(&directory, end))
+            Ok(self.report(&new.directory, new.end))
         };
         packed().map_err(io)
     }
@@ -131,13 +111,13 @@ impl Log {
 
     fn try_finish(&mut self, mut done: Compacted) -> Result<CompactionReport> {
         self.make_ready()?;
-        if !Arc::ptr_eq(&done.source, &self.file) {
+        if !Arc::ptr_eq(&done.source.snapshot.file, &self.file) {
             let path = self.path.clone();
             return Err(StoreError::StaleCompaction { path });
         }
         let path = self.path.clone();
         let io = StoreError::io("compact", &path);
-        done.copy_until(self.end, &path)?;
+        done.copy_until(self.end)?;
         if done.directory.records() != self.records() || done.directory.seq != self.directory.seq {
             return Err(damaged(&path, done.source_end));
         }
@@ -176,9 +156,8 @@ impl Compacted {
     /// Copies what was committed up to a snapshot of the same log, so that `finish_compaction` has
     /// less to do. May run on any thread.
     pub fn catch_up(&mut self, to: &LogReader) -> Result<()> {
-        let snapshot = &*to.snapshot;
-        if Arc::ptr_eq(&snapshot.file, &self.source) {
-            self.copy_until(snapshot.end, &snapshot.path)?;
+        if Arc::ptr_eq(&to.snapshot.file, &self.source.snapshot.file) {
+            self.copy_until(to.snapshot.end)?;
         }
         Ok(())
     }
@@ -193,15 +172,16 @@ impl Compacted {
     }
 
     /// Copies the commits up to `end`, with their offsets rewritten.
-    fn copy_until(&mut self, end: u64, path: &Path) -> Result<()> {
+    fn copy_until(&mut self, end: u64) -> Result<()> {
+        let source = self.source.clone();
+        let path = source.path();
         let io = StoreError::io("compact", path);
-        let (source, file_id) = (Arc::clone(&self.source), self.facts.file_id);
-        let mut scan = Scan::new(source, self.source_end, end, file_id);
-        let tool = Decompressor::default();
+        let file = Arc::clone(&source.snapshot.file);
+        let mut scan = Scan::new(file, self.source_end, end, self.facts.file_id);
         while let Some(found) = scan.next().map_err(&io)? {
             match found {
                 Found::Commit(commit, true) => {
-                    copy_commit(self, &commit, &tool).map_err(&io)?;
+                    copy_commit(self, &commit).map_err(&io)?;
                     self.is_ahead_of_sync = true;
                 }
                 Found::Commit(commit, false) => return Err(damaged(path, commit.offset)),
@@ -223,22 +203,20 @@ fn damaged(path: &Path, offset: u64) -> StoreError {
 }
 
 /// Copies a commit; vectors whose width is not the new file's own change places.
-fn copy_commit(done: &mut Compacted, commit: &ReadCommit, tool: &Decompressor) -> io::Result<()> {
-    let (from, facts) = (done.source_facts, done.facts);
+fn copy_commit(done: &mut Compacted, commit: &ReadCommit) -> io::Result<()> {
+    let (source, facts) = (&*done.source.snapshot, done.facts);
     let nonsense = || io::Error::other("a commit cannot be read back");
     let mut vectors = vec![0; commit.head.vectors_size as usize];
-    done.source
+    source
+        .file
         .read_exact_at(commit.vectors_offset(), &mut vectors)?;
     let first = facts.vector_offset(0, 0) as usize - 8;
     let vectors = vectors.get(first..).unwrap_or_default();
-    let mut vectors = vectors.chunks_exact(from.stride() as usize);
+    let mut vectors = vectors.chunks_exact(source.facts.stride() as usize);
     let mut encoded = Vec::new();
     let mut next = commit.head.first_ordinal;
-    let same_width = from.dimensions == facts.dimensions;
-    for raw in commit
-        .raw_entries(facts.file_id, tool)
-        .ok_or_else(nonsense)?
-    {
+    let same_width = source.facts.dimensions == facts.dimensions;
+    for raw in commit.raw_entries(facts.file_id).ok_or_else(nonsense)? {
         let takes = raw.takes_ordinal();
         let outline = outline(&raw).ok_or_else(nonsense)?;
         let vector = match outline.mark() {
@@ -280,29 +258,23 @@ fn copy_commit(done: &mut Compacted, commit: &ReadCommit, tool: &Decompressor) -
 }
 
 impl Compaction {
-    /// The same with these blobs, as of the commit at which it was prepared.
-    pub fn with_derived(self, derived: Vec<(u8, Vec<u8>)>) -> Result<Self> {
-        check_tags(&derived)?;
-        Ok(Self { derived, ..self })
-    }
-
-    /// Writes the new file beside the old one, with a checkpoint, and syncs it. Takes as long as
-    /// reading the log does; the log can be read and appended to meanwhile.
-    pub fn run(self) -> Result<Compacted> {
-        let temporary = beside(&self.path, SUFFIX_COMPACT);
-        let source = pack::Source::new(&self.file, self.facts, &self.directory, self.end);
-        let target = source.target;
-        match packed_to(&*self.disk, &temporary, &source, &self.derived) {
-            Ok((file, directory, end)) => Ok(Compacted {
-                source: self.file,
-                source_end: self.end,
+    /// Writes the new file beside the old one, with a checkpoint of the caller's blobs as of the
+    /// commit at which it was prepared, and syncs it. Takes as long as reading the log does; the
+    /// log can be read and appended to meanwhile.
+    pub fn run(self, derived: &[(u8, Vec<u8>)]) -> Result<Compacted> {
+        check_tags(derived)?;
+        let temporary = beside(self.then.path(), SUFFIX_COMPACT);
+        let from = (&self.then, &self.directory);
+        match packed_to(&*self.disk, &temporary, from, derived) {
+            Ok((file, new)) => Ok(Compacted {
+                source_end: self.then.snapshot.end,
+                source: self.then,
                 temporary,
                 file,
-                source_facts: self.facts,
-                facts: target,
-                checkpoint: Sealed::of(&directory, end),
-                directory,
-                end,
+                facts: new.facts,
+                checkpoint: Sealed::of(&new.directory, new.end),
+                directory: new.directory,
+                end: new.end,
                 is_ahead_of_sync: false,
                 _turn: self.turn,
             }),
@@ -311,7 +283,7 @@ impl Compaction {
                     let path = temporary.display();
                     tracing::warn!(%path, %error, "cannot remove a failed compaction");
                 }
-                Err(StoreError::io("compact", &self.path)(source))
+                Err(StoreError::io("compact", self.then.path())(source))
             }
         }
     }
@@ -321,12 +293,12 @@ impl Compaction {
 fn packed_to(
     disk: &dyn Disk,
     to: &Path,
-    source: &pack::Source<'_>,
+    (then, old): (&LogReader, &Directory),
     derived: &[(u8, Vec<u8>)],
-) -> io::Result<(Arc<dyn DiskFile>, Directory, u64)> {
+) -> io::Result<(Arc<dyn DiskFile>, pack::Packed)> {
     disk.remove(to)?;
     let file = disk.open_or_create(to)?;
-    let (mut directory, end) = pack::run(source, &*file)?;
-    let end = checkpoint::write(&*file, &source.target, &mut directory, end, derived)?;
-    Ok((file, directory, end))
+    let mut new = pack::run(&then.snapshot, old, &*file)?;
+    new.end = checkpoint::write(&*file, &new.facts, &mut new.directory, new.end, derived)?;
+    Ok((file, new))
 }

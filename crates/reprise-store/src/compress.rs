@@ -5,6 +5,7 @@
 use std::io;
 use std::sync::Mutex;
 
+use reprise_types::lock;
 use rvf_types::SEGMENT_MAGIC_BYTES;
 
 const ZSTD: u8 = 1;
@@ -62,46 +63,36 @@ fn apply_mask(bytes: &mut [u8], mask: &[u8; 16]) {
     }
 }
 
-/// Decompresses; keeps a few contexts so that readers on several threads do not wait.
-#[derive(Default)]
-pub(crate) struct Decompressor {
-    idle: Mutex<Vec<zstd::bulk::Decompressor<'static>>>,
-}
-
-reprise_types::show_fields!(Decompressor {});
-
-impl Decompressor {
-    /// The inverse of [`Compressor::compress`]; `None` where the result is not `raw_size` bytes.
-    pub(crate) fn decompress(
-        &self,
-        encoding: u8,
-        stored: &[u8],
-        raw_size: usize,
-        file_id: u128,
-    ) -> Option<Vec<u8>> {
-        const CONTEXTS_MAX: usize = 4;
-        if encoding & !(ZSTD | MASKED) != 0 {
-            return None;
-        }
-        let mut bytes = stored.to_vec();
-        if encoding & MASKED != 0 {
-            apply_mask(&mut bytes, &file_id.to_le_bytes());
-        }
-        if encoding & ZSTD != 0 {
-            let idle = self.idle.lock().ok().and_then(|mut idle| idle.pop());
-            let mut context = match idle {
-                Some(context) => context,
-                None => zstd::bulk::Decompressor::new().ok()?,
-            };
-            bytes = context.decompress(&bytes, raw_size).ok()?;
-            if let Ok(mut idle) = self.idle.lock()
-                && idle.len() < CONTEXTS_MAX
-            {
-                idle.push(context);
-            }
-        }
-        (bytes.len() == raw_size).then_some(bytes)
+/// The inverse of [`Compressor::compress`]; `None` where the result is not `raw_size` bytes.
+pub(crate) fn decompress(
+    encoding: u8,
+    stored: &[u8],
+    raw_size: usize,
+    file_id: u128,
+) -> Option<Vec<u8>> {
+    const CONTEXTS_MAX: usize = 8;
+    /// Contexts to be used again: one is larger than most of what it unpacks.
+    static IDLE: Mutex<Vec<zstd::bulk::Decompressor<'static>>> = Mutex::new(Vec::new());
+    if encoding & !(ZSTD | MASKED) != 0 {
+        return None;
     }
+    let mut bytes = stored.to_vec();
+    if encoding & MASKED != 0 {
+        apply_mask(&mut bytes, &file_id.to_le_bytes());
+    }
+    if encoding & ZSTD != 0 {
+        let idle = lock(&IDLE).pop();
+        let mut context = match idle {
+            Some(context) => context,
+            None => zstd::bulk::Decompressor::new().ok()?,
+        };
+        bytes = context.decompress(&bytes, raw_size).ok()?;
+        let mut idle = lock(&IDLE);
+        if idle.len() < CONTEXTS_MAX {
+            idle.push(context);
+        }
+    }
+    (bytes.len() == raw_size).then_some(bytes)
 }
 
 #[cfg(test)]
@@ -122,14 +113,11 @@ mod tests {
             let (encoding, stored) = compressor.compress(text.as_bytes()).unwrap();
             assert!(!stored.windows(4).any(|w| w == SEGMENT_MAGIC_BYTES));
             assert!(stored.len() <= text.len());
-            let back = Decompressor::default().decompress(encoding, &stored, text.len(), file_id);
+            let back = decompress(encoding, &stored, text.len(), file_id);
             assert_eq!(back.as_deref(), Some(text.as_bytes()));
         }
-        let short = Decompressor::default().decompress(0, b"abc", 4, file_id);
+        let short = decompress(0, b"abc", 4, file_id);
         assert_eq!(short, None);
-        assert_eq!(
-            Decompressor::default().decompress(8, b"abc", 3, file_id),
-            None
-        );
+        assert_eq!(decompress(8, b"abc", 3, file_id), None);
     }
 }

@@ -8,9 +8,9 @@ use crate::commit::CommitHead;
 use crate::disk::{Disk, DiskFile};
 use crate::error::{Result, StoreError};
 use crate::frame::{TYPE_COMMIT, TYPE_SEAL, TYPE_VECTORS, segment_size, type_name};
-use crate::options::{Damage, RecoveryReport, Verify};
+use crate::options::Damage;
 use crate::reader::LogReader;
-use crate::recover::{read_facts, recover};
+use crate::recover::read_facts;
 use crate::scan::{Found, Scan};
 
 /// One segment of a file, or a damaged stretch.
@@ -52,23 +52,12 @@ impl SegmentInfo {
 
 /// Every segment of the file at `path`. Takes no lock.
 pub fn inspect(disk: &dyn Disk, path: &Path) -> Result<Vec<SegmentInfo>> {
-    let (file, size) = open(disk, path)?;
-    let (facts, _) = read_facts(&file, path, size)?;
-    list(&file, size, facts.file_id).map_err(StoreError::io("read", path))
-}
-
-/// Verifies the hash of every segment of the file at `path`. Takes no lock and never writes.
-pub fn verify(disk: &dyn Disk, path: &Path) -> Result<RecoveryReport> {
-    let (file, size) = open(disk, path)?;
-    Ok(recover(&file, path, size, Verify::Everything, &[])?.report)
-}
-
-fn open(disk: &dyn Disk, path: &Path) -> Result<(Arc<dyn DiskFile>, u64)> {
     let file = disk
         .open(path, false)
         .map_err(StoreError::io("open", path))?;
     let size = file.size().map_err(StoreError::io("read", path))?;
-    Ok((file, size))
+    let (facts, _) = read_facts(&file, path, size)?;
+    list(&file, size, facts.file_id).map_err(StoreError::io("read", path))
 }
 
 fn list(
@@ -115,9 +104,7 @@ fn list(
             Found::Damage(damage) => SegmentInfo::damaged(&damage),
         });
     }
-    if scan.position() < end {
-        all.push(SegmentInfo::damaged(&tail(&scan, end)));
-    }
+    all.extend(tail(&scan, end).as_ref().map(SegmentInfo::damaged));
     Ok(all)
 }
 
@@ -133,66 +120,26 @@ fn describe(head: &CommitHead) -> String {
     format!("{packed}commit {seq}: {entries} entries, {ordinals} records from {first_ordinal}")
 }
 
-fn tail(scan: &Scan, end: u64) -> Damage {
+/// What stands behind the last whole segment.
+fn tail(scan: &Scan, end: u64) -> Option<Damage> {
     let at = scan.position();
-    Damage::new(at, end.saturating_sub(at), "nothing whole follows")
-}
-
-/// Progress of a scrub. Bound to the file of the first snapshot that [`LogReader::scrub`] uses it
-/// with.
-#[derive(Debug, Default)]
-pub struct Scrub {
-    scan: Option<Scan>,
-    end: u64,
-    done: bool,
-}
-
-impl Scrub {
-    /// Whether every byte of the snapshot was hashed.
-    pub fn is_done(&self) -> bool {
-        self.done
-    }
-
-    /// Bytes hashed so far, and bytes in all.
-    pub fn progress(&self) -> (u64, u64) {
-        (self.scan.as_ref().map_or(0, Scan::position), self.end)
-    }
+    (at < end).then(|| Damage::new(at, end - at, "nothing whole follows"))
 }
 
 impl LogReader {
-    /// Continues a scrub by about `budget_bytes` and returns the damage found. Call until
-    /// [`Scrub::is_done`].
-    pub fn scrub(&self, scrub: &mut Scrub, budget_bytes: u64) -> Result<Vec<Damage>> {
+    /// Hashes every byte of the file, as far as this snapshot reaches, and returns the damage.
+    pub fn scrub(&self) -> Result<Vec<Damage>> {
         let snapshot = &*self.snapshot;
-        let scan = scrub.scan.get_or_insert_with(|| {
-            scrub.end = snapshot.end;
-            let file = Arc::clone(&snapshot.file);
-            Scan::new(file, 0, snapshot.end, snapshot.facts.file_id)
-        });
-        let stop = scan.position().saturating_add(budget_bytes);
+        let file = Arc::clone(&snapshot.file);
+        let mut scan = Scan::new(file, 0, snapshot.end, snapshot.facts.file_id);
+        let io = StoreError::io("read", &snapshot.path);
         let mut damage = Vec::new();
-        while !scrub.done && scan.position() < stop {
-            match scan
-                .next()
-                .map_err(StoreError::io("read", &snapshot.path))?
-            {
-                Some(Found::Damage(found)) => damage.push(found),
-                Some(_) => {}
-                None => {
-                    scrub.done = true;
-                    if scan.position() < scrub.end {
-                        damage.push(tail(scan, scrub.end));
-                    }
-                }
+        while let Some(found) = scan.next().map_err(&io)? {
+            if let Found::Damage(found) = found {
+                damage.push(found);
             }
         }
+        damage.extend(tail(&scan, snapshot.end));
         Ok(damage)
-    }
-
-    /// Every segment of the file, as far as this snapshot reaches.
-    pub fn inspect(&self) -> Result<Vec<SegmentInfo>> {
-        let snapshot = &*self.snapshot;
-        list(&snapshot.file, snapshot.end, snapshot.facts.file_id)
-            .map_err(StoreError::io("read", &snapshot.path))
     }
 }

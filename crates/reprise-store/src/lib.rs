@@ -54,7 +54,7 @@ pub use compact::{Compacted, Compaction};
 pub use disk::{Disk, DiskFile, DiskLock, FileIdentity, LockAttempt, RealDisk};
 pub use entry::{Commit, CommitSeq, Entry, Tombstone};
 pub use error::{Displacement, StoreError};
-pub use inspect::{Scrub, SegmentInfo, inspect, verify};
+pub use inspect::{SegmentInfo, inspect};
 pub use late::{CheckpointStep, LateCheckpoint};
 pub use log::{Log, Opened};
 pub use options::{

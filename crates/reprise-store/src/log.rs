@@ -6,8 +6,7 @@ mod validate;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Weak};
 
 use chrono::DateTime;
 use reprise_types::EmbeddingSpace;
@@ -21,9 +20,8 @@ use crate::disk::{Disk, DiskFile, DiskLock};
 use crate::entry::{Commit, CommitSeq, Entry};
 use crate::error::{Displacement, Result, StoreError};
 use crate::frame::is_derived;
-use crate::options::{DerivedSet, LogStats, RecoveryReport, ReplayReport};
+use crate::options::{DerivedSet, LogStats, RecoveryReport};
 use crate::reader::{LogReader, ReadTools, Snapshot};
-use crate::replay;
 
 use validate::{COMMIT_BYTES_MAX, COMMIT_ENTRIES_MAX, Checks, PART_BYTES_MAX, too_large};
 
@@ -62,7 +60,8 @@ pub struct Log {
     pub(crate) displaced: Option<Displacement>,
     pub(crate) compressor: Compressor,
     pub(crate) tools: Arc<ReadTools>,
-    pub(crate) compacting: Arc<AtomicBool>,
+    /// The turn of a compaction under way.
+    pub(crate) compacting: Weak<()>,
 }
 
 /// Where to cut instead, where a cut at `taken` would part a record from what follows it.
@@ -212,45 +211,6 @@ impl Log {
             tools: Arc::clone(&self.tools),
         });
         LogReader { snapshot }
-    }
-
-    /// Passes every entry after commit `after` to `visit`, in log order, with its ordinal (records,
-    /// stubs of records forgotten and compacted away, lost records) or `None`. Records come with
-    /// their vectors. `CommitSeq(0)` means everything.
-    pub fn replay(
-        &self,
-        after: CommitSeq,
-        visit: &mut dyn FnMut(Option<u32>, Entry),
-    ) -> Result<ReplayReport> {
-        if after.0 != 0 && after.0 < self.directory.horizon {
-            return Err(StoreError::Compacted {
-                after: after.0,
-                horizon: self.directory.horizon,
-            });
-        }
-        let read = StoreError::io("read", &self.path);
-        let mut range = replay::Range {
-            file: &self.file,
-            facts: self.facts,
-            after: after.0,
-            first: Vec::new(),
-            from: 0,
-            end: self.end,
-            records: self.records(),
-        };
-        if let Some(checkpoint) = self.checkpoint.filter(|_| after.0 > 0) {
-            let first = if checkpoint.seq <= after.0 {
-                Some(Vec::new())
-            } else {
-                replay::since(&range, checkpoint.last_commit).map_err(&read)?
-            };
-            // Its own bytes are passed over.
-            if let Some(first) = first {
-                range.first = first;
-                range.from = checkpoint.end;
-            }
-        }
-        replay::run(&range, visit).map_err(read)
     }
 
     /// Writes the directory, the caller's derived blobs (tags 0x41 to 0x47, 0x4b, 0x4c) as of the

@@ -32,7 +32,7 @@ pub struct OpenOptions {
 pub enum Verify {
     /// Every segment.
     Everything,
-    /// The newest checkpoint and everything after it; `LogReader::scrub` does the rest in steps.
+    /// The newest checkpoint and everything after it; `LogReader::scrub` does the rest.
     Tail,
 }
 

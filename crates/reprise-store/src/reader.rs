@@ -7,9 +7,8 @@ use std::sync::{Arc, Mutex};
 use reprise_types::{Chunked, EmbeddingSpace, MemoryRecord, VectorStore};
 
 use crate::block;
-use crate::codec::{KIND_RECORD, decode_record, find_apart, vector_check};
+use crate::codec::{decode_record, find_apart, vector_check};
 use crate::commit::FileFacts;
-use crate::compress::Decompressor;
 use crate::directory::{Slot, SlotState};
 use crate::disk::{DiskFile, read_within};
 use crate::entry::{CommitSeq, Tombstone};
@@ -23,7 +22,6 @@ const COPIED: usize = 1024 * 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct ReadTools {
-    decompressor: Decompressor,
     blocks: Mutex<Blocks>,
 }
 
@@ -69,6 +67,40 @@ pub(crate) struct Snapshot {
     pub(crate) tombstones: Chunked<Tombstone>,
     pub(crate) spaces: Arc<[EmbeddingSpace]>,
     pub(crate) tools: Arc<ReadTools>,
+}
+
+impl Snapshot {
+    /// The unpacked block of a slot; `None` where its checksum does not hold.
+    pub(crate) fn block(&self, slot: &Slot) -> io::Result<Option<Arc<[u8]>>> {
+        let size = slot.block_size as usize;
+        let read = || read_within(&*self.file, slot.place, size, self.end);
+        self.unpacked(slot.place, read)
+    }
+
+    /// A vector of another width than the file's; `None` where its checksum does not hold.
+    pub(crate) fn vector_apart(&self, ordinal: u32, slot: &Slot) -> io::Result<Option<Vec<u8>>> {
+        let read = || block::read(&*self.file, slot.vector, self.end);
+        let block = self.unpacked(slot.vector, read)?;
+        Ok(block.and_then(|block| find_apart(&block, ordinal, slot.check)))
+    }
+
+    /// A block from the cache, or from the file by `read`.
+    fn unpacked(
+        &self,
+        place: u64,
+        read: impl FnOnce() -> io::Result<Option<Vec<u8>>>,
+    ) -> io::Result<Option<Arc<[u8]>>> {
+        if let Some(block) = self.tools.cached(place) {
+            return Ok(Some(block));
+        }
+        let unpacked = read()?
+            .and_then(|bytes| block::unpack(&bytes, self.facts.file_id))
+            .map(Arc::from);
+        if let Some(block) = &unpacked {
+            self.tools.keep(place, block);
+        }
+        Ok(unpacked)
+    }
 }
 
 /// The log as of one commit. Clones are cheap; all of them stay valid while the log moves on, is
@@ -127,10 +159,12 @@ impl LogReader {
             SlotState::Lost => return Err(damaged(0)),
             SlotState::Live => {}
         }
-        let raw = self.block(slot)?.ok_or_else(|| damaged(slot.place))?;
-        let record = block::entry(&raw, slot.index)
-            .filter(|(kind, _)| *kind == KIND_RECORD)
-            .and_then(|(_, body)| decode_record(body));
+        let block = snapshot.block(slot);
+        let block = block.map_err(StoreError::io("read", &snapshot.path))?;
+        let body = block
+            .as_deref()
+            .and_then(|block| block::record(block, slot.index));
+        let record = body.and_then(decode_record);
         let mut record = record.ok_or_else(|| damaged(slot.place))?;
         record.embedding_space = self.space(ordinal).cloned();
         Ok(record)
@@ -159,42 +193,6 @@ impl LogReader {
         let slot = self.snapshot.slots.get(ordinal as usize)?;
         (slot.state == SlotState::Live).then_some(slot)
     }
-
-    /// A vector of another width than the file's.
-    fn vector_apart(&self, ordinal: u32, slot: &Slot) -> Option<Vec<u8>> {
-        let snapshot = &*self.snapshot;
-        let read = || block::read(&*snapshot.file, slot.vector, snapshot.end);
-        let block = self.unpacked(slot.vector, read).ok()??;
-        find_apart(&block, ordinal, slot.check)
-    }
-
-    /// The unpacked block of a slot; `None` where its checksum does not hold.
-    fn block(&self, slot: &Slot) -> Result<Option<Arc<[u8]>>> {
-        let snapshot = &*self.snapshot;
-        let size = slot.block_size as usize;
-        let read = || read_within(&*snapshot.file, slot.place, size, snapshot.end);
-        let unpacked = self.unpacked(slot.place, read);
-        unpacked.map_err(StoreError::io("read", &snapshot.path))
-    }
-
-    /// A block from the cache, or from the file by `read`.
-    fn unpacked(
-        &self,
-        place: u64,
-        read: impl FnOnce() -> io::Result<Option<Vec<u8>>>,
-    ) -> io::Result<Option<Arc<[u8]>>> {
-        let Snapshot { tools, facts, .. } = &*self.snapshot;
-        if let Some(block) = tools.cached(place) {
-            return Ok(Some(block));
-        }
-        let unpacked = read()?
-            .and_then(|bytes| block::unpack(&bytes, facts.file_id, &tools.decompressor))
-            .map(Arc::from);
-        if let Some(block) = &unpacked {
-            tools.keep(place, block);
-        }
-        Ok(unpacked)
-    }
 }
 
 impl VectorStore for LogReader {
@@ -214,7 +212,7 @@ impl VectorStore for LogReader {
         if width == Some(self.snapshot.facts.dimensions) {
             return read_vector(&*self.snapshot.file, slot, out);
         }
-        let Some(bytes) = self.vector_apart(ordinal, slot) else {
+        let Ok(Some(bytes)) = self.snapshot.vector_apart(ordinal, slot) else {
             return false;
         };
         put_numbers(&bytes, out);

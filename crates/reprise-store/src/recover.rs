@@ -9,7 +9,6 @@ use reprise_types::ByteReader;
 use crate::checkpoint::{self, Seal, Sealed};
 use crate::codec::vector_check;
 use crate::commit::{CommitHead, FileFacts, Placed, ReadCommit, vectors_size};
-use crate::compress::Decompressor;
 use crate::directory::Directory;
 use crate::disk::{DiskFile, read_within};
 use crate::entry::CommitSeq;
@@ -184,7 +183,6 @@ struct Fold<'a> {
     size: u64,
     directory: Directory,
     report: RecoveryReport,
-    tool: Decompressor,
     seal: Option<(Seal, Sealed)>,
     /// End of the last valid segment.
     kept: u64,
@@ -203,7 +201,6 @@ impl<'a> Fold<'a> {
             size,
             directory: Directory::default(),
             report: RecoveryReport::default(),
-            tool: Decompressor::default(),
             seal: None,
             kept: 0,
             blobs: 0,
@@ -298,7 +295,7 @@ impl<'a> Fold<'a> {
             self.damaged(commit, "a commit that does not continue the log");
             return Ok(());
         }
-        let placed = commit.placed(self.facts.file_id, &self.tool);
+        let placed = commit.placed(self.facts.file_id);
         let vectors = placed.as_ref().map_or(0, |placed| {
             placed.iter().filter(|p| p.outline.has_vector()).count() as u64
         });

@@ -269,25 +269,31 @@ macro_rules! fixed_width {
 
 fixed_width!(u8 i8 i16 u128 f32 f64);
 
+/// Numbers that are short in the short layout, each by what writes and what reads it there.
 macro_rules! by_layout {
-    ($($name:ident)*) => {$(
+    ($($name:ident: $put:ident, $take:ident;)*) => {$(
         impl Wire for $name {
             fn put(&self, out: &mut ByteWriter) {
                 if out.fixed {
                     out.raw(&self.to_le_bytes());
                 } else {
-                    put_varint(&mut out.bytes, u64::from(*self));
+                    $put(&mut out.bytes, (*self).into());
                 }
             }
 
             fn take(r: &mut ByteReader<'_>) -> Option<Self> {
-                if r.fixed { r.$name() } else { r.varint()?.try_into().ok() }
+                if r.fixed { r.$name() } else { r.$take()?.try_into().ok() }
             }
         }
     )*};
 }
 
-by_layout!(u16 u32 u64);
+by_layout! {
+    u16: put_varint, varint;
+    u32: put_varint, varint;
+    u64: put_varint, varint;
+    i64: put_signed, signed;
+}
 
 /// Types that are written as another one.
 macro_rules! written_as {
@@ -312,20 +318,6 @@ written_as! {
     RecordId, x: u128 => x.to_u128(), Some(Self::from_u128(x));
     RecallId, x: u128 => x.to_u128(), Some(Self::from_u128(x));
     ContentHash, x: u128 => x.0, Some(Self(x));
-}
-
-impl Wire for i64 {
-    fn put(&self, out: &mut ByteWriter) {
-        if out.fixed {
-            out.raw(&self.to_le_bytes());
-        } else {
-            put_signed(&mut out.bytes, *self);
-        }
-    }
-
-    fn take(r: &mut ByteReader<'_>) -> Option<Self> {
-        if r.fixed { r.i64() } else { r.signed() }
-    }
 }
 
 impl Wire for DateTime<Utc> {

@@ -35,13 +35,11 @@ pub struct Span {
 /// A text that is not a time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TimeError {
-    /// In no known format.
     #[error(
         "`{text}` is not a time; write a day (2026-02-16), a month (2026-02), `7d`, `yesterday`, \
          `last week` or RFC 3339 (2026-02-16T09:46:08Z)"
     )]
     Unknown { text: String },
-    /// A date that does not exist.
     #[error("`{text}` does not exist: {why}; name another day")]
     NoSuchDay {
         text: String,
@@ -66,23 +64,23 @@ impl Calendar {
         self.day_of(self.now)
     }
 
+    /// An instant in the caller's zone.
+    pub(crate) fn local(&self, instant: DateTime<Utc>) -> DateTime<FixedOffset> {
+        match self.zone {
+            Zone::Utc => instant.fixed_offset(),
+            Zone::Fixed(offset) => instant.with_timezone(&offset),
+            Zone::Machine => instant.with_timezone(&Local).fixed_offset(),
+        }
+    }
+
     /// The day of an instant in the caller's zone.
     pub fn day_of(&self, instant: DateTime<Utc>) -> NaiveDate {
-        match self.zone {
-            Zone::Utc => instant.date_naive(),
-            Zone::Fixed(offset) => instant.with_timezone(&offset).date_naive(),
-            Zone::Machine => instant.with_timezone(&Local).date_naive(),
-        }
+        self.local(instant).date_naive()
     }
 
     /// The local time of day of an instant, to the minute.
     pub fn clock_of(&self, instant: DateTime<Utc>) -> String {
-        const MINUTES: &str = "%H:%M";
-        match self.zone {
-            Zone::Utc => instant.format(MINUTES).to_string(),
-            Zone::Fixed(offset) => instant.with_timezone(&offset).format(MINUTES).to_string(),
-            Zone::Machine => instant.with_timezone(&Local).format(MINUTES).to_string(),
-        }
+        self.local(instant).format("%H:%M").to_string()
     }
 
     /// The local day and time of an instant, to the minute.
@@ -118,8 +116,8 @@ impl Calendar {
     pub(crate) fn days(&self, first: NaiveDate, last: NaiveDate) -> Span {
         let after = last.checked_add_days(Days::new(1)).unwrap_or(last);
         Span {
-            since: self.instant(first.and_time(NaiveTime::MIN)),
-            until: self.instant(after.and_time(NaiveTime::MIN)) - LAST,
+            since: self.zone.instant(first.and_time(NaiveTime::MIN)),
+            until: self.zone.instant(after.and_time(NaiveTime::MIN)) - LAST,
         }
     }
 
@@ -133,11 +131,6 @@ impl Calendar {
     pub(crate) fn year(&self, year: i32) -> Option<Span> {
         let first = NaiveDate::from_ymd_opt(year, 1, 1)?;
         Some(self.days(first, NaiveDate::from_ymd_opt(year, 12, 31)?))
-    }
-
-    /// The instant of a local time.
-    pub(crate) fn instant(&self, naive: NaiveDateTime) -> DateTime<Utc> {
-        self.zone.instant(naive)
     }
 }
 

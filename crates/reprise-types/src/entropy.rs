@@ -1,8 +1,10 @@
-//! Randomness from the machine, read here only.
+//! Randomness from the machine, read here only, and the one hash that names and proves contents
+//! outside the file.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use data_encoding::HEXLOWER;
+use sha2::{Digest, Sha256};
 
 /// 128 fresh bits from the standard library's per-thread random keys: for ids and file names, never
 /// for cryptography.
@@ -28,11 +30,23 @@ pub fn splitmix(state: &mut u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
+/// The SHA-256 of `bytes` as 64 lower-case hex digits.
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    HEXLOWER.encode(&Sha256::digest(bytes))
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::system_entropy;
+    use super::{sha256_hex, system_entropy};
+
+    #[test]
+    fn hashes_are_those_of_the_standard() {
+        // FIPS 180-2, appendix B.1.
+        let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(sha256_hex(b"abc"), expected);
+    }
 
     #[test]
     fn a_thousand_draws_differ_in_both_halves() {

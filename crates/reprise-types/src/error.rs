@@ -17,19 +17,13 @@ pub enum ErrorKind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MemoryError {
-    /// Too many requests in flight.
     #[error("memory is overloaded ({in_flight} requests under way); try again in a moment")]
     Overloaded { in_flight: usize },
-    /// Too many bytes of text being written.
     #[error(
         "memory is overloaded ({bytes} bytes of text are being written, at most {limit} may be); \
          try again in a moment"
     )]
-    WritesFull {
-        /// Bytes of text in admitted writes.
-        bytes: usize,
-        limit: usize,
-    },
+    WritesFull { bytes: usize, limit: usize },
     #[error("memory did not answer within {budget_ms} ms; go on without it")]
     TimedOut { budget_ms: u64 },
     #[error("memory for user `{user}` is not running; try again in a moment")]

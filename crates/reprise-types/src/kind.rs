@@ -9,6 +9,7 @@ use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
 
 /// A name outside a closed vocabulary.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,8 +25,10 @@ macro_rules! vocabulary {
         $($(#[$vdoc:meta])* $variant:ident = $number:literal, $text:literal;)*
     }) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "&'static str")]
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay,
+            DeserializeFromStr,
+        )]
         pub enum $name { $($(#[$vdoc])* $variant,)* }
 
         impl $name {
@@ -86,14 +89,6 @@ macro_rules! vocabulary {
             }
         }
 
-        impl TryFrom<String> for $name {
-            type Error = UnknownName;
-
-            fn try_from(text: String) -> Result<Self, UnknownName> {
-                text.parse()
-            }
-        }
-
         impl JsonSchema for $name {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($name).into()
@@ -101,12 +96,6 @@ macro_rules! vocabulary {
 
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 schemars::json_schema!({ "type": "string", "enum": [$($text),*] })
-            }
-        }
-
-        impl From<$name> for &'static str {
-            fn from(value: $name) -> Self {
-                value.name()
             }
         }
     };

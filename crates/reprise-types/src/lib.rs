@@ -26,7 +26,6 @@ mod embedding;
 mod entropy;
 mod error;
 mod filter;
-mod hash;
 mod id;
 mod kind;
 pub mod limits;
@@ -55,10 +54,9 @@ pub use embedding::{
     Embedding, EmbeddingSpace, REFERENCE_MODEL, Unrelated, VectorError, check_unit_vector, dot,
     normalize,
 };
-pub use entropy::{secret, splitmix, system_entropy};
+pub use entropy::{secret, sha256_hex, splitmix, system_entropy};
 pub use error::{EmbedError, ErrorKind, HelperError, MemoryError};
 pub use filter::MemoryFilter;
-pub use hash::sha256_hex;
 pub use id::{ID_PATTERN, IdError, RecallId, RecordId};
 pub use kind::{
     ConfidenceLevel, Credit, Evidence, FailKind, MemoryKind, MemorySource, RecordType, Retention,
@@ -69,7 +67,7 @@ pub use ports::{
     Clock, Embedder, LearningEngine, MemoryProvider, QueryExpander, Reranker, Unlearned,
     VectorStore,
 };
-pub use quote::{QuotedMemory, acts, is_hidden, unframed, without_quoted};
+pub use quote::{QuotedMemory, acts, is_hidden, one_line, unframed, without_quoted};
 pub use recall::{
     Degraded, LearnedMove, MatchedIdentifier, PublishedBy, RankSignal, Recall, RecallRequest,
     RecallScope, RetrievedMemory, SearchTier, TaughtBy, Verdict, Why, Worked,
@@ -83,7 +81,7 @@ pub use run::{
     AdapterWeights, ChainStep, Consolidation, EndedRun, Expected, LearningEvent, Receipt,
     RunBeginning, RunEnding, RunOutcome, RunPattern, RunStep,
 };
-pub use show::lock;
+pub use show::{lock, panic_words};
 pub use spoken::{Event, Side, Spoken};
 pub use time::{SystemClock, TimestampError, parse_timestamp, to_the_minute};
 pub use user::{UserId, UserIdError};

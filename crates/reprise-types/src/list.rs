@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
 
 use crate::filter::MemoryFilter;
 use crate::id::{ID_PATTERN, RecordId};
@@ -59,10 +59,19 @@ pub struct Page {
 /// The position of a record in the order of a list. Stays valid when records are added or
 /// forgotten.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    SerializeDisplay,
+    DeserializeFromStr,
+    JsonSchema,
 )]
-#[serde(try_from = "String", into = "String")]
-#[schemars(extend("pattern" = format!("^{}$", Cursor::pattern())))]
+#[schemars(with = "String", extend("pattern" = format!("^{}$", Cursor::pattern())))]
 pub struct Cursor {
     /// The record's timestamp in microseconds since the Unix epoch.
     pub timestamp_micros: i64,
@@ -111,20 +120,6 @@ impl FromStr for Cursor {
         read.ok_or_else(|| CursorError {
             text: text.chars().take(64).collect(),
         })
-    }
-}
-
-impl TryFrom<String> for Cursor {
-    type Error = CursorError;
-
-    fn try_from(text: String) -> Result<Self, CursorError> {
-        text.parse()
-    }
-}
-
-impl From<Cursor> for String {
-    fn from(cursor: Cursor) -> Self {
-        cursor.to_string()
     }
 }
 

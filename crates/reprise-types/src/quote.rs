@@ -60,9 +60,8 @@ impl QuotedMemory {
 
     /// Adds a line: `label`, which is trusted, then `field`, neutralised.
     pub fn line(&mut self, label: &str, field: &str) {
-        let words: Vec<&str> = field.split_whitespace().collect();
         self.lines
-            .push_str(&neutral(&[label, &words.join(" ")].concat()));
+            .push_str(&neutral(&[label, &one_line(field)].concat()));
         self.lines.push('\n');
     }
 
@@ -88,6 +87,12 @@ impl QuotedMemory {
         let tag = &self.tag;
         format!("<{tag}>\n{NOTE}\n{lines}</{tag}>")
     }
+}
+
+/// A text on one line, with one space between words.
+pub fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ")
 }
 
 /// A text without its frames, for storing what a prompt said; a frame that is never closed extends

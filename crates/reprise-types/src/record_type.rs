@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::kind::{MemoryKind, MemorySource, RecordType};
+use crate::quote::one_line;
 use crate::record::{ExternalId, RecordBody};
 
 /// Where typed knowledge says that it is a decision.
@@ -70,8 +71,7 @@ fn project_of<'t>(tags: impl IntoIterator<Item = &'t str>) -> Option<&'t str> {
 
 /// The beginning of a name, on one line.
 fn name(text: &str) -> Option<String> {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let name: String = words.join(" ").chars().take(NAME_CHARS).collect();
+    let name: String = one_line(text).chars().take(NAME_CHARS).collect();
     (!name.is_empty()).then_some(name)
 }
 

@@ -1,4 +1,6 @@
-//! `Debug` for what holds things that cannot be shown, or must not be.
+//! `Debug` for what holds things that cannot be shown, or must not be; what a panic leaves behind.
+
+use std::any::Any;
 
 /// Implements `Debug` by the fields that are named.
 #[macro_export]
@@ -20,4 +22,11 @@ pub fn lock<T: ?Sized>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_,
     mutex
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// What a panic said.
+pub fn panic_words(payload: &(dyn Any + Send)) -> &str {
+    let words = payload.downcast_ref::<&str>().copied();
+    let owned = || payload.downcast_ref::<String>().map(String::as_str);
+    words.or_else(owned).unwrap_or("no message")
 }

@@ -36,18 +36,8 @@ impl Zone {
     /// without seconds and fractions, or a bare date (its first instant).
     pub fn read(self, text: &str) -> Result<DateTime<Utc>, TimestampError> {
         let trimmed = text.trim();
-        if let Ok(instant) = DateTime::parse_from_rfc3339(trimmed) {
-            return Ok(instant.with_timezone(&Utc));
-        }
-        for format in [
-            "%Y-%m-%dT%H:%M:%S%.f",
-            "%Y-%m-%d %H:%M:%S%.f",
-            "%Y-%m-%dT%H:%M",
-            "%Y-%m-%d %H:%M",
-        ] {
-            if let Ok(naive) = NaiveDateTime::parse_from_str(trimmed, format) {
-                return Ok(self.instant(naive));
-            }
+        if let Some((instant, _)) = self.exact(trimmed) {
+            return Ok(instant);
         }
         if let Ok(date) = NaiveDate::parse_from_str(trimmed, "%Y-%m-%d") {
             return Ok(self.instant(date.and_time(chrono::NaiveTime::MIN)));
@@ -57,8 +47,26 @@ impl Zone {
         })
     }
 
-    /// The same of a JSON value: a number is seconds since the Unix epoch, or milliseconds where it
-    /// is that large; a small one is how long something takes.
+    /// What is written to the second or to the minute: its first instant, and how long it is.
+    pub(crate) fn exact(self, text: &str) -> Option<(DateTime<Utc>, TimeDelta)> {
+        let (none, minute) = (TimeDelta::zero(), TimeDelta::minutes(1));
+        if let Ok(instant) = DateTime::parse_from_rfc3339(text) {
+            return Some((instant.with_timezone(&Utc), none));
+        }
+        let forms = [
+            ("%Y-%m-%dT%H:%M:%S%.f", none),
+            ("%Y-%m-%d %H:%M:%S%.f", none),
+            ("%Y-%m-%dT%H:%M", minute),
+            ("%Y-%m-%d %H:%M", minute),
+        ];
+        forms.into_iter().find_map(|(form, length)| {
+            let naive = NaiveDateTime::parse_from_str(text, form).ok()?;
+            Some((self.instant(naive), length))
+        })
+    }
+
+    /// [`Self::read`] of a JSON value: a number is seconds since the Unix epoch, or milliseconds
+    /// where it is that large; a small one is how long something takes.
     pub fn moment(self, value: &Value) -> Option<DateTime<Utc>> {
         const SECONDS_MIN: f64 = 1e8;
         const MILLIS_MIN: f64 = 1e11;

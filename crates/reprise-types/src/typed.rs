@@ -1,6 +1,6 @@
 //! Parsing of a time argument: `2026-02`, `7d`, `last week`, RFC 3339.
 
-use chrono::{DateTime, Months, NaiveDateTime, NaiveTime, TimeDelta, Utc};
+use chrono::{DateTime, Months, NaiveTime, TimeDelta, Utc};
 
 use crate::calendar::{Calendar, LAST, Span, TimeError};
 use crate::spoken;
@@ -12,22 +12,9 @@ impl Calendar {
         let unknown = || TimeError::Unknown {
             text: text.chars().take(64).collect(),
         };
-        if let Ok(instant) = DateTime::parse_from_rfc3339(text) {
-            return Ok(Span::at(instant.with_timezone(&Utc)));
-        }
-        for form in ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f"] {
-            if let Ok(naive) = NaiveDateTime::parse_from_str(text, form) {
-                return Ok(Span::at(self.instant(naive)));
-            }
-        }
-        for form in ["%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"] {
-            if let Ok(naive) = NaiveDateTime::parse_from_str(text, form) {
-                let next = self.instant(naive) + TimeDelta::minutes(1);
-                return Ok(Span {
-                    since: self.instant(naive),
-                    until: next - LAST,
-                });
-            }
+        if let Some((since, length)) = self.zone.exact(text) {
+            let until = (since + length - LAST).max(since);
+            return Ok(Span { since, until });
         }
         if let Some(ago) = short(text) {
             return self.before(&ago).ok_or_else(unknown);
@@ -52,7 +39,7 @@ impl Calendar {
         let instant = match ago {
             Ago::Months(months) => {
                 let day = self.today().checked_sub_months(Months::new(*months))?;
-                self.instant(day.and_time(NaiveTime::MIN))
+                self.zone.instant(day.and_time(NaiveTime::MIN))
             }
             Ago::Exact(delta) => self.now.checked_sub_signed(*delta)?,
         };

@@ -4,16 +4,24 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
 
 use crate::limits::USER_ID_BYTES_MAX;
 
 /// One user, who owns one store. Letters, digits, `.`, `_`, `-`, `@`, `+`; not starting with a dot.
 #[derive(
-    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+    Debug,
+    Clone,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    SerializeDisplay,
+    DeserializeFromStr,
+    JsonSchema,
 )]
-#[serde(try_from = "String", into = "String")]
-#[schemars(extend("pattern" = r"^[A-Za-z0-9_@+-][A-Za-z0-9._@+-]{0,127}$"))]
+#[schemars(with = "String", extend("pattern" = r"^[A-Za-z0-9_@+-][A-Za-z0-9._@+-]{0,127}$"))]
 pub struct UserId(String);
 
 /// Why a text cannot be a user id.
@@ -34,7 +42,17 @@ pub enum UserIdError {
     Character { character: char },
 }
 
+impl Default for UserId {
+    /// Whose memory it is where nobody is named.
+    fn default() -> Self {
+        Self(Self::DEFAULT.to_owned())
+    }
+}
+
 impl UserId {
+    /// The one of [`Self::default`].
+    pub const DEFAULT: &str = "default";
+
     /// Stands for whoever is not named.
     pub fn anonymous() -> Self {
         Self("anonymous".to_owned())
@@ -74,20 +92,6 @@ impl FromStr for UserId {
             });
         }
         Ok(Self(text.to_owned()))
-    }
-}
-
-impl TryFrom<String> for UserId {
-    type Error = UserIdError;
-
-    fn try_from(text: String) -> Result<Self, UserIdError> {
-        text.parse()
-    }
-}
-
-impl From<UserId> for String {
-    fn from(user: UserId) -> Self {
-        user.0
     }
 }
 

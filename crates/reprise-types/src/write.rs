@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::RecordId;
 use crate::limits::{EXTERNAL_IDS_MAX, IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, METADATA_BYTES_MAX};
-use crate::record::{MemoryRecord, NewRecord, json_bytes};
+use crate::record::{ExternalId, MemoryRecord, NewRecord, json_bytes};
 
 /// The outcome for one record. `Inserted` means on disk and findable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,13 +28,22 @@ pub enum WriteOutcome {
     },
 }
 
+impl WriteOutcome {
+    /// The id of a record that is new.
+    pub fn new_id(&self) -> Option<RecordId> {
+        match self {
+            Self::Inserted { id } => Some(*id),
+            Self::Duplicate { .. } | Self::Rejected { .. } => None,
+        }
+    }
+}
+
 /// Why a record was refused: always something its sender can fix.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum RejectReason {
     #[error("the text is empty; send what should be remembered")]
     EmptyText,
-    /// A score outside its range.
     #[error("{field} is {value}, it must be between 0 and 1")]
     OutOfRange {
         field: String,
@@ -44,27 +53,23 @@ pub enum RejectReason {
     /// The vector cannot be stored.
     #[error("{message}")]
     Vector { message: String },
-    /// A field is larger than its limit.
     #[error("{field} has {got} bytes, the limit is {limit}")]
     TooLarge {
         field: String,
         got: usize,
         limit: usize,
     },
-    /// More list items than a record carries.
     #[error("{field} has {got} items, the limit is {limit}")]
     TooMany {
         field: String,
         got: usize,
         limit: usize,
     },
-    /// The tag of receipts, which Reprise alone writes.
     #[error(
         "`{}` marks what Reprise itself says of what left this memory; use another tag",
         MemoryRecord::RECEIPT
     )]
     Receipt,
-    /// `supersedes` names a record that this store does not hold.
     #[error("it supersedes {id}, which this store does not hold")]
     UnknownSuperseded { id: RecordId },
 }
@@ -82,31 +87,20 @@ impl NewRecord {
                 message: error.to_string(),
             })?;
         }
-        short("session_id", self.session_id.len(), IDENTIFIER_BYTES_MAX)?;
-        for external in &self.external_ids {
-            short("external_id", external.id.len(), IDENTIFIER_BYTES_MAX)?;
-            short(
-                "external id namespace",
-                external.namespace.len(),
-                IDENTIFIER_BYTES_MAX,
-            )?;
-        }
-        for tag in &self.tags {
-            short("tag", tag.len(), IDENTIFIER_BYTES_MAX)?;
-        }
+        let external = self.external_ids.iter().flat_map(|external| {
+            let ExternalId { namespace, id } = external;
+            [("external_id", id), ("external id namespace", namespace)]
+        });
         let provenance = &self.provenance;
-        for (field, text) in [
-            ("run_id", &provenance.run_id),
-            ("actor_id", &provenance.actor_id),
-        ] {
-            short(
-                field,
-                text.as_ref().map_or(0, String::len),
-                IDENTIFIER_BYTES_MAX,
-            )?;
-        }
-        for reference in &provenance.source_refs {
-            short("source_ref", reference.len(), IDENTIFIER_BYTES_MAX)?;
+        let run = provenance.run_id.iter().map(|id| ("run_id", id));
+        let actor = provenance.actor_id.iter().map(|id| ("actor_id", id));
+        let names = std::iter::once(("session_id", &self.session_id))
+            .chain(external)
+            .chain(self.tags.iter().map(|tag| ("tag", tag)))
+            .chain(run.chain(actor))
+            .chain(provenance.source_refs.iter().map(|of| ("source_ref", of)));
+        for (field, name) in names {
+            short(field, name.len(), IDENTIFIER_BYTES_MAX)?;
         }
         few("external_ids", self.external_ids.len(), EXTERNAL_IDS_MAX)?;
         few("tags", self.tags.len(), LIST_ITEMS_MAX)?;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 /// Longest name, in bytes.
 const NAME_BYTES_MAX: usize = 64;
@@ -16,7 +16,7 @@ const NAME_BYTES_MAX: usize = 64;
 pub struct ActorError(String);
 
 /// Who asks for a change. The name is the caller's word, as an author's is with git.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Actor(String);
 
 impl Actor {
@@ -105,12 +105,6 @@ impl Actor {
 impl fmt::Display for Actor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
-    }
-}
-
-impl Serialize for Actor {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
     }
 }
 

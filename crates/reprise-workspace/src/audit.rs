@@ -7,7 +7,7 @@
 //! `memory/long_term/audit/`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
 use git2::Oid;
@@ -16,10 +16,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::{Result, WorkspaceError};
+use crate::error::Result;
 use crate::files;
-use crate::git::{Blob, Git};
+use crate::git::{Blob, Git, LINK};
 use crate::path::{RepoPath, TRAIL, TRAIL_PARTS};
+use crate::transaction::Changes;
 
 /// Where lines wait for a commit; git does not keep it.
 const PENDING: &str = ".sdlc_ide/logs/pending";
@@ -146,12 +147,6 @@ fn contains(line: &[u8], word: &[u8]) -> bool {
     word.is_empty() || line.windows(word.len()).any(|window| window == word)
 }
 
-fn is_log(name: &str) -> bool {
-    Path::new(name)
-        .extension()
-        .is_some_and(|end| end == "jsonl")
-}
-
 /// The file of a transaction's lines. The folders are the time of its ULID, so that none of git's
 /// trees becomes long: 12 days, then 17 minutes. The name tells a person's word, which is looked
 /// for alone.
@@ -218,13 +213,11 @@ pub(crate) fn words(git: &Git, tree: Option<Oid>) -> Result<Words> {
             bytes.extend(git.bytes(blob.id)?);
         }
     }
-    let query = |action| AuditQuery {
-        action: Some(action),
-        ..AuditQuery::default()
-    };
-    let (mut lines, _) = search(&bytes, &query(Action::Approve));
-    lines.extend(search(&bytes, &query(Action::Decline)).0);
-    lines.retain(|line| line.actor.starts_with("human:"));
+    let mut lines = read_lines(&bytes);
+    lines.retain(|line| {
+        let is_word = matches!(line.action, Action::Approve | Action::Decline);
+        is_word && line.actor.starts_with("human:")
+    });
     lines.sort_by(|one, other| one.event_id.cmp(&other.event_id));
     let of = |line: AuditLine| Some((line.details.get("commit")?.as_str()?.to_owned(), line));
     Ok(lines.into_iter().filter_map(of).collect())
@@ -232,18 +225,11 @@ pub(crate) fn words(git: &Git, tree: Option<Oid>) -> Result<Words> {
 
 /// The files of a tree's trail, in the order of time.
 pub(crate) fn parts(git: &Git, tree: Option<Oid>) -> Result<Vec<(RepoPath, Blob)>> {
-    let in_folder = |folder: &str, (name, blob): (String, Blob)| {
-        (RepoPath::known(format!("{folder}/{name}")), blob)
-    };
-    let mut parts: Vec<_> = git
-        .list(tree, ARCHIVE)?
-        .into_iter()
-        .map(|entry| in_folder(ARCHIVE, entry))
-        .collect();
+    let mut parts = git.list(tree, ARCHIVE, 1)?;
     let first = RepoPath::known(TRAIL);
     parts.extend(git.blob_at(tree, &first)?.map(|blob| (first, blob)));
-    let mut own = git.files_below(tree, TRAIL_PARTS, DEPTH_MAX)?;
-    own.retain(|(path, _)| path.is_trail_part());
+    let mut own = git.list(tree, TRAIL_PARTS, DEPTH_MAX)?;
+    own.retain(|(path, blob)| path.is_trail_part() && blob.mode != LINK);
     own.sort_unstable_by(|(one, _), (other, _)| one.name().cmp(other.name()));
     parts.extend(own);
     Ok(parts)
@@ -268,55 +254,28 @@ pub(crate) fn read_all(root: &Path) -> Result<Vec<u8>> {
 /// The logs below a folder of the tree. Their names are the ids of their first lines, which are in
 /// the order of time.
 fn listed(root: &Path, folder: &str) -> Result<Vec<String>> {
-    files::refuse_detours_to(root, folder, folder)?;
-    let (mut found, mut ahead) = (Vec::new(), vec![(folder.to_owned(), 1)]);
-    while let Some((folder, depth)) = ahead.pop() {
-        let entries = match std::fs::read_dir(root.join(&folder)) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            Err(error) => {
-                return Err(WorkspaceError::io("cannot list", &root.join(&folder))(
-                    error,
-                ));
-            }
-        };
-        for entry in entries.flatten() {
-            let Some(name) = entry.file_name().to_str().map(str::to_owned) else {
-                continue;
-            };
-            let Ok(kind) = entry.file_type() else {
-                continue;
-            };
-            // A link or a pipe that a repository brings is no part of it.
-            if kind.is_dir() && depth < DEPTH_MAX {
-                ahead.push((format!("{folder}/{name}"), depth + 1));
-            } else if kind.is_file() && is_log(&name) {
-                found.push((name.clone(), format!("{folder}/{name}")));
-            }
-        }
-    }
-    found.sort_unstable();
-    Ok(found.into_iter().map(|(_, path)| path).collect())
+    let mut found = files::listed(root, folder, DEPTH_MAX)?;
+    found.retain(|path| path.extension().is_some_and(|end| end == "jsonl"));
+    found.sort_unstable_by(|one, other| (one.file_name(), one).cmp(&(other.file_name(), other)));
+    let texts = found.into_iter().map(PathBuf::into_os_string);
+    Ok(texts.filter_map(|path| path.into_string().ok()).collect())
 }
 
 /// What the name of a file with the lines of many transactions has.
 const PACK: &str = "-pack-";
-/// What becomes of files: new content, or `None` for their end.
-type Packed = BTreeMap<RepoPath, Option<Vec<u8>>>;
-
 /// So many files of single transactions are left as they are.
 const LOOSE_MIN: usize = 2_000;
 
 /// The change that makes one file of those of many transactions that ended before an id: none while
 /// they are few. Its name has the hash of what it holds, so that two branches never disagree about
 /// one.
-pub(crate) fn packed(git: &Git, tree: Option<Oid>, before: &str) -> Result<Packed> {
+pub(crate) fn packed(git: &Git, tree: Option<Oid>, before: &str) -> Result<Changes> {
     let mut loose = parts(git, tree)?;
     loose.retain(|(path, _)| {
         path.is_trail_part() && !path.name().contains(PACK) && path.name() < before
     });
     let Some(first) = loose.first().filter(|_| loose.len() >= LOOSE_MIN) else {
-        return Ok(Packed::new());
+        return Ok(Changes::new());
     };
     let mut bytes = Vec::new();
     for (_, blob) in &loose {
@@ -324,7 +283,7 @@ pub(crate) fn packed(git: &Git, tree: Option<Oid>, before: &str) -> Result<Packe
     }
     let hash = sha256_hex(&bytes);
     let name = format!("{TRAIL_PARTS}/{}{PACK}{:.8}.jsonl", first.0.stem(), hash);
-    let mut changes: Packed = loose.into_iter().map(|(path, _)| (path, None)).collect();
+    let mut changes: Changes = loose.into_iter().map(|(path, _)| (path, None)).collect();
     changes.insert(RepoPath::known(name), Some(bytes));
     Ok(changes)
 }

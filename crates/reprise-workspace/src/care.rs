@@ -1,7 +1,7 @@
 //! Care (W6, W26): old snapshots, old events and old scratch go by policy; what scratch wants kept
 //! is kept first.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use git2::Oid;
@@ -12,14 +12,13 @@ use ulid::Ulid;
 
 use crate::actor::Actor;
 use crate::audit::{self, Action};
-use crate::error::{Result, WorkspaceError, refused};
+use crate::combine::Lines;
+use crate::error::{Result, refused};
 use crate::event::EVENTS;
 use crate::files;
 use crate::git::Git;
-use crate::lines::Lines;
 use crate::path::RepoPath;
 use crate::schema;
-use crate::stage::Stage;
 use crate::transaction::{Changes, Draft};
 use crate::workspace::Workspace;
 
@@ -30,8 +29,8 @@ const EVENTS_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 const EPISODIC: &str = "memory/episodic";
 /// Where scratch goes that says `"promote": true`.
 const PROMOTED: &str = "memory/long_term/episodic_promoted.jsonl";
-/// Deepest folder of scratch that is looked into.
-const DEPTH_MAX: usize = 16;
+/// So many folders deep scratch is looked into.
+const DEPTH_MAX: usize = 17;
 
 /// A transaction's file of the trail is left as it is for so long.
 const LOOSE_DAYS: i64 = 7;
@@ -117,7 +116,10 @@ impl Workspace {
             .filter(|one| one.tag.is_none())
             .collect();
         pruned.snapshots = old_snapshots.iter().map(|one| one.id.clone()).collect();
-        pruned.episodic = old.iter().map(|path| self.below_root(path)).collect();
+        pruned.episodic = old
+            .iter()
+            .map(|path| path.to_string_lossy().into_owned())
+            .collect();
         pruned.events = self.count_events()?.saturating_sub(policy.events);
         self.pack_trail()?;
         if pruned == Pruned::default() {
@@ -128,73 +130,37 @@ impl Workspace {
         for snapshot in &pruned.snapshots {
             self.forget_snapshot(snapshot)?;
         }
-        old.iter().try_for_each(|path| files::remove(path))?;
+        for path in old {
+            files::remove(&self.root().join(path))?;
+        }
         if pruned.events > 0 {
             self.trim_events(policy.events)?;
         }
         Ok(pruned)
     }
 
-    fn below_root(&self, path: &Path) -> String {
-        let below = path.strip_prefix(self.root()).unwrap_or(path);
-        below.to_string_lossy().into_owned()
-    }
-
-    /// Files of scratch from before an instant, and the entries in them that are to be kept.
+    /// Files of scratch from before an instant, by their paths below the root, and the entries in
+    /// them that are to be kept.
     fn old_scratch(&self, before: DateTime<Utc>) -> Result<(Vec<PathBuf>, Vec<Value>)> {
-        files::refuse_detours_to(self.root(), EPISODIC, EPISODIC)?;
         let (mut old, mut promoted) = (Vec::new(), Vec::new());
-        let mut folders = vec![(self.root().join(EPISODIC), 0)];
-        while let Some((folder, depth)) = folders.pop() {
-            let entries = std::fs::read_dir(&folder);
-            let entries = entries.map_err(WorkspaceError::io("cannot list", &folder))?;
-            for entry in entries.flatten() {
-                let path = entry.path();
-                let Some(found) = files::look(&path)? else {
-                    continue;
-                };
-                if found.is_dir() && depth < DEPTH_MAX {
-                    folders.push((path, depth + 1));
-                    continue;
-                }
-                if !found.is_file() {
-                    continue;
-                }
-                let entries = self.entries(&path)?;
-                // A series of a session is as old as its newest step, whoever copied it since.
-                let steps = entries.iter().filter_map(|entry| entry.get("ts")?.as_str());
-                let newest = steps.filter_map(|ts| parse_timestamp(ts).ok()).max();
-                let written = found.modified().map(DateTime::<Utc>::from).ok();
-                if newest.or(written).is_some_and(|written| written >= before) {
-                    continue;
-                }
-                promoted.extend(self.promotable(&path, entries));
-                old.push(path);
+        for below in files::listed(self.root(), EPISODIC, DEPTH_MAX)? {
+            let Some(found) = files::look(&self.root().join(&below))? else {
+                continue;
+            };
+            let from = below.to_string_lossy();
+            let bytes = files::read_in(self.root(), &from, SCRATCH_BYTES_MAX)?.unwrap_or_default();
+            let entries = schema::lines(&String::from_utf8_lossy(&bytes)).unwrap_or_default();
+            // A series of a session is as old as its newest step, whoever copied it since.
+            let steps = entries.iter().filter_map(|entry| entry.get("ts")?.as_str());
+            let newest = steps.filter_map(|ts| parse_timestamp(ts).ok()).max();
+            let written = found.modified().map(DateTime::<Utc>::from).ok();
+            if newest.or(written).is_none_or(|written| written < before) {
+                promoted.extend(promotable(&from, entries));
+                old.push(below);
             }
         }
         old.sort_unstable();
         Ok((old, promoted))
-    }
-
-    /// The steps of a file of scratch, where it has any.
-    fn entries(&self, path: &Path) -> Result<Vec<Value>> {
-        let below = self.below_root(path);
-        let bytes = files::read_in(self.root(), &below, SCRATCH_BYTES_MAX)?.unwrap_or_default();
-        Ok(schema::lines(&String::from_utf8_lossy(&bytes)).unwrap_or_default())
-    }
-
-    fn promotable(&self, path: &Path, entries: Vec<Value>) -> impl Iterator<Item = Value> {
-        let from = self.below_root(path);
-        let wanted = entries
-            .into_iter()
-            .filter(|entry| entry.get("promote") == Some(&json!(true)));
-        wanted.map(move |mut entry| {
-            if let Some(fields) = entry.as_object_mut() {
-                fields.remove("promote");
-                fields.insert("from".to_owned(), json!(from));
-            }
-            entry
-        })
     }
 
     fn record_care(&self, actor: &Actor, pruned: &Pruned, promoted: &[Value]) -> Result<()> {
@@ -256,13 +222,23 @@ impl Workspace {
 
     fn trim_events(&self, keep: usize) -> Result<()> {
         let _guard = self.lock()?;
-        let path = self.root().join(EVENTS);
         let bytes = files::read_in(self.root(), EVENTS, EVENTS_BYTES_MAX)?.unwrap_or_default();
         let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
         let kept = lines[lines.len().saturating_sub(keep)..].concat();
-        let stage = Stage::new(self.root(), &self.new_id())?;
-        let new = stage.folder().join("events");
-        files::write_new(&new, &kept)?;
-        std::fs::rename(&new, &path).map_err(WorkspaceError::io("cannot write", &path))
+        files::replace(self.root(), EVENTS, &kept)
     }
+}
+
+/// The entries that say they want to be kept, each with the file that it stood in.
+fn promotable(from: &str, entries: Vec<Value>) -> impl Iterator<Item = Value> {
+    let wanted = entries
+        .into_iter()
+        .filter(|entry| entry.get("promote") == Some(&json!(true)));
+    wanted.map(move |mut entry| {
+        if let Some(fields) = entry.as_object_mut() {
+            fields.remove("promote");
+            fields.insert("from".to_owned(), json!(from));
+        }
+        entry
+    })
 }

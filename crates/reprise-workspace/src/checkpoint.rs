@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::actor::Actor;
-use crate::error::{Result, WorkspaceError, invalid};
+use crate::error::{Result, invalid, unknown};
 use crate::git::Git;
 use crate::path::RepoPath;
 use crate::transaction::Receipt;
@@ -42,11 +42,9 @@ impl Workspace {
         state
             .entry("ts_checkpoint")
             .or_insert_with(|| json!(self.now()));
-        let mut bytes = serde_json::to_vec_pretty(&state).unwrap_or_default();
-        bytes.push(b'\n');
         self.write(&WriteRequest {
             actor: actor.clone(),
-            changes: vec![(path, Some(bytes))],
+            changes: vec![(path, Some(crate::wal::document(&state)))],
             message: message.map(str::to_owned),
         })
     }
@@ -57,8 +55,7 @@ impl Workspace {
         let git = Git::open(self.root())?;
         let tree = git.head()?.tree;
         let (mut found, mut best) = (None, None);
-        for (name, blob) in git.list(tree, FOLDER)? {
-            let path = RepoPath::known(format!("{FOLDER}/{name}"));
+        for (path, blob) in git.list(tree, FOLDER, 1)? {
             if !ENDS.iter().any(|end| path.ends_with(end)) {
                 continue;
             }
@@ -82,11 +79,9 @@ impl Workspace {
 
     /// The same where an answer is expected.
     pub fn state_of(&self, agent: &str) -> Result<Saved> {
-        self.state(agent)?.ok_or_else(|| WorkspaceError::Unknown {
-            what: "checkpoint of",
-            name: agent.to_owned(),
-            hint: "an agent saves one with `reprise workspace checkpoint`",
-        })
+        let hint = "an agent saves one with `reprise workspace checkpoint`";
+        let none = || unknown("checkpoint of", agent, hint);
+        self.state(agent)?.ok_or_else(none)
     }
 }
 

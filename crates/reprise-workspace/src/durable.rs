@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -76,23 +75,17 @@ fn each(files: &[(PathBuf, File)]) -> Result<()> {
         file.sync_all()
             .map_err(WorkspaceError::io("cannot sync", path))
     };
-    let [only] = files else {
-        let share = files.len().div_ceil(THREADS_MAX);
-        return std::thread::scope(|scope| {
-            let threads: Vec<_> = files
-                .chunks(share.max(1))
-                .map(|files| scope.spawn(move || files.iter().try_for_each(sync)))
-                .collect();
-            threads.into_iter().try_for_each(|thread| {
-                let panicked = || io::Error::other("the thread that waited for the disk ended");
-                let place = files.first().map_or(Path::new(""), |(path, _)| path);
-                thread
-                    .join()
-                    .unwrap_or_else(|_| Err(WorkspaceError::io("cannot sync", place)(panicked())))
-            })
-        });
-    };
-    sync(only)
+    let share = files.len().div_ceil(THREADS_MAX).max(1);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = files
+            .chunks(share)
+            .map(|files| scope.spawn(move || files.iter().try_for_each(sync)))
+            .collect();
+        threads.into_iter().try_for_each(|thread| {
+            let synced = thread.join();
+            synced.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    })
 }
 
 /// The whole file system in one call, where that tells of failed writes (Linux 5.8) and nobody else

@@ -131,6 +131,18 @@ impl From<FileError> for WorkspaceError {
     }
 }
 
+/// What a person is at work on, in the working tree at `root`.
+pub(crate) fn edited(root: &Path, path: RepoPath, what: &'static str) -> WorkspaceError {
+    let folder = folder_of(root);
+    WorkspaceError::Edited { folder, path, what }
+}
+
+/// What was named and is not there.
+pub(crate) fn unknown(what: &'static str, name: &str, hint: &'static str) -> WorkspaceError {
+    let name = name.to_owned();
+    WorkspaceError::Unknown { what, name, hint }
+}
+
 /// The name of a working tree's folder.
 pub(crate) fn folder_of(root: &Path) -> String {
     let name = root.file_name().unwrap_or(root.as_os_str());
@@ -252,5 +264,17 @@ impl WorkspaceError {
 
     pub(crate) fn repository(why: impl Into<String>) -> Self {
         Self::Repository { why: why.into() }
+    }
+
+    pub(crate) fn bare() -> Self {
+        Self::repository("it is bare; work in a clone that has a working tree")
+    }
+
+    pub(crate) fn unborn() -> Self {
+        Self::repository("it has no commit yet; run `reprise workspace init`")
+    }
+
+    pub(crate) fn busy(what: impl Into<String>) -> Self {
+        Self::Busy { what: what.into() }
     }
 }

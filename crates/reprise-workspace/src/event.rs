@@ -75,7 +75,7 @@ impl WorkspaceEvent {
 
 /// How far a reader of the events has come.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct EventCursor {
+pub(crate) struct EventCursor {
     /// The file that was read; care begins it anew.
     inode: u64,
     /// Up to which byte.

@@ -5,25 +5,22 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use reprise_files::{Access, Folder, Placed, Stamp};
+use reprise_files::{Access, Folder, Placed, Stamp, is_missing};
 use rustix::fs::{Mode, OFlags};
 
 use crate::error::{Result, WorkspaceError, invalid};
 use crate::path::RepoPath;
 
-/// Writes a file whole and syncs it. The name must be free.
-pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
-    let file = write_unsynced(path, bytes)?;
-    file.sync_all()
+/// Writes a file whole; it is for the caller to see it synced. The name must be free.
+pub(crate) fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<()> {
+    File::create_new(path)
+        .and_then(|mut file| file.write_all(bytes))
         .map_err(WorkspaceError::io("cannot write", path))
 }
 
-/// Writes a file whole; it is for the caller to see it synced. The name must be free.
-pub(crate) fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<File> {
-    let io = || WorkspaceError::io("cannot write", path);
-    let mut file = File::create_new(path).map_err(io())?;
-    file.write_all(bytes).map_err(io())?;
-    Ok(file)
+/// Puts a file below `root` in the place of the one that is there, whole and synced.
+pub(crate) fn replace(root: &Path, below: &str, bytes: &[u8]) -> Result<()> {
+    Ok(tree(root)?.replace(below, bytes)?)
 }
 
 /// A file that is open, by its name.
@@ -139,10 +136,10 @@ pub(crate) fn make_folder(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(WorkspaceError::io("cannot make the folder", path))
 }
 
-/// Makes the names in a folder durable.
-pub(crate) fn sync_folder(path: &Path) -> Result<()> {
-    File::open(path)
-        .and_then(|folder| folder.sync_all())
+/// Makes a file of ours, or the names in a folder, durable.
+pub(crate) fn sync(path: &Path) -> Result<()> {
+    open_itself(path)
+        .and_then(|file| file.sync_all())
         .map_err(WorkspaceError::io("cannot sync", path))
 }
 
@@ -160,7 +157,7 @@ pub(crate) fn remove(path: &Path) -> Result<()> {
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if is_absent(&error) => Ok(None),
+        Err(error) if is_missing(&error) => Ok(None),
         Err(error) => Err(WorkspaceError::io("cannot read", path)(error)),
     }
 }
@@ -169,21 +166,38 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
 pub(crate) fn look(path: &Path) -> Result<Option<fs::Metadata>> {
     match fs::symlink_metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
-        Err(error) if is_absent(&error) => Ok(None),
+        Err(error) if is_missing(&error) => Ok(None),
         Err(error) => Err(WorkspaceError::io("cannot look at", path)(error)),
     }
+}
+
+/// The regular files below a folder of the tree, so many folders deep at most: what a link or a
+/// pipe leads to is no part of it.
+pub(crate) fn listed(root: &Path, folder: &str, depth_max: usize) -> Result<Vec<PathBuf>> {
+    refuse_detours_to(root, folder, folder)?;
+    let (mut found, mut ahead) = (Vec::new(), vec![(PathBuf::from(folder), 1)]);
+    while let Some((folder, depth)) = ahead.pop() {
+        let place = root.join(&folder);
+        let entries = match fs::read_dir(&place) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(WorkspaceError::io("cannot list", &place)(error)),
+        };
+        for entry in entries.flatten() {
+            let (path, kind) = (folder.join(entry.file_name()), entry.file_type());
+            if kind.as_ref().is_ok_and(fs::FileType::is_file) {
+                found.push(path);
+            } else if kind.is_ok_and(|kind| kind.is_dir()) && depth < depth_max {
+                ahead.push((path, depth + 1));
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// Whether its owner may run it: the one bit of a mode that git keeps.
 pub(crate) fn is_executable(found: &fs::Metadata) -> bool {
     found.mode() & 0o100 != 0
-}
-
-fn is_absent(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
 }
 
 /// Refuses a path that a symbolic link or a file leads elsewhere, on the way or at its end.

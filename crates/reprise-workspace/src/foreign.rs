@@ -4,22 +4,21 @@
 
 use std::collections::BTreeSet;
 
-use chrono::{DateTime, Utc};
+use chrono::DateTime;
 use git2::{Commit, Oid};
 use serde_json::json;
 use ulid::Ulid;
 
 use crate::actor::Actor;
 use crate::audit::{Action, AuditLine};
-use crate::combine::{Sides, combine};
-use crate::error::{Result, WorkspaceError};
+use crate::combine::{Lines, Sides, combine};
+use crate::error::Result;
 use crate::event::{self, WorkspaceEvent};
 use crate::git::Git;
 use crate::governor::{Act, Ask};
 use crate::graph::{Artifacts, Upstream};
-use crate::lines::Lines;
 use crate::path::{MergeRule, RepoPath};
-use crate::transaction::{ACTOR, Changes, TRAILER, View};
+use crate::transaction::{TRAILER, View};
 
 /// Most commits that are looked at: who brings a long history tells it in one line.
 const COMMITS_MAX: usize = 256;
@@ -40,7 +39,8 @@ fn commits(view: &View<'_>) -> Vec<Oid> {
         let Ok(commit) = git.repo.find_commit(id) else {
             continue;
         };
-        if is_ours(&commit) {
+        // A transaction's.
+        if trailer(&commit, TRAILER).is_some() {
             has_ours = true;
             continue;
         }
@@ -58,43 +58,32 @@ fn commits(view: &View<'_>) -> Vec<Oid> {
     found
 }
 
-/// A commit of plain git as the trail and the bus are told of it.
-pub(crate) struct Noted {
-    pub(crate) line: AuditLine,
-    pub(crate) event: WorkspaceEvent,
-}
-
-/// Those since the last transaction of this branch that are not on record yet.
+/// Those since the last transaction of this branch that are not on record yet, as the trail and the
+/// bus are told of them.
 pub(crate) fn noted(
     view: &View<'_>,
-    at: DateTime<Utc>,
     known: &BTreeSet<&str>,
-) -> Result<Vec<Noted>> {
-    let mut noted = Vec::new();
+) -> Result<(Vec<AuditLine>, Vec<WorkspaceEvent>)> {
+    let (mut lines, mut events) = (Vec::new(), Vec::new());
     for id in commits(view) {
-        let commit = find(view, id)?;
+        let commit = view.git.commit(id)?;
         if known.contains(id_of(&commit).as_str()) {
             continue;
         }
-        let (line, paths) = line(view, &commit, at)?;
-        let event = WorkspaceEvent {
+        let (line, paths) = line(view, &commit)?;
+        events.push(WorkspaceEvent {
             commit: Some(id.to_string()),
             downstream: downstream(view, &paths)?,
             ..WorkspaceEvent::of(&line, event::topic_of(paths.iter()))
-        };
-        noted.push(Noted { line, event });
+        });
+        lines.push(line);
     }
-    Ok(noted)
+    Ok((lines, events))
 }
 
 /// Paths of artifacts made from what a commit changed.
 fn downstream(view: &View<'_>, paths: &[RepoPath]) -> Result<Vec<String>> {
-    let changes = Changes::new();
-    let artifacts = Artifacts {
-        git: view.git,
-        tree: view.head.tree,
-        changes: &changes,
-    };
+    let artifacts = Artifacts::committed(view.git, view.head.tree);
     let moved = artifacts.ids_of(paths.iter());
     if moved.is_empty() {
         return Ok(Vec::new());
@@ -107,15 +96,10 @@ fn downstream(view: &View<'_>, paths: &[RepoPath]) -> Result<Vec<String>> {
 pub(crate) fn moved(view: &View<'_>) -> Result<BTreeSet<RepoPath>> {
     let mut moved = BTreeSet::new();
     for id in commits(view) {
-        let paths = changed(view.git, &find(view, id)?)?;
+        let paths = changed(view.git, &view.git.commit(id)?)?;
         moved.extend(paths.into_iter().filter(|path| path.class().is_core()));
     }
     Ok(moved)
-}
-
-fn find<'a>(view: &View<'a>, id: Oid) -> Result<Commit<'a>> {
-    let found = view.git.repo.find_commit(id);
-    found.map_err(WorkspaceError::git("read a commit"))
 }
 
 /// The commit's own hash makes the id, so that two who see it write the same line.
@@ -127,34 +111,16 @@ fn id_of(commit: &Commit<'_>) -> String {
     Ulid::from_parts(seconds.saturating_mul(1000), random).to_string()
 }
 
-/// Whether a commit is a transaction's.
-pub(crate) fn is_ours(commit: &Commit<'_>) -> bool {
-    transaction_of(commit).is_some()
-}
-
-/// The transaction that a commit names in its trailer.
-pub(crate) fn transaction_of(commit: &Commit<'_>) -> Option<String> {
-    trailer(commit, TRAILER)
-}
-
-/// The actor that a commit names in its trailer.
-pub(crate) fn actor_of(commit: &Commit<'_>) -> Option<String> {
-    trailer(commit, ACTOR)
-}
-
-fn trailer(commit: &Commit<'_>, name: &str) -> Option<String> {
+/// What a commit names in its trailer after `name`.
+pub(crate) fn trailer(commit: &Commit<'_>, name: &str) -> Option<String> {
     let message = String::from_utf8_lossy(commit.message_bytes()).into_owned();
-    let trailer = message.rsplit("\n\n").next().unwrap_or_default();
+    let trailer = message.trim_end().rsplit("\n\n").next().unwrap_or_default();
     let mut named = trailer.lines().filter_map(|line| line.strip_prefix(name));
     named.next().map(|value| value.trim().to_owned())
 }
 
 /// The line of a commit, and the paths that it changed.
-fn line(
-    view: &View<'_>,
-    commit: &Commit<'_>,
-    at: DateTime<Utc>,
-) -> Result<(AuditLine, Vec<RepoPath>)> {
+fn line(view: &View<'_>, commit: &Commit<'_>) -> Result<(AuditLine, Vec<RepoPath>)> {
     let (git, head) = (view.git, view.head);
     let author = commit.author();
     let name = author.name().unwrap_or("unknown").to_owned();
@@ -173,7 +139,7 @@ fn line(
     let seconds = commit.time().seconds();
     let line = AuditLine {
         event_id: id_of(commit),
-        ts: DateTime::from_timestamp(seconds, 0).unwrap_or(at),
+        ts: DateTime::from_timestamp(seconds, 0).unwrap_or(view.at),
         action: Action::Git,
         actor: format!("human:{name}"),
         identity: author
@@ -191,20 +157,8 @@ fn line(
 
 /// Paths that a commit changes against its first parent.
 pub(crate) fn changed(git: &Git, commit: &Commit<'_>) -> Result<Vec<RepoPath>> {
-    let read = || WorkspaceError::git("compare two commits");
-    let tree = commit.tree().map_err(read())?;
-    let parent = commit.parent(0).and_then(|parent| parent.tree()).ok();
-    let diff = git
-        .repo
-        .diff_tree_to_tree(parent.as_ref(), Some(&tree), None)
-        .map_err(read())?;
-    let paths = diff.deltas().filter_map(|delta| {
-        let bytes = delta
-            .new_file()
-            .path_bytes()
-            .or(delta.old_file().path_bytes())?;
-        RepoPath::in_git(bytes).ok()
-    });
+    let before = commit.parent(0).ok().map(|parent| parent.tree_id());
+    let paths = git.deltas(before, commit.tree_id())?.into_iter().flatten();
     let (trail, mut paths): (Vec<_>, Vec<_>) = paths.partition(RepoPath::is_trail);
     paths.extend(trail);
     paths.truncate(PATHS_MAX);

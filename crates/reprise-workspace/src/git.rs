@@ -10,14 +10,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
-use git2::{BranchType, ObjectType, Oid, Repository, RepositoryState, Signature, Time, Tree};
+use git2::{
+    BranchType, Commit, ObjectType, Oid, Repository, RepositoryState, Signature, Time, Tree,
+    TreeEntry,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::actor::Actor;
 use crate::durable::Unsynced;
 use crate::error::{Result, WorkspaceError, folder_of, found, invalid};
 use crate::files;
-use crate::path::RepoPath;
+use crate::path::{PathError, RepoPath};
+use crate::stage::Stage;
 
 /// A regular file's mode in a tree.
 pub(crate) const FILE: i32 = 0o100_644;
@@ -80,9 +84,7 @@ impl Git {
     pub(crate) fn open(root: &Path) -> Result<Self> {
         let repo = Repository::open(root).map_err(WorkspaceError::git("open the repository"))?;
         if repo.is_bare() {
-            return Err(WorkspaceError::repository(
-                "it is bare; work in a clone that has a working tree",
-            ));
+            return Err(WorkspaceError::bare());
         }
         let root = root.to_owned();
         Ok(Self { repo, root })
@@ -102,6 +104,11 @@ impl Git {
         let (name, address) = (config.get_str("user.name"), config.get_str("user.email"));
         let time = Time::new(at.timestamp(), 0);
         Signature::new(name.ok()?, address.ok()?, &time).ok()
+    }
+
+    /// A switch of git's configuration.
+    pub(crate) fn switch(&self, key: &str) -> Option<bool> {
+        self.repo.config().and_then(|all| all.get_bool(key)).ok()
     }
 
     /// The root of the working tree.
@@ -163,25 +170,35 @@ impl Git {
 
     /// The tree of a commit.
     pub(crate) fn tree_of(&self, commit: Oid) -> Result<Oid> {
-        let commit = self.repo.find_commit(commit);
-        commit
-            .map(|commit| commit.tree_id())
-            .map_err(WorkspaceError::git("read a commit"))
+        Ok(self.commit(commit)?.tree_id())
     }
 
-    fn tree(&self, id: Oid) -> Result<Tree<'_>> {
+    pub(crate) fn commit(&self, id: Oid) -> Result<Commit<'_>> {
+        let commit = self.repo.find_commit(id);
+        commit.map_err(WorkspaceError::git("read a commit"))
+    }
+
+    pub(crate) fn tree(&self, id: Oid) -> Result<Tree<'_>> {
         self.repo
             .find_tree(id)
             .map_err(WorkspaceError::git("read a tree"))
     }
 
-    /// The file at `path` in a tree. What is there and is no regular file is refused.
-    pub(crate) fn blob_at(&self, tree: Option<Oid>, path: &RepoPath) -> Result<Option<Blob>> {
+    /// What stands at `path` in a tree.
+    pub(crate) fn entry_at(
+        &self,
+        tree: Option<Oid>,
+        path: &str,
+    ) -> Result<Option<TreeEntry<'static>>> {
         let Some(tree) = tree else {
             return Ok(None);
         };
-        let entry = self.tree(tree)?.get_path(Path::new(path.as_str()));
-        let Some(entry) = found(entry, "read a tree")? else {
+        found(self.tree(tree)?.get_path(Path::new(path)), "read a tree")
+    }
+
+    /// The file at `path` in a tree. What is there and is no regular file is refused.
+    pub(crate) fn blob_at(&self, tree: Option<Oid>, path: &RepoPath) -> Result<Option<Blob>> {
+        let Some(entry) = self.entry_at(tree, path.as_str())? else {
             return Ok(None);
         };
         let (id, mode) = (entry.id(), entry.filemode());
@@ -194,10 +211,7 @@ impl Git {
 
     /// Whether `path` is a file in a tree (anything but a folder), a folder, or nothing.
     pub(crate) fn is_file_at(&self, tree: Option<Oid>, path: &str) -> Result<Option<bool>> {
-        let Some(tree) = tree else {
-            return Ok(None);
-        };
-        let entry = found(self.tree(tree)?.get_path(Path::new(path)), "read a tree")?;
+        let entry = self.entry_at(tree, path)?;
         Ok(entry.map(|entry| entry.filemode() != FOLDER))
     }
 
@@ -215,53 +229,30 @@ impl Git {
         blob.map(|blob| self.bytes(blob.id)).transpose()
     }
 
-    /// Names of the entries of a folder in a tree, with whether each is a file.
-    pub(crate) fn list(&self, tree: Option<Oid>, folder: &str) -> Result<Vec<(String, Blob)>> {
-        let Some(tree) = tree else {
-            return Ok(Vec::new());
-        };
-        let tree = self.tree(tree)?;
-        match tree.get_path(Path::new(folder)) {
-            Ok(entry) if entry.kind() == Some(ObjectType::Tree) => self.entries(Some(entry.id())),
-            _ => Ok(Vec::new()),
-        }
+    /// The files and links in a folder of a tree, and in those below it, so many folders deep at
+    /// most.
+    pub(crate) fn list(
+        &self,
+        tree: Option<Oid>,
+        folder: &str,
+        depth_max: usize,
+    ) -> Result<Vec<(RepoPath, Blob)>> {
+        let start = self.entry_at(tree, folder)?;
+        let start = start.filter(|entry| entry.filemode() == FOLDER);
+        self.list_in(start.map(|entry| entry.id()), folder, depth_max)
     }
 
-    /// The files that a tree holds itself, by name.
-    pub(crate) fn entries(&self, tree: Option<Oid>) -> Result<Vec<(String, Blob)>> {
-        let Some(tree) = tree else {
-            return Ok(Vec::new());
-        };
-        let mut found = Vec::new();
-        for entry in &self.tree(tree)? {
-            if let (Ok(name), Some(ObjectType::Blob)) = (entry.name(), entry.kind()) {
-                let (id, mode) = (entry.id(), entry.filemode());
-                found.push((name.to_owned(), Blob { id, mode }));
-            }
-        }
-        Ok(found)
-    }
-
-    /// Every file below a folder of a tree, so many folders deep at most.
-    pub(crate) fn files_below(
+    /// The same of a tree that stands at `folder`.
+    pub(crate) fn list_in(
         &self,
         tree: Option<Oid>,
         folder: &str,
         depth_max: usize,
     ) -> Result<Vec<(RepoPath, Blob)>> {
         let mut found = Vec::new();
-        let Some(tree) = tree.map(|id| self.tree(id)).transpose()? else {
-            return Ok(found);
-        };
-        let Ok(start) = tree.get_path(Path::new(folder)) else {
-            return Ok(found);
-        };
-        let mut ahead = vec![(folder.to_owned(), start.id(), 1)];
+        let mut ahead = Vec::from_iter(tree.map(|id| (folder.to_owned(), id, 1)));
         while let Some((folder, id, depth)) = ahead.pop() {
-            let Ok(tree) = self.repo.find_tree(id) else {
-                continue;
-            };
-            for entry in &tree {
+            for entry in &self.tree(id)? {
                 let Ok(name) = entry.name() else {
                     continue;
                 };
@@ -269,12 +260,30 @@ impl Git {
                 let (id, mode) = (entry.id(), entry.filemode());
                 if mode == FOLDER && depth < depth_max {
                     ahead.push((path, id, depth + 1));
-                } else if mode == FILE || mode == EXECUTABLE {
+                } else if entry.kind() == Some(ObjectType::Blob) {
                     found.push((RepoPath::known(path), Blob { id, mode }));
                 }
             }
         }
         Ok(found)
+    }
+
+    /// The paths that differ between two trees, as far as they are any; `None` is before the first
+    /// commit.
+    pub(crate) fn deltas(
+        &self,
+        from: Option<Oid>,
+        to: Oid,
+    ) -> Result<Vec<std::result::Result<RepoPath, PathError>>> {
+        let from = from.map(|id| self.tree(id)).transpose()?;
+        let to = self.tree(to)?;
+        let diff = self.repo.diff_tree_to_tree(from.as_ref(), Some(&to), None);
+        let diff = diff.map_err(WorkspaceError::git("compare two commits"))?;
+        let paths = diff.deltas().filter_map(|delta| {
+            let (old, new) = (delta.old_file(), delta.new_file());
+            new.path_bytes().or(old.path_bytes()).map(RepoPath::in_git)
+        });
+        Ok(paths.collect())
     }
 
     /// Another name in the same folder that differs in case only: on some file systems they are
@@ -348,18 +357,12 @@ impl Git {
         changes: &[(&str, Option<Blob>)],
         written: &mut Written,
     ) -> Result<Oid> {
-        match self.subtree(base, changes, written)? {
-            Some(id) => Ok(id),
-            None => self.empty_tree(written),
+        if let Some(id) = self.subtree(base, changes, written)? {
+            return Ok(id);
         }
-    }
-
-    fn empty_tree(&self, written: &mut Written) -> Result<Oid> {
-        let id = self
-            .repo
-            .treebuilder(None)
-            .and_then(|builder| builder.write())
-            .map_err(WorkspaceError::git("write a tree"))?;
+        let empty = self.repo.treebuilder(None);
+        let id = empty.and_then(|builder| builder.write());
+        let id = id.map_err(WorkspaceError::git("write a tree"))?;
         written.0.insert(id);
         Ok(id)
     }
@@ -463,7 +466,7 @@ pub(crate) struct Tag {
 
 impl Git {
     /// Makes a tag, if there is none of its name.
-    pub(crate) fn tag(&self, tag: &Tag, stage: &Path, unsynced: &mut Unsynced) -> Result<()> {
+    pub(crate) fn tag(&self, tag: &Tag, stage: &mut Stage) -> Result<()> {
         let name = format!("refs/tags/{}", tag.name);
         if self.repo.find_reference(&name).is_ok() {
             return Ok(());
@@ -477,8 +480,8 @@ impl Git {
             .repo
             .tag_annotation_create(&tag.name, &target, &by, &why);
         let made = made.map_err(tagged())?;
-        self.to_sync(&Written(BTreeSet::from([made])), unsynced);
-        self.set_own(&name, made, stage, unsynced)
+        self.to_sync(&Written(BTreeSet::from([made])), &mut stage.unsynced);
+        self.set_own(&name, made, stage)
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! Rules are evaluated in this process, within a time box.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -11,7 +12,6 @@ use git2::Oid;
 
 use regorus::utils::limits::ExecutionTimerConfig;
 use regorus::{Engine, Value};
-use reprise_types::lock;
 use serde::Serialize;
 use serde_json::json;
 
@@ -19,6 +19,7 @@ use crate::actor::Actor;
 use crate::error::{Result, WorkspaceError};
 use crate::graph::Upstream;
 use crate::path::{Class, RepoPath};
+use crate::rules::ready;
 
 /// How long all rules together may take over one path.
 const EVALUATION_MAX: Duration = Duration::from_millis(500);
@@ -27,9 +28,8 @@ pub(crate) const POLICIES: &str = "extensions/policy";
 const BUILT_IN: &str = include_str!("rules/builtin.rego");
 /// Most sets of rules that this process keeps ready.
 const READY_MAX: usize = 8;
-/// Rules that were read before, by the policies that they were read from: reading them takes longer
-/// than all the rest of a decision.
-static READY: Mutex<Vec<(Policies, Governor)>> = Mutex::new(Vec::new());
+/// Rules that were read before, by the policies that they were read from.
+static READY: Mutex<BTreeMap<Policies, Governor>> = Mutex::new(BTreeMap::new());
 
 /// The project's policies as git names them.
 pub(crate) type Policies = Vec<(RepoPath, Oid)>;
@@ -84,6 +84,13 @@ pub(crate) struct Verdict {
     pub(crate) refusal: Option<String>,
 }
 
+impl Verdict {
+    fn of(rule: impl Into<String>, refusal: Option<String>) -> Self {
+        let rule = rule.into();
+        Self { rule, refusal }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct Governor {
     engine: Engine,
@@ -121,22 +128,13 @@ impl Governor {
 
     /// The rules of these policies, read once in this process.
     pub(crate) fn ready(policies: Policies, read: impl Fn(Oid) -> Result<Vec<u8>>) -> Result<Self> {
-        let ready = || lock(&READY);
-        if let Some((_, governor)) = ready().iter().find(|(of, _)| *of == policies) {
-            return Ok(governor.clone());
-        }
-        let mut texts = Vec::new();
-        for (path, id) in &policies {
-            let text = String::from_utf8_lossy(&read(*id)?).into_owned();
-            texts.push((path.clone(), text));
-        }
-        let governor = Self::new(&texts)?;
-        let mut ready = ready();
-        if ready.len() == READY_MAX {
-            ready.remove(0);
-        }
-        ready.push((policies, governor.clone()));
-        Ok(governor)
+        ready(&READY, READY_MAX, policies, |policies| {
+            let text = |(path, id): &(RepoPath, Oid)| -> Result<(RepoPath, String)> {
+                let text = String::from_utf8_lossy(&read(*id)?).into_owned();
+                Ok((path.clone(), text))
+            };
+            Self::new(&policies.iter().map(text).collect::<Result<Vec<_>>>()?)
+        })
     }
 
     pub(crate) fn judge(&mut self, ask: &Ask<'_>) -> Result<Verdict> {
@@ -156,31 +154,19 @@ impl Governor {
         if self.has_project
             && let Some(why) = self.denial()?
         {
-            return Ok(Verdict {
-                rule: "project-deny".to_owned(),
-                refusal: Some(why),
-            });
+            return Ok(Verdict::of("project-deny", Some(why)));
         }
         let rule = self.text("data.reprise.workspace.rule")?;
         if self.is_true("data.reprise.workspace.allow")? {
-            return Ok(Verdict {
-                rule,
-                refusal: None,
-            });
+            return Ok(Verdict::of(rule, None));
         }
         // What belongs to the Orchestrator no project can open.
         let is_closed = matches!(ask.path.class(), Class::Ledger | Class::Internal);
         if self.has_project && !is_closed && self.is_true("data.project.allow")? {
-            return Ok(Verdict {
-                rule: "project-allow".to_owned(),
-                refusal: None,
-            });
+            return Ok(Verdict::of("project-allow", None));
         }
         let why = self.text("data.reprise.workspace.why")?;
-        Ok(Verdict {
-            rule,
-            refusal: Some(why),
-        })
+        Ok(Verdict::of(rule, Some(why)))
     }
 
     fn denial(&mut self) -> Result<Option<String>> {
@@ -242,8 +228,7 @@ fn add(engine: &mut Engine, path: &str, text: &str) -> Result<String> {
 }
 
 fn one_line(text: &str) -> String {
-    let folded: Vec<&str> = text.split_whitespace().collect();
-    folded.join(" ").chars().take(300).collect()
+    reprise_types::one_line(text).chars().take(300).collect()
 }
 
 /// Refuses a policy that could not be used.

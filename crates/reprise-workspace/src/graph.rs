@@ -94,7 +94,15 @@ pub(crate) struct Artifacts<'a> {
     pub(crate) changes: &'a BTreeMap<RepoPath, Option<Vec<u8>>>,
 }
 
-impl Artifacts<'_> {
+/// Nothing on top of what is committed.
+static NONE: BTreeMap<RepoPath, Option<Vec<u8>>> = BTreeMap::new();
+
+impl<'a> Artifacts<'a> {
+    pub(crate) fn committed(git: &'a Git, tree: Option<Oid>) -> Self {
+        let changes = &NONE;
+        Self { git, tree, changes }
+    }
+
     pub(crate) fn content(&self, path: &RepoPath) -> Result<Option<Vec<u8>>> {
         match self.changes.get(path) {
             Some(content) => Ok(content.clone()),
@@ -167,12 +175,8 @@ impl Artifacts<'_> {
     pub(crate) fn nodes(&self) -> Result<Vec<Node>> {
         let mut nodes = Vec::new();
         for folder in FOLDERS {
-            let mut paths: BTreeSet<RepoPath> = self
-                .git
-                .list(self.tree, folder)?
-                .into_iter()
-                .map(|(name, _)| RepoPath::known(format!("{folder}/{name}")))
-                .collect();
+            let there = self.git.list(self.tree, folder, 1)?.into_iter();
+            let mut paths: BTreeSet<RepoPath> = there.map(|(path, _)| path).collect();
             let below = format!("{folder}/");
             let new = self
                 .changes

@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use chrono::{DateTime, Utc};
 use git2::Oid;
 use reprise_types::sha256_hex;
 use serde::Deserialize;
@@ -14,12 +13,13 @@ use serde_json::json;
 
 use crate::actor::Actor;
 use crate::audit::{self, Action, AuditLine};
-use crate::durable::Unsynced;
 use crate::error::Result;
 use crate::files;
 use crate::git::index::holds;
 use crate::git::{Blob, Git, Head, blob_id_of_file};
 use crate::path::RepoPath;
+use crate::stage::Stage;
+use crate::transaction::View;
 use crate::workspace::Workspace;
 
 /// Before the name of each branch.
@@ -50,10 +50,10 @@ fn kept(git: &Git, branch: &str) -> Option<Oid> {
 
 /// Keeps the trail of a branch as it is with `commit`. A history that is left behind is kept, too.
 /// Where that cannot be written the transaction stands all the same.
-pub(crate) fn keep(git: &Git, branch: &str, commit: Oid, stage: &Path, unsynced: &mut Unsynced) {
+pub(crate) fn keep(git: &Git, branch: &str, commit: Oid, stage: &mut Stage) {
     let before = kept(git, branch);
     let is_left = before.is_some_and(|before| !holds(git, Some(commit), before).unwrap_or(true));
-    let mut write = |name: &str, id| git.set_own(name, id, stage, unsynced);
+    let mut write = |name: &str, id| git.set_own(name, id, stage);
     let lost = before.filter(|_| is_left);
     let written = lost
         .map_or(Ok(()), |lost| write(&format!("{LOST}{lost}"), lost))
@@ -79,17 +79,17 @@ pub(crate) struct Missing {
 
 impl Missing {
     /// What the trail says of it.
-    pub(crate) fn line(&self, workspace: &Workspace, head: &Head, at: DateTime<Utc>) -> AuditLine {
+    pub(crate) fn line(&self, view: &View<'_>) -> AuditLine {
         let named = &self.ids[..self.ids.len().min(NAMED_MAX)];
         AuditLine {
-            event_id: workspace.new_id(),
-            ts: at,
+            event_id: view.workspace.new_id(),
+            ts: view.at,
             action: Action::Rewritten,
             actor: Actor::orchestrator().to_string(),
             identity: None,
             rules: Vec::new(),
             paths: Vec::new(),
-            branch: head.branch().to_owned(),
+            branch: view.head.branch().to_owned(),
             message: "lines of the trail were taken away outside of any transaction".to_owned(),
             details: json!({ "commit": self.commit.to_string(), "count": self.ids.len(),
                 "missing": named }),

@@ -12,13 +12,13 @@ use serde::Serialize;
 use crate::actor::Actor;
 use crate::audit;
 use crate::durable::Unsynced;
-use crate::error::{Result, WorkspaceError, folder_of};
+use crate::error::{Result, WorkspaceError, edited};
 use crate::event::EVENTS;
 use crate::files;
 use crate::git::reference::{LockFile, make_token};
 use crate::git::{Git, Head, MAIN_KEY, main_of};
 use crate::path::{RepoPath, TRAIL};
-use crate::stage::{STAGES, Stage};
+use crate::stage::Stage;
 use crate::transaction::{Changes, Draft, Receipt};
 use crate::wal::WAL;
 use crate::workspace::Workspace;
@@ -121,11 +121,8 @@ impl Workspace {
         if is_there {
             refuse_uncommitted(root)?;
         } else if files::look(&root.join(IGNORE))?.is_some() {
-            return Err(WorkspaceError::Edited {
-                folder: folder_of(root),
-                path: RepoPath::known(IGNORE),
-                what: "a file that git does not know stands there",
-            });
+            let what = "a file that git does not know stands there";
+            return Err(edited(root, RepoPath::known(IGNORE), what));
         } else {
             make_repository(root, &workspace.new_id())?;
         }
@@ -192,9 +189,7 @@ fn is_repository(root: &Path) -> Result<bool> {
         return Ok(false);
     };
     if found.is_bare() {
-        return Err(WorkspaceError::repository(
-            "it is bare; work in a clone that has a working tree",
-        ));
+        return Err(WorkspaceError::bare());
     }
     let top = found.workdir().and_then(|top| fs::canonicalize(top).ok());
     if top.as_deref() == Some(root) {
@@ -313,15 +308,12 @@ impl Workspace {
             git.repo.commondir().join("config"),
         );
         make_token(&token, b"")?;
-        let stages = self.root().join(STAGES);
-        let lock = LockFile::take(&git.config_lock_path(), token.clone(), &stages)?;
+        let lock = LockFile::take(&git.config_lock_path(), token.clone())?;
         // The lock and the token are one file.
         let present = files::read(&file)?.unwrap_or_default();
         files::append(&token, &present)?;
         files::append(&token, added.concat().as_bytes())?;
-        files::open_itself(&token)
-            .and_then(|file| file.sync_all())
-            .map_err(WorkspaceError::io("cannot sync", &token))?;
+        files::sync(&token)?;
         lock.become_file(&file)
     }
 }
@@ -358,9 +350,7 @@ fn install_attributes(git: &Git) -> Result<()> {
             files::make_folder(folder)?;
         }
         files::append(&path, format!("{}\n", wanted.join("\n")).as_bytes())?;
-        files::open_itself(&path)
-            .and_then(|file| file.sync_all())
-            .map_err(WorkspaceError::io("cannot sync", &path))?;
+        files::sync(&path)?;
     }
     Ok(())
 }

@@ -30,13 +30,10 @@
 
 mod actor;
 mod actors;
-mod agents;
 mod audit;
 mod care;
 mod checkpoint;
 mod combine;
-mod courtesy;
-mod diff;
 mod durable;
 mod error;
 mod event;
@@ -47,15 +44,12 @@ mod governor;
 mod graph;
 mod kept;
 mod layout;
-mod lines;
 mod lock;
-mod manifest;
 mod merge;
 mod path;
 mod project;
 mod recover;
 mod review;
-mod rollback;
 mod rules;
 mod schema;
 mod snapshot;
@@ -73,27 +67,24 @@ mod tests;
 pub use crate::governor::Act;
 pub use actor::{Actor, ActorError};
 pub use actors::{
-    EventSink, GovernorActor, GovernorArguments, GovernorMsg, OrchestratorActor,
-    OrchestratorArguments, OrchestratorMsg, OrchestratorState, Reply, WorkspaceHandle,
+    EventSink, GovernorActor, GovernorArguments, Job, OrchestratorActor, OrchestratorArguments,
+    OrchestratorMsg, OrchestratorState, Reply, WorkspaceHandle,
 };
-pub use agents::Proposal;
 pub use audit::{Action, AuditLine, AuditQuery};
 pub use care::{CarePolicy, Pruned, Tended};
 pub use checkpoint::Saved;
 pub use combine::{Combined, Sides, combine};
-pub use diff::FileChange;
 pub use error::{Result, WorkspaceError};
-pub use event::{EventCursor, WorkspaceEvent};
+pub use event::WorkspaceEvent;
 pub use graph::Node;
 pub use layout::Made;
-pub use manifest::Spaces;
 pub use path::{Class, MergeRule, PathError, RepoPath};
-pub use project::Projection;
+pub use project::{Projection, Spaces};
 pub use recover::Recovered;
-pub use review::{Review, Word};
+pub use review::{Proposal, Review, Word};
 pub use schema::ARTIFACT_BYTES_MAX;
 pub use snapshot::SnapshotManifest;
 pub use start::Started;
-pub use status::{Edited, LogEntry, Status};
+pub use status::{Edited, FileChange, LogEntry, Status};
 pub use transaction::{Receipt, Step, Watcher};
 pub use workspace::{Workspace, WriteRequest};

@@ -46,8 +46,7 @@ fn lock(file: &File, path: &Path, what: &str) -> Result<()> {
             }
         }
     }
-    let what = what.to_owned();
-    Err(WorkspaceError::Busy { what })
+    Err(WorkspaceError::busy(what))
 }
 
 /// Waits a little, and longer each time.
@@ -66,14 +65,9 @@ pub(crate) fn folder(path: &Path, what: &str) -> Result<Held> {
     })
 }
 
-/// Locks a folder if nobody holds it.
-pub(crate) fn try_folder(path: &Path) -> Option<Held> {
-    let file = files::open_folder(path).ok()?;
-    file.try_lock().ok()?;
-    Some(Held {
-        _file: file,
-        own: None,
-    })
+/// Whether nobody holds a folder.
+pub(crate) fn is_free(path: &Path) -> bool {
+    files::open_folder(path).is_ok_and(|file| file.try_lock().is_ok())
 }
 
 /// Locks artifacts, in the order of their paths so that no two callers wait for each other.
@@ -107,8 +101,7 @@ fn artifact(folder: &Path, path: &RepoPath) -> Result<Held> {
             });
         }
     }
-    let what = format!("`{path}`");
-    Err(WorkspaceError::Busy { what })
+    Err(WorkspaceError::busy(format!("`{path}`")))
 }
 
 /// Removes the files of artifact locks whose holders died.

@@ -1,21 +1,25 @@
 //! Merging a branch (W12 to W15, W20): both sides validated, each class by its rule, structural
-//! conflicts refused with a report.
+//! conflicts refused with a report; and setting back a commit by a new one (W19): history is never
+//! rewritten.
 
 mod plan;
 
-use git2::Oid;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use git2::{MergeOptions, Oid};
 pub(crate) use plan::{Meeting, Merging, differing, merging};
 use serde_json::{Value, json};
 
 use crate::actor::Actor;
 use crate::audit::{self, Action};
-use crate::error::{Result, WorkspaceError, refused};
+use crate::error::{Result, WorkspaceError, invalid, refused, unknown};
 use crate::files;
 use crate::git::Git;
 use crate::git::index::holds;
 use crate::governor::Act;
 use crate::layout::CONFLICTS;
-use crate::path::RepoPath;
+use crate::path::{MergeRule, RepoPath};
 use crate::schema;
 use crate::stage::Stage;
 use crate::transaction::{Changes, Draft, Receipt, View};
@@ -34,9 +38,13 @@ impl Workspace {
         let mut conflict = None;
         let merged = self.transact(&mut stage, &tx, actor, &mut |view| {
             refuse_unreviewed(view, actor, name)?;
-            let meeting = meet(view, name)?;
-            let Some(meeting) = meeting else {
-                return Ok(nothing(actor, name));
+            let title = format!("Merge {name}");
+            let Some(meeting) = meet(view, name)? else {
+                return Ok(Draft {
+                    act: Some(Act::Merge),
+                    title,
+                    ..Draft::new(actor, Action::Merge)
+                });
             };
             validate_sides(view, &meeting, name)?;
             let merging = merging(view.git, &meeting)?;
@@ -54,7 +62,7 @@ impl Workspace {
                 act: Some(Act::Merge),
                 changes: merging.changes,
                 modes: merging.modes,
-                title: format!("Merge {name}"),
+                title,
                 message: text.clone(),
                 other_parent: Some(meeting.theirs),
                 approved: is_approved(view, meeting.theirs)?,
@@ -75,6 +83,13 @@ impl Workspace {
             self.report(actor, name, &tx, &merging, &meeting)?;
         }
         merged
+    }
+
+    /// Takes back what a commit of this branch did. Logs only ever grow: their lines stay.
+    pub fn rollback(&self, actor: &Actor, name: &str, text: Option<&str>) -> Result<Receipt> {
+        let text = message(text)?;
+        self.make_folders()?;
+        self.transact_anew(actor, &mut |view| reverting(view, actor, name, &text))
     }
 
     /// One line for the log of conflicts (C30), of what plain git merged.
@@ -129,37 +144,22 @@ fn refuse_unreviewed(view: &View<'_>, actor: &Actor, name: &str) -> Result<()> {
     Err(refused("merge-review", actor, "merge", name, why))
 }
 
-fn nothing(actor: &Actor, name: &str) -> Draft {
-    Draft {
-        act: Some(Act::Merge),
-        title: format!("Merge {name}"),
-        ..Draft::new(actor, Action::Merge)
-    }
-}
-
 /// The commit that a branch, tag or hash names.
 pub(crate) fn resolve(git: &Git, name: &str) -> Result<Oid> {
     let found = git
         .repo
         .revparse_single(name)
         .and_then(|found| found.peel_to_commit());
+    let hint = "`git branch --all` lists the branches";
     found
         .map(|commit| commit.id())
-        .map_err(|_| WorkspaceError::Unknown {
-            what: "branch or commit",
-            name: name.to_owned(),
-            hint: "`git branch --all` lists the branches",
-        })
+        .map_err(|_| unknown("branch or commit", name, hint))
 }
 
 /// Where two branches meet; `None` if the one is in the other already.
 fn meet(view: &View<'_>, name: &str) -> Result<Option<Meeting>> {
     let theirs = resolve(view.git, name)?;
-    let Some(ours) = view.head.commit else {
-        return Err(WorkspaceError::repository(
-            "it has no commit yet; run `reprise workspace init`",
-        ));
-    };
+    let ours = view.head.commit.ok_or_else(WorkspaceError::unborn)?;
     if holds(view.git, Some(ours), theirs)? {
         return Ok(None);
     }
@@ -253,4 +253,72 @@ fn section(one: &plan::Contradiction) -> String {
         text.extend([gap, "    ", line, "\n"]);
     }
     text
+}
+
+/// A draft that takes a commit back.
+fn reverting(view: &View<'_>, actor: &Actor, name: &str, text: &str) -> Result<Draft> {
+    let git = view.git;
+    let id = resolve(git, name)?;
+    if !holds(git, view.head.commit, id)? {
+        let hint = "`reprise workspace log` lists them";
+        return Err(unknown("commit of this branch", name, hint));
+    }
+    let read = || WorkspaceError::git("revert a commit");
+    let commit = git.repo.find_commit(id).map_err(read())?;
+    let Ok(parent) = commit.parent(0) else {
+        let why = "it is the first commit; there is nothing before it";
+        return Err(invalid("rollback", name, why));
+    };
+    let tree = |id| git.tree_of(id).and_then(|id| git.tree(id));
+    let head = view.head.commit.unwrap_or(id);
+    let mut options = MergeOptions::new();
+    options.find_renames(false);
+    let index = git
+        .repo
+        .merge_trees(
+            &tree(id)?,
+            &tree(head)?,
+            &tree(parent.id())?,
+            Some(&options),
+        )
+        .map_err(read())?;
+    let (mut changes, mut modes) = (Changes::new(), BTreeMap::new());
+    for path in differing(git, parent.id(), id)? {
+        if path.merge_rule() == MergeRule::Lines {
+            continue;
+        }
+        let at = Path::new(path.as_str());
+        if (1..=3).any(|stage| index.get_path(at, stage).is_some()) {
+            let why = "it has changed since, in the same place; write what it should hold instead";
+            return Err(invalid("rollback-conflict", path.as_str(), why));
+        }
+        let entry = index.get_path(at, 0);
+        modes.extend(
+            entry
+                .iter()
+                .map(|entry| (path.clone(), entry.mode.cast_signed())),
+        );
+        let content = entry.map(|entry| git.bytes(entry.id)).transpose()?;
+        changes.insert(path, content);
+    }
+    if changes.is_empty() {
+        let why = "it changed logs alone, and logs only ever grow";
+        return Err(invalid("rollback", name, why));
+    }
+    let subject = String::from_utf8_lossy(commit.summary_bytes().unwrap_or_default()).into_owned();
+    let reason = format!("This reverts commit {id}.");
+    Ok(Draft {
+        act: Some(Act::Rollback),
+        changes,
+        modes,
+        title: format!("Revert \"{subject}\""),
+        message: if text.is_empty() {
+            reason
+        } else {
+            format!("{text}\n\n{reason}")
+        },
+        topic: Some("Artifact_Rolled_Back"),
+        details: json!({ "commit": id.to_string() }),
+        ..Draft::new(actor, Action::Rollback)
+    })
 }

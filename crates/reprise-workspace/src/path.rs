@@ -22,6 +22,13 @@ pub struct PathError {
     why: &'static str,
 }
 
+impl PathError {
+    fn of(text: &str, why: &'static str) -> Self {
+        let path = text.chars().take(80).collect();
+        Self { path, why }
+    }
+}
+
 /// A path below the root of a workspace, with `/` between its components.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -33,10 +40,7 @@ impl RepoPath {
     /// Checks a text. Absolute paths, `..`, a component `.git`, control characters and backslashes
     /// are refused, so that joining the result to a root never leaves it.
     pub fn new(text: &str) -> Result<Self, PathError> {
-        let refuse = |why| {
-            let path = text.chars().take(80).collect();
-            Err(PathError { path, why })
-        };
+        let refuse = |why| Err(PathError::of(text, why));
         if text.is_empty() {
             return refuse("it is empty");
         }
@@ -69,10 +73,7 @@ impl RepoPath {
     /// A path that git has already, however odd its name: it stays below the root all the same.
     pub(crate) fn in_git(bytes: &[u8]) -> Result<Self, PathError> {
         let text = String::from_utf8_lossy(bytes);
-        let refuse = |why| {
-            let path = text.chars().take(80).collect();
-            Err(PathError { path, why })
-        };
+        let refuse = |why| Err(PathError::of(&text, why));
         if std::str::from_utf8(bytes).is_err() {
             return refuse("its name is no UTF-8; rename it with git");
         }

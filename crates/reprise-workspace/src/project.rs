@@ -1,20 +1,24 @@
-//! Records that may be seen in the workspace become lines of `memory/long_term` (M58, C3).
+//! What a memory brings into the workspace: records that may be seen there become lines of
+//! `memory/long_term` (M58, C3), and manifests of embeddings (W9) say what its spaces hold.
 //!
 //! What is private, or kept for oneself in any other way, never leaves its store: `may_leave` says.
+//! Nor do vectors.
 
 use std::collections::BTreeMap;
 
-use reprise_types::{MemoryRecord, WayOut};
+use data_encoding::HEXLOWER;
+use reprise_types::{EmbeddingSpace, MemoryRecord, UserId, WayOut};
 use serde::Serialize;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::actor::Actor;
 use crate::audit::Action;
+use crate::combine::Lines;
 use crate::error::{Result, invalid};
-use crate::lines::Lines;
 use crate::path::RepoPath;
 use crate::transaction::{Changes, Draft, Receipt};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, WriteRequest};
 
 const CONTRADICTIONS: &str = "memory/contradiction_history.jsonl";
 /// The log of each subject (W7), by the tag that a record has; the last is for the rest.
@@ -127,4 +131,77 @@ fn line_of(record: &MemoryRecord) -> Value {
         line["conflict"] = conflict.unwrap_or_else(|| json!(record.text));
     }
     line
+}
+
+/// The spaces of one store, counted as its records go by, in the order of the store.
+#[derive(Debug, Clone, Default)]
+pub struct Spaces(BTreeMap<EmbeddingSpace, Space>);
+
+#[derive(Debug, Clone, Default)]
+struct Space {
+    count: u64,
+    /// Over each record's id and its vector in little-endian, in order.
+    digest: Sha256,
+}
+
+impl Spaces {
+    /// Counts a record; one without a vector is in no space.
+    pub fn add(&mut self, record: &MemoryRecord) {
+        let Some(space) = &record.embedding_space else {
+            return;
+        };
+        let found = self.0.entry(space.clone()).or_default();
+        found.count += 1;
+        found.digest.update(record.id.to_string());
+        for number in &record.embedding {
+            found.digest.update(number.to_le_bytes());
+        }
+    }
+
+    /// The manifest: the same store gives the same bytes. The space of most records is the store's;
+    /// what stands in another is to be embedded again.
+    fn document(&self, user: &UserId) -> Value {
+        let mut spaces: Vec<_> = self.0.iter().collect();
+        spaces.sort_by_key(|(_, found)| std::cmp::Reverse(found.count));
+        let artifacts = spaces
+            .into_iter()
+            .enumerate()
+            .map(|(place, (space, found))| {
+                let id = format!("{}/{}/{}", space.model, space.version, space.dimensions);
+                let artifact = if place == 0 {
+                    format!("memory/{user}")
+                } else {
+                    format!("memory/{user}#{id}")
+                };
+                let mut entry = json!({
+                    "artifact_id": artifact,
+                    "vec_id": id,
+                    "granularity": "record",
+                    "model": space.model,
+                    "model_version": space.version,
+                    "dimensions": space.dimensions,
+                    "count": found.count,
+                    "sha256": HEXLOWER.encode(&found.digest.clone().finalize()),
+                });
+                if place > 0 {
+                    entry["re_embed"] = json!(true);
+                }
+                entry
+            });
+        json!({ "owner": user, "artifacts": artifacts.collect::<Vec<_>>() })
+    }
+}
+
+impl Workspace {
+    /// Writes the manifest of a user's store, as the Vectorizer. What is there already is no
+    /// change.
+    pub fn write_manifest(&self, user: &UserId, spaces: &Spaces) -> Result<Receipt> {
+        let path = RepoPath::new(&format!("embeddings/index/memory-{user}.json"))?;
+        let document = crate::wal::document(&spaces.document(user));
+        self.write(&WriteRequest {
+            actor: Actor::new("vectorizer")?,
+            changes: vec![(path, Some(document))],
+            message: Some(format!("Manifest of the embeddings of {user}")),
+        })
+    }
 }

@@ -10,7 +10,6 @@ use reprise_files::{Placed, Stamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::durable::Unsynced;
 use crate::error::{Result, WorkspaceError};
 use crate::event::{EVENTS, WorkspaceEvent};
 use crate::files;
@@ -139,12 +138,8 @@ impl Workspace {
             None => true,
         };
         let mut stage = Stage::new(self.root(), &self.new_id())?;
-        let folder = stage.folder().to_owned();
         if is_here {
-            let stages = self.root().join(STAGES);
-            let index = commit
-                .map(|_| git.lock_index(stage.folder(), &stages))
-                .transpose()?;
+            let index = commit.map(|_| git.lock_index(&stage)).transpose()?;
             let mut of_git: Vec<(RepoPath, Option<Blob>)> = Vec::new();
             for name in &entry.files {
                 let put = RepoPath::in_git(name.as_bytes())
@@ -169,7 +164,7 @@ impl Workspace {
             .clone()
             .and_then(|event| serde_json::from_value(event).ok());
         if let Some(event) = event {
-            entry.record(git, self.root(), &event, &folder, &mut stage.unsynced)?;
+            entry.record(git, &event, &mut stage)?;
             stage.unsynced.sync()?;
         }
         Ok(())
@@ -220,33 +215,25 @@ impl Workspace {
             return Ok(Placed::Theirs);
         }
         let mark = found.as_ref().map(Stamp::from);
-        let Some(after) = after else {
-            let Some(mark) = mark else {
-                return Ok(Placed::Done);
+        if let Some(after) = after {
+            let bytes = match blob {
+                Some(blob) => Some(git.bytes(blob.id)?),
+                None => waiting(self.root(), entry, after),
             };
-            let aside = stage.folder().join("removed");
-            let placed = files::take_away(self.root(), &to, &aside, mark)?;
-            let folder = to.parent().unwrap_or(self.root()).to_owned();
-            layout::drop_empty(self.root(), folder, &mut stage.unsynced);
-            return Ok(placed);
-        };
-        let bytes = match blob {
-            Some(blob) => Some(git.bytes(blob.id)?),
-            None => waiting(self.root(), entry, after),
-        };
-        let Some(bytes) = bytes else {
-            return Ok(Placed::Theirs);
-        };
-        if let Some(folder) = to.parent() {
-            stage.unsynced.make_folder(folder)?;
+            let Some(bytes) = bytes else {
+                return Ok(Placed::Theirs);
+            };
+            stage.put(path, Some(&bytes))?;
+            stage.unsynced.sync()?;
         }
-        stage.put(path, &bytes)?;
-        stage.unsynced.sync()?;
-        let placed = match stage.take(path, is_executable)? {
-            Some(from) => files::place(self.root(), &from, &to, mark)?,
-            None => Placed::Done,
-        };
-        files::sync_folder(to.parent().unwrap_or(self.root()))?;
+        let placed = stage.place(self.root(), path, is_executable, mark)?;
+        let folder = to.parent().unwrap_or(self.root()).to_owned();
+        if after.is_none() {
+            layout::drop_empty(self.root(), folder, &mut stage.unsynced);
+        } else {
+            stage.unsynced.add(folder);
+            stage.unsynced.sync()?;
+        }
         Ok(placed)
     }
 }
@@ -254,18 +241,18 @@ impl Workspace {
 impl Entry {
     /// Tells what happened, once it has, and again where a crash came between: the events, the log
     /// of conflicts, the tag, and the trail beside its branch. What is told already is not told
-    /// again. `stage` is the folder of a living transaction.
+    /// again. The stage is of a living transaction.
     pub(crate) fn record(
         &self,
         git: &Git,
-        root: &Path,
         event: &WorkspaceEvent,
-        stage: &Path,
-        unsynced: &mut Unsynced,
+        stage: &mut Stage,
     ) -> Result<()> {
+        let root = git.root();
         let mut tell = |log: &str, lines: &[u8]| -> Result<()> {
             if !lines.is_empty() && !files::ends_with(root, log, lines)? {
-                unsynced.add_file(files::append_lines(root, log, lines)?);
+                let told = files::append_lines(root, log, lines)?;
+                stage.unsynced.add_file(told);
             }
             Ok(())
         };
@@ -277,7 +264,7 @@ impl Entry {
             &self.conflicts.iter().flat_map(line).collect::<Vec<u8>>(),
         )?;
         if let Some(tag) = &self.tag {
-            match git.tag(tag, stage, unsynced) {
+            match git.tag(tag, stage) {
                 // A disk that fails is tried again; what git refuses it refuses for good.
                 Err(error @ WorkspaceError::Io { .. }) if error.is_passing() => return Err(error),
                 Err(error) => tracing::warn!(%error, tag = tag.name, "the snapshot has no tag"),
@@ -287,7 +274,7 @@ impl Entry {
         if let (Some(commit), Some(branch)) = (&self.commit, &self.branch)
             && let Ok(commit) = Oid::from_str(commit)
         {
-            kept::keep(git, branch, commit, stage, unsynced);
+            kept::keep(git, branch, commit, stage);
         }
         Ok(())
     }

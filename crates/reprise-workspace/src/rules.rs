@@ -4,13 +4,15 @@
 //! Every transaction on the shared branch names them in its commit's trailer. What plain git
 //! changed since is not in force until a person approves it.
 
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
 
-use git2::{BranchType, Oid};
+use git2::{BranchType, Commit, Oid};
+use reprise_types::lock;
 
 use crate::audit;
-use crate::error::{Result, WorkspaceError, found, refused};
+use crate::error::{Result, WorkspaceError, refused};
+use crate::foreign::trailer;
 use crate::git::{Git, main_of};
 use crate::governor::{Governor, POLICIES};
 use crate::path::RepoPath;
@@ -39,14 +41,8 @@ pub(crate) struct InForce {
 
 impl Rules {
     pub(crate) fn of_tree(git: &Git, tree: Option<Oid>) -> Result<Self> {
-        let Some(tree) = tree else {
-            return Ok(Self::default());
-        };
-        let tree = git.repo.find_tree(tree);
-        let tree = tree.map_err(WorkspaceError::git("read a tree"))?;
         let folder = |path: &str| -> Result<Option<Oid>> {
-            let entry = found(tree.get_path(Path::new(path)), "read a tree")?;
-            Ok(entry.map(|entry| entry.id()))
+            Ok(git.entry_at(tree, path)?.map(|entry| entry.id()))
         };
         Ok(Self {
             policies: folder(POLICIES)?,
@@ -60,12 +56,10 @@ impl Rules {
         format!("{TRAILER}{} {}", name(self.policies), name(self.schemas))
     }
 
-    fn parse(message: &str) -> Option<Self> {
-        let trailers = message.trim_end().rsplit("\n\n").next()?;
-        let named = trailers
-            .lines()
-            .find_map(|line| line.strip_prefix(TRAILER))?;
-        let (policies, schemas) = named.trim().split_once(' ')?;
+    /// Those that a commit names in its trailer.
+    fn named(commit: &Commit<'_>) -> Option<Self> {
+        let named = trailer(commit, TRAILER)?;
+        let (policies, schemas) = named.split_once(' ')?;
         let id = |text: &str| match text {
             "-" => Some(None),
             text => Oid::from_str(text).ok().map(Some),
@@ -78,11 +72,9 @@ impl Rules {
 
     /// What the rules say, ready to be asked.
     pub(crate) fn governor(&self, git: &Git) -> Result<Governor> {
-        let policies = git.entries(self.policies)?;
-        let policies = policies.into_iter().filter_map(|(name, blob)| {
-            let path = RepoPath::known(format!("{POLICIES}/{name}"));
-            path.ends_with(".rego").then_some((path, blob.id))
-        });
+        let files = git.list_in(self.policies, POLICIES, 1)?.into_iter();
+        let policies = files.filter(|(path, _)| path.ends_with(".rego"));
+        let policies = policies.map(|(path, blob)| (path, blob.id));
         Governor::ready(policies.collect(), |id| git.bytes(id))
     }
 
@@ -135,8 +127,7 @@ fn named(git: &Git, tip: Oid) -> Result<(BTreeSet<Rules>, Option<Rules>)> {
         let Ok(commit) = git.repo.find_commit(id) else {
             continue;
         };
-        let message = String::from_utf8_lossy(commit.message_bytes()).into_owned();
-        if let Some(rules) = Rules::parse(&message) {
+        if let Some(rules) = Rules::named(&commit) {
             named.insert(rules);
             first = first.or(is_first.then_some(rules));
             continue;
@@ -164,4 +155,24 @@ pub(crate) fn refuse_while_pending(actor: &crate::Actor, path: &RepoPath) -> Wor
     let why = "plain git changed the project's rules and nobody has approved that; a person does \
                with `reprise workspace approve --human NAME BRANCH`";
     refused("project-rules", actor, "change", path.as_str(), why)
+}
+
+/// What this process has made of a rule, and makes but once: reading one takes longer than all the
+/// rest of a decision. So many are kept.
+pub(crate) fn ready<K: Ord, V: Clone>(
+    kept: &Mutex<BTreeMap<K, V>>,
+    kept_max: usize,
+    key: K,
+    make: impl FnOnce(&K) -> Result<V>,
+) -> Result<V> {
+    if let Some(made) = lock(kept).get(&key) {
+        return Ok(made.clone());
+    }
+    let made = make(&key)?;
+    let mut kept = lock(kept);
+    if kept.len() >= kept_max {
+        kept.clear();
+    }
+    kept.insert(key, made.clone());
+    Ok(made)
 }

@@ -1,88 +1,57 @@
 //! Step three's first half: what is written has the form of its kind.
 //!
 //! JSON Schemas are built in for PRDs, TSDs, checkpoints, manifests, contradictions, scratch and
-//! log lines;
-//! `extensions/schemas/NAME.schema.json` of the project replaces the one of its name.
+//! log lines; `extensions/schemas/NAME.schema.json` of the project replaces the one of its name.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use jsonschema::Validator;
-use reprise_types::lock;
 use serde_json::Value;
 
 use crate::error::{Result, WorkspaceError, invalid};
 use crate::path::{Class, MergeRule, RepoPath};
+use crate::rules::ready;
 
 /// Largest file that git is given, in bytes.
 pub const ARTIFACT_BYTES_MAX: u64 = 10 * 1024 * 1024;
 /// Most complaints about one file that are told.
 const COMPLAINTS_MAX: usize = 3;
 
-/// The kinds of content that have a schema.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Prd,
-    Tsd,
-    Checkpoint,
-    Manifest,
-    Contradiction,
-    Episode,
-    EventLine,
-}
-
-impl Kind {
-    fn of(path: &RepoPath) -> Option<Self> {
-        match (path.class(), path.merge_rule()) {
-            (Class::Prd, _) if path.ends_with(".json") => Some(Self::Prd),
-            (Class::Tsd, _) if path.ends_with(".json") => Some(Self::Tsd),
-            (_, MergeRule::Checkpoint) => Some(Self::Checkpoint),
-            (_, MergeRule::Manifest) => Some(Self::Manifest),
-            (Class::LongTerm, MergeRule::Lines) if path.name().starts_with("contradiction") => {
-                Some(Self::Contradiction)
-            }
-            (_, MergeRule::Lines) => Some(Self::EventLine),
-            (Class::Episodic, _) if path.ends_with(".episodic") => Some(Self::Episode),
-            (Class::Logs, _) if path.ends_with(".jsonl") => Some(Self::EventLine),
-            _ => None,
-        }
-    }
-
+/// A kind of content that has a schema.
+struct Kind {
     /// `schema-` and its name.
-    fn rule(self) -> &'static str {
-        match self {
-            Self::Prd => "schema-prd",
-            Self::Tsd => "schema-tsd",
-            Self::Checkpoint => "schema-checkpoint",
-            Self::Manifest => "schema-manifest",
-            Self::Contradiction => "schema-contradiction",
-            Self::Episode => "schema-episode",
-            Self::EventLine => "schema-event-line",
-        }
-    }
-
+    rule: &'static str,
     /// Whether a file of it is many documents: lines, or a JSON array.
-    fn is_many(self) -> bool {
-        matches!(self, Self::Contradiction | Self::Episode | Self::EventLine)
-    }
-
-    fn built_in(self) -> &'static str {
-        match self {
-            Self::Prd => include_str!("rules/schemas/prd.json"),
-            Self::Tsd => include_str!("rules/schemas/tsd.json"),
-            Self::Checkpoint => include_str!("rules/schemas/checkpoint.json"),
-            Self::Manifest => include_str!("rules/schemas/manifest.json"),
-            Self::Contradiction => include_str!("rules/schemas/contradiction.json"),
-            Self::Episode => include_str!("rules/schemas/episode.json"),
-            Self::EventLine => include_str!("rules/schemas/event_line.json"),
-        }
-    }
+    is_many: bool,
+    built_in: &'static str,
 }
 
-/// Where a project keeps the schema that replaces a built-in one.
-fn project_path(kind: Kind) -> RepoPath {
-    let name = kind.rule().trim_start_matches("schema-").replace('-', "_");
-    RepoPath::known(format!("extensions/schemas/{name}.schema.json"))
+macro_rules! kind {
+    ($name:literal, $is_many:literal) => {
+        Kind {
+            rule: concat!("schema-", $name),
+            is_many: $is_many,
+            built_in: include_str!(concat!("rules/schemas/", $name, ".json")),
+        }
+    };
+}
+
+fn kind_of(path: &RepoPath) -> Option<Kind> {
+    Some(match (path.class(), path.merge_rule()) {
+        (Class::Prd, _) if path.ends_with(".json") => kind!("prd", false),
+        (Class::Tsd, _) if path.ends_with(".json") => kind!("tsd", false),
+        (_, MergeRule::Checkpoint) => kind!("checkpoint", false),
+        (_, MergeRule::Manifest) => kind!("manifest", false),
+        (Class::LongTerm, MergeRule::Lines) if path.name().starts_with("contradiction") => {
+            kind!("contradiction", true)
+        }
+        (Class::Episodic, _) if path.ends_with(".episodic") => kind!("episode", true),
+        (Class::Logs, _) | (_, MergeRule::Lines) if path.ends_with(".jsonl") => {
+            kind!("event-line", true)
+        }
+        _ => return None,
+    })
 }
 
 /// Checks the content of one file. Lines that are in `known` stand there already; an earlier
@@ -98,7 +67,8 @@ pub(crate) fn check(
     if class.is_versioned() && bytes.len() as u64 > ARTIFACT_BYTES_MAX {
         return refuse("artifact-size", too_large(bytes.len() as u64));
     }
-    let must_be_text = class.is_core() || class == Class::Rules || Kind::of(path).is_some();
+    let kind = kind_of(path);
+    let must_be_text = class.is_core() || class == Class::Rules || kind.is_some();
     let text = match std::str::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => text,
         _ if must_be_text => {
@@ -115,37 +85,35 @@ pub(crate) fn check(
         let why = "PRDs and TSDs are JSON (`.json`) or prose (`.md`); no schema fits this name";
         return refuse("schema-less", why.to_owned());
     }
-    let Some(kind) = Kind::of(path) else {
+    let Some(kind) = kind else {
         return Ok(());
     };
-    let own = project_path(kind);
-    let validator = match project(&own)? {
-        Some(bytes) => compile(&own, &bytes)?,
-        None => compile(&own, kind.built_in().as_bytes())?,
-    };
-    let documents = match kind {
-        kind if kind.is_many() => lines(text),
-        _ => serde_json::from_str(text)
-            .map(|document| vec![document])
-            .map_err(|error| format!("it is no JSON: {error}")),
-    };
-    let documents = match documents {
+    // Where a project keeps the schema that replaces the built-in one.
+    let name = kind.rule.trim_start_matches("schema-").replace('-', "_");
+    let own = RepoPath::known(format!("extensions/schemas/{name}.schema.json"));
+    let replaced = project(&own)?;
+    let schema = replaced.as_deref().unwrap_or(kind.built_in.as_bytes());
+    let validator = compile(&own, schema)?;
+    if !kind.is_many {
+        let complaints = match serde_json::from_str(text) {
+            Ok(document) => complaints(&validator, &document),
+            Err(error) => format!("it is no JSON: {error}"),
+        };
+        if complaints.is_empty() {
+            return Ok(());
+        }
+        return refuse(kind.rule, complaints);
+    }
+    let documents = match lines(text) {
         Ok(documents) => documents,
-        Err(why) => return refuse(kind.rule(), why),
+        Err(why) => return refuse(kind.rule, why),
     };
-    let known = match kind {
-        kind if kind.is_many() => lines(&String::from_utf8_lossy(known)).unwrap_or_default(),
-        _ => Vec::new(),
-    };
-    for (index, document) in documents.iter().enumerate() {
+    let known = lines(&String::from_utf8_lossy(known)).unwrap_or_default();
+    for (number, document) in (1_usize..).zip(&documents) {
         let complaints = complaints(&validator, document);
         // Looked for only then: a log can be long, and nearly all of it is good.
         if !complaints.is_empty() && !known.contains(document) {
-            let place = match kind {
-                kind if kind.is_many() => format!("line {}: ", index + 1),
-                _ => String::new(),
-            };
-            return refuse(kind.rule(), format!("{place}{complaints}"));
+            return refuse(kind.rule, format!("line {number}: {complaints}"));
         }
     }
     Ok(())
@@ -180,17 +148,9 @@ const READY_MAX: usize = 32;
 static READY: Mutex<BTreeMap<Vec<u8>, Arc<Validator>>> = Mutex::new(BTreeMap::new());
 
 fn compile(path: &RepoPath, bytes: &[u8]) -> Result<Arc<Validator>> {
-    let ready = || lock(&READY);
-    if let Some(validator) = ready().get(bytes) {
-        return Ok(Arc::clone(validator));
-    }
-    let validator = Arc::new(read(path, bytes)?);
-    let mut ready = ready();
-    if ready.len() == READY_MAX {
-        ready.clear();
-    }
-    ready.insert(bytes.to_vec(), Arc::clone(&validator));
-    Ok(validator)
+    ready(&READY, READY_MAX, bytes.to_vec(), |bytes| {
+        read(path, bytes).map(Arc::new)
+    })
 }
 
 fn read(path: &RepoPath, bytes: &[u8]) -> Result<Validator> {

@@ -11,15 +11,15 @@ use git2::Oid;
 use pack::{CONTENT_BYTES_MAX, FOLDER, Packed, listing, pack, unpack};
 use reprise_types::sha256_hex;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::actor::Actor;
 use crate::audit::Action;
-use crate::error::{Result, WorkspaceError, invalid, refused};
+use crate::combine::Lines;
+use crate::error::{Result, WorkspaceError, invalid, refused, unknown};
 use crate::event::WorkspaceEvent;
 use crate::files;
 use crate::git::{Git, Tag, main_of};
-use crate::lines::Lines;
 use crate::merge::is_approved;
 use crate::path::{Class, MergeRule, RepoPath};
 use crate::rules;
@@ -77,11 +77,7 @@ impl Workspace {
     /// Takes a snapshot of the branch as it is committed; with `is_tagged` git gets a tag, too.
     pub fn snapshot(&self, actor: &Actor, is_tagged: bool) -> Result<SnapshotManifest> {
         let git = Git::open(self.root())?;
-        let Some(commit) = git.head()?.commit else {
-            return Err(WorkspaceError::repository(
-                "it has no commit yet; run `reprise workspace init`",
-            ));
-        };
+        let commit = git.head()?.commit.ok_or_else(WorkspaceError::unborn)?;
         self.snapshot_of(&git, actor, commit, is_tagged, None)
     }
 
@@ -125,16 +121,12 @@ impl Workspace {
     fn tell_failure(&self, point: &str, commit: &str, why: &str) {
         let orchestrator = Actor::orchestrator();
         let told = self.transact_anew(&orchestrator, &mut |_| {
-            let details = json!({ "failed": why, "commit": commit, "point": point });
             Ok(Draft {
+                title: "Note that a snapshot failed".to_owned(),
                 message: format!("no snapshot at {point}: {why}"),
-                ..recording(
-                    &orchestrator,
-                    "Note that a snapshot failed",
-                    "Snapshot_Failed",
-                    Changes::new(),
-                    &details,
-                )
+                topic: Some("Snapshot_Failed"),
+                details: json!({ "failed": why, "commit": commit, "point": point }),
+                ..Draft::new(&orchestrator, Action::Snapshot)
             })
         });
         if let Err(error) = told {
@@ -155,7 +147,7 @@ impl Workspace {
         let (head, tree) = (git.head()?, git.tree_of(commit)?);
         let listing = listing(git, Some(tree))?;
         let (archive, hashes) = pack(git, commit, &listing)?;
-        let tag = is_tagged.then(|| tag_of(&id));
+        let tag = is_tagged.then(|| format!("snapshot/{id}"));
         if is_tagged && git.repo.find_reference("refs/tags/snapshot").is_ok() {
             let why = "git has a tag `snapshot`, which leaves no room for `snapshot/ID`; rename it";
             return Err(invalid("snapshot", "snapshot", why));
@@ -191,13 +183,11 @@ impl Workspace {
                     actor: actor.to_string(),
                     ts: manifest.ts,
                 }),
-                ..recording(
-                    actor,
-                    "Take a snapshot",
-                    "Snapshot_Taken",
-                    changes.clone(),
-                    &details,
-                )
+                changes: changes.clone(),
+                title: "Take a snapshot".to_owned(),
+                topic: Some("Snapshot_Taken"),
+                details: details.clone(),
+                ..Draft::new(actor, Action::Snapshot)
             })
         })?;
         Ok(manifest)
@@ -227,13 +217,8 @@ impl Workspace {
     }
 
     fn in_folder(&self) -> Result<BTreeSet<String>> {
-        files::refuse_detours_to(self.root(), FOLDER, FOLDER)?;
-        let Ok(entries) = std::fs::read_dir(self.root().join(FOLDER)) else {
-            return Ok(BTreeSet::new());
-        };
-        let names = entries
-            .flatten()
-            .filter_map(|entry| entry.file_name().into_string().ok());
+        let files = files::listed(self.root(), FOLDER, 1)?.into_iter();
+        let names = files.filter_map(|below| Some(below.file_name()?.to_str()?.to_owned()));
         Ok(names.collect())
     }
 
@@ -297,10 +282,13 @@ impl Workspace {
                 }
             }
             refuse_rules(view, actor, &manifest, &changes)?;
-            let title = "Restore a snapshot";
             Ok(Draft {
+                changes,
                 modes,
-                ..recording(actor, title, "Snapshot_Restored", changes, &details)
+                title: "Restore a snapshot".to_owned(),
+                topic: Some("Snapshot_Restored"),
+                details,
+                ..Draft::new(actor, Action::Snapshot)
             })
         })?;
         self.prove(&content)?;
@@ -309,11 +297,7 @@ impl Workspace {
 
     /// What an archive holds, every hash compared.
     fn proven(&self, id: &str) -> Result<(SnapshotManifest, BTreeMap<RepoPath, Packed>)> {
-        let unknown = || WorkspaceError::Unknown {
-            what: "snapshot",
-            name: id.to_owned(),
-            hint: "`reprise workspace snapshots` lists them",
-        };
+        let unknown = || unknown("snapshot", id, "`reprise workspace snapshots` lists them");
         Actor::new(id).map_err(|_| unknown())?;
         let read = |path: RepoPath, limit| files::read_in(self.root(), path.as_str(), limit);
         let bytes = read(manifest_of(id), MANIFEST_BYTES_MAX)?.ok_or_else(unknown)?;
@@ -365,10 +349,6 @@ fn manifest_of(id: &str) -> RepoPath {
     RepoPath::known(format!("{FOLDER}/{id}{MANIFEST_END}"))
 }
 
-fn tag_of(id: &str) -> String {
-    format!("snapshot/{id}")
-}
-
 fn kept(git: &Git) -> usize {
     let configured = git.repo.config().and_then(|all| all.get_i64(KEPT_KEY));
     configured.map_or(KEPT, |kept| usize::try_from(kept).unwrap_or_default())
@@ -400,22 +380,6 @@ fn refuse_rules(
         path.as_str(),
         why,
     ))
-}
-
-fn recording(
-    actor: &Actor,
-    title: &str,
-    topic: &'static str,
-    changes: Changes,
-    details: &Value,
-) -> Draft {
-    Draft {
-        changes,
-        title: title.to_owned(),
-        topic: Some(topic),
-        details: details.clone(),
-        ..Draft::new(actor, Action::Snapshot)
-    }
 }
 
 /// Both logs, as lines where they are lines.

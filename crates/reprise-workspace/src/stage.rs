@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use git2::Oid;
+use reprise_files::{Placed, Stamp};
 
 use crate::durable::Unsynced;
 use crate::error::{Result, WorkspaceError};
@@ -49,18 +50,23 @@ impl Stage {
         &self.folder
     }
 
-    /// Writes what `path` is to hold, to be synced. The same content again costs nothing.
-    pub(crate) fn put(&mut self, path: &RepoPath, bytes: &[u8]) -> Result<Oid> {
+    /// Writes what `path` is to hold, to be synced; `None` is its end. The same content again costs
+    /// nothing.
+    pub(crate) fn put(&mut self, path: &RepoPath, content: Option<&[u8]>) -> Result<Option<Oid>> {
+        let Some(bytes) = content else {
+            self.files.remove(path);
+            return Ok(None);
+        };
         let id = git::blob_id(bytes)?;
         if self.files.get(path).is_some_and(|(_, there)| *there == id) {
-            return Ok(id);
+            return Ok(Some(id));
         }
         let file = self.folder.join(id.to_string());
         files::remove(&file)?;
         files::write_unsynced(&file, bytes)?;
         self.unsynced.add(&file);
         self.files.insert(path.clone(), (file, id));
-        Ok(id)
+        Ok(Some(id))
     }
 
     /// Where the content of `path` waits.
@@ -68,24 +74,44 @@ impl Stage {
         self.files.get(path).map(|(file, _)| file.as_path())
     }
 
+    /// Puts what waits for `path` where it belongs in the tree at `root`, or takes away what stands
+    /// there where nothing waits: if that is still as `before`.
+    pub(crate) fn place(
+        &mut self,
+        root: &Path,
+        path: &RepoPath,
+        is_executable: bool,
+        before: Option<Stamp>,
+    ) -> Result<Placed> {
+        let to = root.join(path.as_str());
+        match (self.take(path, is_executable)?, before) {
+            (Some(from), before) => {
+                self.unsynced.make_folder(to.parent().unwrap_or(root))?;
+                files::place(root, &from, &to, before)
+            }
+            (None, Some(before)) => {
+                files::take_away(root, &to, &self.folder.join("removed"), before)
+            }
+            (None, None) => Ok(Placed::Done),
+        }
+    }
+
     /// The file that waits for `path`, a copy of its own where two paths get the same content.
-    pub(crate) fn take(&mut self, path: &RepoPath, is_executable: bool) -> Result<Option<PathBuf>> {
+    fn take(&mut self, path: &RepoPath, is_executable: bool) -> Result<Option<PathBuf>> {
         let Some((file, _)) = self.files.remove(path) else {
             return Ok(None);
         };
         let io = || WorkspaceError::io("cannot prepare", &file);
+        let mut own = file.clone();
         if self.files.values().any(|(other, _)| *other == file) {
-            let copy = self.folder.join(format!("copy-{}", self.files.len()));
-            fs::copy(&file, &copy).map_err(io())?;
-            files::open_itself(&copy)
-                .and_then(|copy| copy.sync_all())
-                .map_err(io())?;
-            return Ok(Some(copy));
+            own = self.folder.join(format!("copy-{}", self.files.len()));
+            fs::copy(&file, &own).map_err(io())?;
+            files::sync(&own)?;
         }
         if is_executable {
-            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).map_err(io())?;
+            fs::set_permissions(&own, fs::Permissions::from_mode(0o755)).map_err(io())?;
         }
-        Ok(Some(file))
+        Ok(Some(own))
     }
 }
 
@@ -110,7 +136,7 @@ pub(crate) fn sweep(root: &Path) -> Result<usize> {
     for entry in entries.flatten() {
         let is_stage = entry.file_name().to_string_lossy().starts_with(PREFIX);
         let path = entry.path();
-        if is_stage && lock::try_folder(&path).is_some() {
+        if is_stage && lock::is_free(&path) {
             fs::remove_dir_all(&path).map_err(WorkspaceError::io("cannot remove", &path))?;
             swept += 1;
         }

@@ -33,11 +33,8 @@ impl Workspace {
     pub fn start(&self, title: Option<&str>) -> Result<Started> {
         let git = Git::open(self.root())?;
         let tree = git.head()?.tree;
-        let mut prds: Vec<String> = git
-            .list(tree, "core/prd")?
-            .into_iter()
-            .map(|(name, _)| format!("core/prd/{name}"))
-            .collect();
+        let prds = git.list(tree, "core/prd", 1)?.into_iter();
+        let mut prds: Vec<String> = prds.map(|(path, _)| path.to_string()).collect();
         let mut changes = Vec::new();
         if prds.is_empty() {
             let readme = git.content_at(tree, &RepoPath::known("README.md"));
@@ -51,9 +48,7 @@ impl Workspace {
                 "summary": summary,
                 "goals": [],
             });
-            let mut bytes = serde_json::to_vec_pretty(&prd).unwrap_or_default();
-            bytes.push(b'\n');
-            changes.push((RepoPath::known(PRD), Some(bytes)));
+            changes.push((RepoPath::known(PRD), Some(crate::wal::document(&prd))));
             prds.push(PRD.to_owned());
         }
         let glossary = RepoPath::known(GLOSSARY);

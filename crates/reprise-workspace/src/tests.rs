@@ -23,11 +23,17 @@ use tempfile::TempDir;
 
 use crate::{Actor, Receipt, RepoPath, Result, Workspace, WriteRequest};
 
+pub(crate) const PRD: &str = "core/prd/PRD-001.json";
+
 /// A new workspace in a folder that goes with it.
 pub(crate) fn workspace() -> (TempDir, Workspace) {
     let folder = tempfile::tempdir().unwrap();
     let (workspace, _) = Workspace::init(folder.path(), Arc::new(SystemClock)).unwrap();
     (folder, workspace)
+}
+
+pub(crate) fn actor(name: &str) -> Actor {
+    Actor::new(name).unwrap()
 }
 
 pub(crate) fn write(workspace: &Workspace, actor: &str, path: &str, text: &str) -> Result<Receipt> {

@@ -6,19 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use git2::Oid;
 use serde_json::{Value, json};
 
+use crate::combine::Lines;
 use crate::error::{Result, WorkspaceError, invalid, refused};
 use crate::files;
 use crate::foreign;
-use crate::git::Git;
 use crate::git::index::refuse_name;
+use crate::git::{Git, blob_id, blob_id_of_file};
 use crate::governor::{Act, Ask};
 use crate::graph::{Artifacts, Node, Upstream, is_hash_of};
-use crate::lines::Lines;
 use crate::path::{Class, MergeRule, RepoPath};
 use crate::rules;
 use crate::schema;
-use crate::transaction::{Changes, Draft, View, effective};
-use crate::workspace::Workspace;
+use crate::transaction::{Changes, Draft, View};
 
 /// Where it is kept that a PRD has moved on under a TSD.
 const DRIFT: &str = "memory/long_term/drift_history.jsonl";
@@ -36,8 +35,8 @@ pub(crate) struct Passed {
 }
 
 /// Checks a draft whole.
-pub(crate) fn changes(workspace: &Workspace, view: &View<'_>, draft: &Draft) -> Result<Passed> {
-    let (git, tree) = (view.git, view.head.tree);
+pub(crate) fn changes(view: &View<'_>, draft: &Draft) -> Result<Passed> {
+    let (git, tree, root) = (view.git, view.head.tree, view.workspace.root());
     refuse_collisions(git, tree, &draft.changes)?;
     let Some(act) = draft.act else {
         return Ok(Passed {
@@ -60,11 +59,15 @@ pub(crate) fn changes(workspace: &Workspace, view: &View<'_>, draft: &Draft) -> 
         if act == Act::Merge && path.is_trail() {
             continue;
         }
-        files::refuse_detours(workspace.root(), path)?;
+        files::refuse_detours(root, path)?;
         if path.is_policy() && view.on_main && in_force.is_pending {
             return Err(rules::refuse_while_pending(&draft.actor, path));
         }
-        let before = before(workspace, git, tree, path)?;
+        let before = if path.class().is_versioned() {
+            git.content_at(tree, path)?
+        } else {
+            files::read_in(root, path.as_str(), schema::ARTIFACT_BYTES_MAX)?
+        };
         let shortens = shortens(path, before.as_deref(), content.as_deref());
         let upstream = match content {
             Some(bytes) => artifacts.upstream(path, bytes)?,
@@ -95,28 +98,35 @@ pub(crate) fn changes(workspace: &Workspace, view: &View<'_>, draft: &Draft) -> 
             }
         }
     }
-    let changes = effective(git, tree, workspace.root(), draft)?;
     let mut passed = Passed {
         rules: allowed_by.into_iter().collect(),
         details: draft.details.clone(),
-        changes,
+        changes: effective(view, draft)?,
         downstream: Vec::new(),
     };
-    look_downstream(workspace, view, &artifacts, &mut passed)?;
+    look_downstream(view, &artifacts, &mut passed)?;
     Ok(passed)
 }
 
-fn before(
-    workspace: &Workspace,
-    git: &Git,
-    tree: Option<Oid>,
-    path: &RepoPath,
-) -> Result<Option<Vec<u8>>> {
-    if path.class().is_versioned() {
-        git.content_at(tree, path)
-    } else {
-        files::read_in(workspace.root(), path.as_str(), schema::ARTIFACT_BYTES_MAX)
+/// Changes that leave something different from what is there.
+fn effective(view: &View<'_>, draft: &Draft) -> Result<Changes> {
+    let mut effective = Changes::new();
+    for (path, content) in &draft.changes {
+        let after = content.as_ref().map(|bytes| blob_id(bytes)).transpose()?;
+        let (before, has_mode) = if path.is_kept() {
+            let there = view.git.blob_at(view.head.tree, path)?;
+            let mode = draft.modes.get(path);
+            let has_mode = there.is_none_or(|blob| mode.is_none_or(|mode| *mode == blob.mode));
+            (there.map(|blob| blob.id), has_mode)
+        } else {
+            let file = view.workspace.root().join(path.as_str());
+            (blob_id_of_file(&file)?, true)
+        };
+        if before != after || (after.is_some() && !has_mode) {
+            effective.insert(path.clone(), content.clone());
+        }
     }
+    Ok(effective)
 }
 
 /// What a plain write does to a path, seen closely.
@@ -174,29 +184,15 @@ fn owners(path: &RepoPath, before: Option<&[u8]>, after: Option<&[u8]>) -> Vec<S
 /// Looks again at what is made from the artifacts that change (W20), by this transaction or by
 /// plain git since the last one: a removal under something is refused, what is made from a PRD that
 /// has moved on is validated again and noted.
-fn look_downstream(
-    workspace: &Workspace,
-    view: &View<'_>,
-    artifacts: &Artifacts<'_>,
-    passed: &mut Passed,
-) -> Result<()> {
+fn look_downstream(view: &View<'_>, artifacts: &Artifacts<'_>, passed: &mut Passed) -> Result<()> {
     let by_git = foreign::moved(view)?;
     let mut moved = artifacts.ids_of(passed.changes.keys());
     let below = artifacts.downstream(&moved)?;
-    for (path, content) in &passed.changes {
-        let Some(before) = artifacts
-            .git
-            .content_at(artifacts.tree, path)
-            .ok()
-            .flatten()
-        else {
-            continue;
-        };
-        let id = Node::read(path, &before).id;
-        if !path.class().is_core() || content.is_some() {
-            continue;
-        }
-        if let Some(node) = below.iter().find(|node| node.sources().contains(&id)) {
+    let changes = passed.changes.iter();
+    for (path, _) in changes.filter(|(_, content)| content.is_none()) {
+        let ids = artifacts.ids_of(std::iter::once(path));
+        let is_made_from = |node: &&Node| node.sources().iter().any(|id| ids.contains(id));
+        if let Some(node) = below.iter().find(is_made_from) {
             let why = format!(
                 "`{}` is made from it; remove or change that first",
                 node.path
@@ -215,7 +211,7 @@ fn look_downstream(
         let is_new = passed.changes.contains_key(&node.path) || by_git.contains(&node.path);
         for id in node.sources() {
             if moved.contains(&id)
-                && let Some(line) = drift(workspace, view, artifacts, (&node, &id), is_new)?
+                && let Some(line) = drift(view, artifacts, (&node, &id), is_new)?
             {
                 noted.extend(crate::wal::line(&line));
             }
@@ -241,7 +237,6 @@ fn look_downstream(
 /// names the source's present hash has not drifted, nor has a TSD without a hash that is written at
 /// the same time.
 fn drift(
-    workspace: &Workspace,
     view: &View<'_>,
     artifacts: &Artifacts<'_>,
     (node, id): (&Node, &str),
@@ -274,13 +269,13 @@ fn drift(
         Ok(()) => String::new(),
     };
     Ok(Some(json!({
-        "event_id": workspace.new_id(),
-        "ts": workspace.now(),
+        "event_id": view.workspace.new_id(),
+        "ts": view.workspace.now(),
         "tsd_id": node.id,
         "prd_id": id,
         "status": "drifted",
         "prd_hash": node.prd_hash,
-        "prd_hash_now": crate::git::blob_id(&bytes)?.to_string(),
+        "prd_hash_now": blob_id(&bytes)?.to_string(),
         "valid": why.is_empty(),
         "why": why,
     })))

@@ -9,7 +9,6 @@ use std::path::Path;
 use reprise_files::Access;
 use serde::{Deserialize, Serialize};
 
-use crate::durable::Unsynced;
 use crate::error::{Result, WorkspaceError};
 use crate::files::{self, Opened};
 use crate::git::Tag;
@@ -84,16 +83,17 @@ pub(crate) fn append(root: &Path, entry: &Entry) -> Result<()> {
     files::append_lines(root, WAL, &line(entry))?.sync()
 }
 
-/// Appends an entry that the disk is to hold before the next step.
-pub(crate) fn append_unsynced(root: &Path, entry: &Entry, unsynced: &mut Unsynced) -> Result<()> {
-    unsynced.add_file(files::append_lines(root, WAL, &line(entry))?);
-    Ok(())
-}
-
 /// One line of JSON.
 pub(crate) fn line(value: &impl Serialize) -> Vec<u8> {
     // Our own types have string keys only, so writing them cannot fail.
     let mut bytes = serde_json::to_vec(value).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes
+}
+
+/// A document of JSON for people, too.
+pub(crate) fn document(value: &impl Serialize) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec_pretty(value).unwrap_or_default();
     bytes.push(b'\n');
     bytes
 }

@@ -11,7 +11,7 @@ use ulid::Ulid;
 use crate::actor::Actor;
 use crate::audit::{self, AuditLine, AuditQuery};
 use crate::error::{Result, WorkspaceError, invalid};
-use crate::event::{self, EventCursor, WorkspaceEvent};
+use crate::event::{self, WorkspaceEvent};
 use crate::files;
 use crate::git::Git;
 use crate::governor::Act;
@@ -60,11 +60,7 @@ impl Workspace {
             git2::ErrorCode::NotFound => none(),
             _ => WorkspaceError::git("open the repository")(error),
         })?;
-        let Some(root) = repo.workdir() else {
-            return Err(WorkspaceError::repository(
-                "it is bare; work in a clone that has a working tree",
-            ));
-        };
+        let root = repo.workdir().ok_or_else(WorkspaceError::bare)?;
         let root = std::fs::canonicalize(root).map_err(WorkspaceError::io("cannot find", root))?;
         if !files::look(&root.join(SDLC))?.is_some_and(|found| found.is_dir()) {
             return Err(none());
@@ -176,9 +172,7 @@ impl Workspace {
         let _artifacts = lock::artifacts(&self.root.join(LOCKS), changes.keys())?;
         let mut stage = Stage::new(&self.root, &tx)?;
         for (path, content) in &changes {
-            if let Some(bytes) = content {
-                stage.put(path, bytes)?;
-            }
+            stage.put(path, content.as_deref())?;
         }
         self.reach(Step::Staged);
         let title = match (&message, changes.keys().next()) {
@@ -201,15 +195,6 @@ impl Workspace {
     pub fn audit(&self, query: &AuditQuery) -> Result<(Vec<AuditLine>, Vec<usize>)> {
         let trail = audit::read_all(&self.root)?;
         Ok(audit::search(&trail, query))
-    }
-
-    /// Events since the reader looked last, oldest first, at most `limit`.
-    pub fn events_since(
-        &self,
-        cursor: &mut EventCursor,
-        limit: usize,
-    ) -> Result<Vec<WorkspaceEvent>> {
-        cursor.read(&self.root, limit)
     }
 
     /// Events after the one with this id, oldest first.

@@ -42,10 +42,10 @@ pub(crate) use help::{
     command, for_user, meant, only_kept, others, sentence_of_learn, slip_of_learn,
 };
 pub(crate) use records::{
-    Ask, ExplainArguments, GraphCommand, ImportArguments, IngestArguments, IngestForm, IngestInput,
-    LearnArguments, LearnCommand, LearningCommand, ListArguments, OutcomeArguments, PlotArguments,
-    ResetArguments, ReviewArguments, ShowArguments, SourcesArguments, TagsArguments, TakenIn,
-    TendArguments, TendCommand, WhoseArguments,
+    Ask, ExplainArguments, GraphCommand, ImportArguments, IngestArguments, LearnArguments,
+    LearnCommand, LearningCommand, ListArguments, OutcomeArguments, PlotArguments, ResetArguments,
+    ReviewArguments, ShowArguments, SourcesArguments, TagsArguments, TakenIn, TendArguments,
+    TendCommand, WhoseArguments,
 };
 pub(crate) use workspace::{
     AgentCommand, AuditArguments, DriverRule, LookCommand, WorkspaceArguments, WorkspaceCommand,
@@ -192,13 +192,8 @@ pub(crate) enum Command {
     Call(CallArguments),
     /// Answer an agent's hook: its JSON on stdin, context for the prompt on stdout; never fails
     Hook(HookArguments),
-    /// Say whether a daemon runs, and how it is
-    Status,
-    /// Tell the daemon to finish what is under way and end
-    Stop,
-    /// Make, list and withdraw tokens for HTTP
-    #[command(subcommand)]
-    Token(TokenCommand),
+    #[command(flatten)]
+    Daemon(ServeCommand),
     /// Let the lessons of a repository answer, too
     Trust(TrustArguments),
     /// Let others find records of yours: shows the exact bytes, and asks

@@ -1,4 +1,4 @@
-//! One file per command; this one only says which.
+//! One file per command; this one says which, explains them, and turns their end into an exit code.
 
 mod backup;
 mod bench;
@@ -12,11 +12,9 @@ mod demo;
 mod doctor;
 pub(crate) mod endpoint;
 mod eval;
-mod events;
 mod export;
 mod forget;
 mod global;
-mod help;
 mod hook;
 pub(crate) mod host;
 mod import;
@@ -34,12 +32,10 @@ mod project;
 mod rebuild;
 mod recall;
 pub(crate) mod remote;
-mod reranker;
 mod runtime;
 mod sealed;
 mod serve;
 mod session;
-mod stats;
 mod status;
 pub(crate) mod store;
 mod sync;
@@ -48,17 +44,20 @@ mod unsent;
 mod whole;
 mod workspace;
 
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use reprise_operations::operations::tending::{self, Consolidate};
 use reprise_operations::operations::{audit, graph, how, links};
+use reprise_operations::{Problem, ProblemKind};
 
-use crate::args::{Arguments, Command, GraphCommand, LearningCommand, ServeCommand, ShareCommand};
+use crate::args::{self, Arguments, Command, GraphCommand, LearningCommand, ShareCommand};
 use crate::config::Config;
 use crate::env::Places;
-use crate::exit::Exit;
 use crate::roots::AiLessons;
-use crate::trace;
+use crate::{printer, trace};
 
 pub(crate) use context::Context;
 use context::{agreed, note};
@@ -105,9 +104,9 @@ fn run_one(arguments: Arguments, is_away: &mut bool) -> anyhow::Result<Exit> {
 fn carry_out(context: &Context, command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Demo(arguments) => demo::run(context, &arguments),
-        Command::Connect(arguments) if arguments.undo => connect::undo(context, &arguments),
+        Command::Connect(arguments) if arguments.undo => connect::undo(&arguments),
         Command::Connect(arguments) => connect::run(context, &arguments),
-        Command::Disconnect(arguments) => connect::undo(context, &arguments),
+        Command::Disconnect(arguments) => connect::undo(&arguments),
         Command::Open(arguments) => status::open(context, &arguments),
         Command::Doctor(arguments) => doctor::run(context, &arguments),
         Command::Learn(arguments) => match &arguments.command {
@@ -128,7 +127,7 @@ fn carry_out(context: &Context, command: Command) -> anyhow::Result<Exit> {
         Command::Learning(LearningCommand::Outcome(arguments)) | Command::Outcome(arguments) => {
             learn::outcome(context, &arguments)
         }
-        Command::Stats(arguments) => stats::run(context, &arguments),
+        Command::Stats(arguments) => check::stats(context, &arguments),
         Command::Sync(arguments) => sync::run(context, &arguments),
         Command::Backup(arguments) => backup::run(context, &arguments),
         Command::Restore(arguments) => backup::restore(context, &arguments),
@@ -158,13 +157,9 @@ fn carry_out(context: &Context, command: Command) -> anyhow::Result<Exit> {
         Command::Workspace(arguments) => workspace::run(context, &arguments),
         Command::Serve(arguments) => match &arguments.command {
             None => serve::run(context, &arguments),
-            Some(ServeCommand::Status) => status::run(context),
-            Some(ServeCommand::Stop) => status::stop(context),
-            Some(ServeCommand::Token(command)) => status::token(context, command),
+            Some(command) => status::run(context, command),
         },
-        Command::Status => status::run(context),
-        Command::Stop => status::stop(context),
-        Command::Token(command) => status::token(context, &command),
+        Command::Daemon(command) => status::run(context, &command),
         Command::Ingest(arguments) => ingest::run(context, &arguments),
         Command::Related(asked) => ask::<links::Related>(context, asked),
         Command::Delete(asked) => lesson::delete(context, asked),
@@ -185,12 +180,84 @@ fn carry_out(context: &Context, command: Command) -> anyhow::Result<Exit> {
         Command::Compact(arguments) => check::compact(context, &arguments),
         Command::Reembed(arguments) => check::reembed(context, &arguments),
         Command::Inspect(arguments) => check::inspect(context, &arguments),
-        Command::Events(command) => events::run(context, &command),
+        Command::Events(command) => host::run(context, &command),
         Command::Models(command) => models::run(context, &command),
         Command::Eval(arguments) => eval::run(context, &arguments),
         Command::Bench(command) => bench::run(context, &command),
-        Command::Man { folder } => help::man(&folder),
-        Command::Completions { shell } => help::completions(shell),
-        Command::Help { all, command } => help::run(all, &command),
+        Command::Man { folder } => man(&folder),
+        Command::Completions { shell } => completions(shell),
+        Command::Help { all, command } => help(all, &command),
+    }
+}
+
+/// A command explained, or every one listed.
+fn help(all: bool, names: &[String]) -> anyhow::Result<Exit> {
+    let mut command = args::command();
+    let mut asked = &mut command;
+    for name in names {
+        asked = match asked.find_subcommand_mut(name) {
+            Some(found) => found,
+            None => anyhow::bail!("there is no command `{name}`; `reprise help --all` lists them"),
+        };
+    }
+    let mut text = asked.render_long_help().ansi().to_string();
+    if all && names.is_empty() {
+        text.push_str(&args::others(&command));
+    }
+    write!(printer::stdout(), "{text}")?;
+    Ok(Exit::Success)
+}
+
+/// The manual, a page for each command.
+fn man(folder: &Path) -> anyhow::Result<Exit> {
+    fs_err::create_dir_all(folder)?;
+    clap_mangen::generate_to(args::command(), folder)?;
+    Ok(Exit::Success)
+}
+
+/// A script for the user's shell.
+fn completions(shell: clap_complete::Shell) -> anyhow::Result<Exit> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut args::command(), "reprise", &mut script);
+    printer::stdout_of_bytes().write_all(&script)?;
+    Ok(Exit::Success)
+}
+
+/// Exit codes, the whole list from 0 on: scripts rely on them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    Success = 0,
+    /// Some of what the caller gave was refused; the rest was done. Also: `check` found damage.
+    Refused,
+    /// The request as a whole could not be carried out.
+    Failed,
+    /// The daemon of another machine cannot be reached,
+    Unreachable,
+    /// does not know the token,
+    Unknown,
+    /// does not let it into this memory, or is not the one that was there before,
+    Forbidden,
+    /// or is of another version.
+    OtherVersion,
+}
+
+impl Exit {
+    /// Of a command that failed; `is_away`: its memory is on another machine.
+    fn of(error: &anyhow::Error, is_away: bool) -> Self {
+        let problem = error.downcast_ref::<Problem>().filter(|_| is_away);
+        match problem.map(|problem| problem.kind) {
+            Some(ProblemKind::Unavailable | ProblemKind::TimedOut) => Self::Unreachable,
+            Some(ProblemKind::Unauthorized) => Self::Unknown,
+            Some(ProblemKind::Forbidden) => Self::Forbidden,
+            Some(ProblemKind::Method) => Self::OtherVersion,
+            _ => Self::Failed,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! Precedence: flag, environment, file, default. The file's form.
 
-mod global;
 mod model;
 
 use std::collections::BTreeMap;
@@ -16,6 +15,7 @@ use anyhow::Context as _;
 use reprise_agent::MemoryConfig;
 use reprise_embed::Variant;
 use reprise_engine::LearnSettings;
+use reprise_files::Folder;
 use reprise_global::{Caller, TierOptions};
 use reprise_knowledge::ProjectionKind;
 use reprise_operations::{Projection, TagRules, Workspaces, hinted};
@@ -23,6 +23,7 @@ use reprise_redact::is_plain_to_another;
 use reprise_server::PeopleSettings;
 use reprise_types::{RecallScope, UserId};
 use serde::Deserialize;
+use toml_edit::DocumentMut;
 
 use crate::cli::endpoint::Named;
 use crate::cli::remote::RemoteTable;
@@ -36,7 +37,7 @@ const HOOK_DEADLINE: Duration = Duration::from_millis(150);
 /// Most results that a cross-encoder reads.
 const RERANKED_MAX: usize = 100;
 /// Longest file that is read.
-pub(crate) const BYTES_MAX: u64 = 4 * 1024 * 1024;
+const BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// The whole file. What is not there has its default; what is not known is refused.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -50,7 +51,7 @@ pub(crate) struct Config {
     pub(crate) memory: Memory,
     pub(crate) recall: RecallTable,
     learning: Learning,
-    global: Global,
+    pub(crate) global: Global,
     /// The model that plans for the host of `demo week`.
     pub(crate) planner: Model,
     /// The models of `eval answer`.
@@ -69,7 +70,7 @@ pub(crate) struct Config {
 /// Who belongs together in the global store of a data directory.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Global {
+pub(crate) struct Global {
     /// From an organisation to its members.
     organisations: BTreeMap<String, Vec<String>>,
     /// Users of the paid tier.
@@ -77,7 +78,7 @@ struct Global {
     /// A service that is asked in the place of the data directory's own store.
     url: Option<String>,
     /// Send tokens there over plain HTTP too, although it is another machine.
-    allow_plain_http: bool,
+    pub(crate) allow_plain_http: bool,
     /// How it knows this user ...
     token: Option<String>,
     /// ... or each of several.
@@ -93,9 +94,9 @@ struct Global {
     /// ... and what has this quality before one's own that is less sure.
     quality_high: Option<f32>,
     /// Whose knowledge a recall asks for that does not say.
-    scope: RecallScope,
+    pub(crate) scope: RecallScope,
     /// For a service: people who sign in at an issuer.
-    oidc: Option<PeopleSettings>,
+    pub(crate) oidc: Option<PeopleSettings>,
 }
 
 /// A service of published knowledge, as a user reaches it.
@@ -229,7 +230,7 @@ pub(crate) fn user_of(arguments: impl Iterator<Item = OsString>) -> Option<Strin
         named.map(PathBuf::from).or_else(crate::env::config),
     );
     let text = text_of(&places.ok()?.config).ok()??;
-    let file: toml_edit::DocumentMut = text.parse().ok()?;
+    let file: DocumentMut = text.parse().ok()?;
     let user: UserId = file.get("user")?.as_str()?.parse().ok()?;
     Some(user.to_string())
 }
@@ -239,6 +240,26 @@ fn text_of(path: &Path) -> anyhow::Result<Option<String>> {
     let bytes = reprise_files::read_named(path, BYTES_MAX)?;
     let text = bytes.map(String::from_utf8).transpose();
     text.with_context(|| format!("`{}` is no text; correct it", path.display()))
+}
+
+/// Changes a configuration file, made where it is missing, of which all else stays as it is.
+/// Answers whether that was a change.
+pub(crate) fn edit(
+    file: &Path,
+    change: impl FnOnce(&Folder, &mut DocumentMut) -> anyhow::Result<()>,
+) -> anyhow::Result<bool> {
+    let folder = file.parent().context("the configuration has no folder")?;
+    let folder = Folder::make(folder)?;
+    let name = file.file_name().context("the configuration has no name")?;
+    let text = folder.read_text(name, BYTES_MAX)?.unwrap_or_default();
+    let document = text.parse::<DocumentMut>();
+    let mut document = document.with_context(|| format!("`{}` cannot be read", file.display()))?;
+    change(&folder, &mut document)?;
+    let after = document.to_string();
+    if after != text {
+        folder.replace(name, after.as_bytes())?;
+    }
+    Ok(after != text)
 }
 
 impl Config {
@@ -343,16 +364,6 @@ impl Config {
         Ok(options)
     }
 
-    /// The people of an issuer who may come to a service.
-    pub(crate) fn people(&self) -> Option<PeopleSettings> {
-        self.global.oidc.clone()
-    }
-
-    /// Whether a token may go to another machine by plain HTTP.
-    pub(crate) fn allows_plain_http(&self) -> bool {
-        self.global.allow_plain_http
-    }
-
     /// How long a hook waits for published knowledge; `None` where hooks do not ask.
     pub(crate) fn hooks_ask(&self) -> Option<Duration> {
         let deadline = self.global.hook_deadline_ms;
@@ -367,11 +378,6 @@ impl Config {
         let is_asked = self.global.hooks || self.global.scope != RecallScope::Local;
         let may_ask = self.global.allow_plain_http || !is_plain_to_another(url);
         (is_asked && may_ask).then(|| url.trim_end_matches('/'))
-    }
-
-    /// Whose knowledge a recall asks for that does not say.
-    pub(crate) fn scope(&self) -> RecallScope {
-        self.global.scope
     }
 
     /// What it says of a user who asks the global store.
@@ -395,20 +401,18 @@ impl Config {
 
     /// The endpoint that makes the vectors, where one does; an error is a sentence.
     pub(crate) fn endpoint(&self) -> Option<Result<Named, String>> {
-        match &self.memory.model {
-            ModelName::Endpoint(setting) => Some(self.named(setting)),
-            ModelName::BuiltIn(_) | ModelName::Added(_) => None,
-        }
+        Some(self.named(self.memory.model.endpoint()?))
     }
 
     /// Every endpoint that makes vectors for somebody.
     pub(crate) fn endpoints(&self) -> Vec<Named> {
-        let all = std::iter::once(&self.memory.model).chain(self.memory.models.values());
-        let endpoints = all.filter_map(|model| match model {
-            ModelName::Endpoint(setting) => self.named(setting).ok(),
-            ModelName::BuiltIn(_) | ModelName::Added(_) => None,
-        });
-        endpoints.collect()
+        let settings = self.models().filter_map(ModelName::endpoint);
+        settings.filter_map(|own| self.named(own).ok()).collect()
+    }
+
+    /// The models that are somebody's.
+    fn models(&self) -> impl Iterator<Item = &ModelName> {
+        std::iter::once(&self.memory.model).chain(self.memory.models.values())
     }
 
     /// An endpoint with the key that goes with it.
@@ -427,8 +431,8 @@ impl Config {
 
     /// Whether an added model is somebody's.
     pub(crate) fn uses(&self, name: &str) -> bool {
-        let mut all = std::iter::once(&self.memory.model).chain(self.memory.models.values());
-        all.any(|model| *model == ModelName::Added(name.to_owned()))
+        let added = ModelName::Added(name.to_owned());
+        self.models().any(|model| *model == added)
     }
 
     /// Whether a user has a model that is not that of all.
@@ -473,69 +477,50 @@ impl Config {
     /// What else may stand in it, with what holds where it does not: name, value, default. Of
     /// tokens it is said only whether there are any.
     pub(crate) fn others(&self) -> Vec<(&'static str, Option<String>, &'static str)> {
-        fn said<T: ToString>(value: Option<&T>) -> Option<String> {
-            value.map(ToString::to_string)
+        fn row(
+            name: &'static str,
+            value: Option<impl ToString>,
+            default: &'static str,
+        ) -> (&'static str, Option<String>, &'static str) {
+            (name, value.map(|value| value.to_string()), default)
         }
-        let counted = |count: usize| (count > 0).then(|| count.to_string());
-        let (memory, learning) = (&self.memory, &self.learning);
+        let several = |count: usize| Some(count).filter(|count| *count > 0);
+        let (memory, recall, learning) = (&self.memory, &self.recall, &self.learning);
+        let (tags, global) = (&self.tags, &self.global);
         let model = Some(&memory.model).filter(|model| **model != ModelName::default());
-        [
-            ("memory.tend", said(memory.tend.as_ref()), "true"),
-            (
-                "memory.model",
-                model.map(|model| model.name().to_owned()),
-                Variant::default().name(),
-            ),
-            (
-                "memory.passivate_after_seconds",
-                said(memory.passivate_after_seconds.as_ref()),
-                "600",
-            ),
-            ("memory.models", counted(memory.models.len()), "none"),
-            ("planner.url", self.planner.address(), "none"),
-            ("eval.answer.url", self.eval.answer.address(), "none"),
-            ("eval.judge.url", self.eval.judge.address(), "none"),
-            ("remote.url", self.remote.url.clone(), "none"),
-            ("memory.open_max", said(memory.open_max.as_ref()), "256"),
-            (
-                "memory.embedder_threads",
-                said(memory.embedder_threads.as_ref()),
-                "one a core",
-            ),
-            (
-                "learning.exogenous_weight",
-                said(learning.exogenous_weight.as_ref()),
-                "0.25",
-            ),
-            (
-                "learning.implicit_weight",
-                said(learning.implicit_weight.as_ref()),
-                "0.5",
-            ),
-            (
-                "recall.reranker",
-                self.recall
-                    .reranker
-                    .as_ref()
-                    .map(|path| path.display().to_string()),
-                "none",
-            ),
-            (
-                "recall.rerank_first",
-                said(self.recall.rerank_first.as_ref()),
-                "20",
-            ),
-            (
-                "recall.rerank_ms",
-                said(self.recall.rerank_ms.as_ref()),
-                "200",
-            ),
-            ("tags.aliases", counted(self.tags.aliases.len()), "none"),
-            ("tags.known", counted(self.tags.known.len()), "none"),
+        let model = model.map(ModelName::name);
+        let reranker = recall.reranker.as_deref().map(Path::display);
+        let (idle, threads) = (memory.passivate_after_seconds, memory.embedder_threads);
+        let (exogenous, implicit) = (learning.exogenous_weight, learning.implicit_weight);
+        let plain_http = global.allow_plain_http.then_some(true);
+        let has_token = global.token.is_some() || !global.tokens.is_empty();
+        let own_store = "the data directory's own store";
+        vec![
+            row("memory.tend", memory.tend, "true"),
+            row("memory.model", model, Variant::default().name()),
+            row("memory.passivate_after_seconds", idle, "600"),
+            row("memory.models", several(memory.models.len()), "none"),
+            row("planner.url", self.planner.url.as_ref(), "none"),
+            row("eval.answer.url", self.eval.answer.url.as_ref(), "none"),
+            row("eval.judge.url", self.eval.judge.url.as_ref(), "none"),
+            row("remote.url", self.remote.url.as_ref(), "none"),
+            row("memory.open_max", memory.open_max, "256"),
+            row("memory.embedder_threads", threads, "one a core"),
+            row("learning.exogenous_weight", exogenous, "0.25"),
+            row("learning.implicit_weight", implicit, "0.5"),
+            row("recall.reranker", reranker, "none"),
+            row("recall.rerank_first", recall.rerank_first, "20"),
+            row("recall.rerank_ms", recall.rerank_ms, "200"),
+            row("tags.aliases", several(tags.aliases.len()), "none"),
+            row("tags.known", several(tags.known.len()), "none"),
+            row("global.url", global.url.as_ref(), own_store),
+            row("global.allow_plain_http", plain_http, "false"),
+            row("global.hooks", global.hooks.then_some(true), "false"),
+            row("global.hook_deadline_ms", global.hook_deadline_ms, "150"),
+            row("global.local_high", global.local_high, "0.6"),
+            row("global.quality_high", global.quality_high, "0.7"),
+            row("global.token", has_token.then_some("set"), "none"),
         ]
-        .into_iter()
-        .chain(self.global.others())
-        .collect()
     }
 }
 

@@ -12,6 +12,8 @@ use reprise_types::UserId;
 
 /// The file of a memory in its folder.
 pub(crate) const MEMORY: &str = "memory.rvf";
+/// The folder in the data directory that is no user's.
+const OWN: &str = ".reprise";
 
 pub(crate) const DATA_DIR: &str = "REPRISE_DATA_DIR";
 /// Overrides the directory of the models.
@@ -34,12 +36,17 @@ pub(crate) const USER: &str = "REPRISE_USER";
 /// Where the session's sockets live.
 const RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
 
-/// Begins this program again where ONNX Runtime would send telemetry (M72): what keeps it from that
-/// stands in the environment, which a process cannot safely change for itself.
+/// Begins again where ONNX Runtime would send telemetry (M72). Where it comes back, the built-in
+/// engine embeds, and `doctor` says why.
 pub(crate) fn begin_without_telemetry() {
-    if reprise_embed::is_without_telemetry() {
-        return;
+    if !reprise_embed::is_without_telemetry() {
+        begin_again([(reprise_embed::NO_TELEMETRY, "1")]);
     }
+}
+
+/// Begins this program again, as the same process with the same words and more in its environment:
+/// a process cannot safely change that for itself. Comes back where that failed.
+pub(crate) fn begin_again<'a>(more: impl IntoIterator<Item = (&'a str, &'a str)>) {
     let Ok(program) = std::env::current_exe() else {
         return;
     };
@@ -53,9 +60,8 @@ pub(crate) fn begin_without_telemetry() {
     if let Some(name) = words.next() {
         again.arg0(name);
     }
-    // Where it comes back, the built-in engine embeds, and `doctor` says why.
-    let again = again.args(words).env(reprise_embed::NO_TELEMETRY, "1");
-    drop(again.exec());
+    let failed = again.args(words).envs(more).exec();
+    tracing::debug!(%failed, "it goes on in the environment that it has");
 }
 
 /// Whether the environment has this variable.
@@ -137,7 +143,7 @@ impl Places {
         let state = base()
             .ok()
             .and_then(|base| Some(base.state_dir()?.join("reprise")));
-        let state = state.unwrap_or_else(|| data.join(".reprise"));
+        let state = state.unwrap_or_else(|| data.join(OWN));
         Ok(Self {
             state: absolute(&state)?,
             data: absolute(&data)?,
@@ -150,6 +156,11 @@ impl Places {
     pub(crate) fn meeting(&self) -> Place {
         let runtime = std::env::var_os(RUNTIME_DIR).filter(|dir| !dir.is_empty());
         Place::new(&self.data, runtime.as_deref().map(Path::new))
+    }
+
+    /// What this machine knows of itself. No user id begins with a dot.
+    pub(crate) fn own(&self) -> PathBuf {
+        self.data.join(OWN)
     }
 
     /// The one file of one user (M25).

@@ -6,7 +6,6 @@ mod args;
 mod cli;
 mod config;
 mod env;
-mod exit;
 mod outbound;
 mod printer;
 mod roots;
@@ -19,7 +18,7 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use exit::Exit;
+use cli::Exit;
 
 fn main() -> ExitCode {
     let mut command = match config::user_of(std::env::args_os()) {

@@ -73,21 +73,13 @@ fn at_home(path: &Path, home: &Path) -> PathBuf {
         .map_or_else(|_| path.to_owned(), |inside| home.join(inside))
 }
 
-/// A place where knowledge stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Root {
-    pub(crate) good: bool,
-    pub(crate) says: String,
-}
-
-/// Every place that the configuration and ai-lessons' own name.
-pub(crate) fn registry(config: &Config, home: &Path) -> Vec<Root> {
+/// Every place that the configuration and ai-lessons' own name: whether it is good, and what it is.
+pub(crate) fn registry(config: &Config, home: &Path) -> Vec<(bool, String)> {
     let ai = &config.ai_lessons;
     let place = |what: &str, path: &Path| {
         let is_there = path.exists();
         let state = if is_there { "" } else { ", not there yet" };
-        let says = format!("{what} at {}{state}", path.display());
-        Root { good: true, says }
+        (true, format!("{what} at {}{state}", path.display()))
     };
     let mut roots = Vec::new();
     for own in config.all_projections() {
@@ -113,10 +105,8 @@ pub(crate) fn registry(config: &Config, home: &Path) -> Vec<Root> {
             None => format!("read: {aliases} aliases of tags, {known} known tags"),
             Some(why) => format!("not read: {why}; correct it"),
         };
-        roots.push(Root {
-            good: ai.fault.is_none(),
-            says: format!("{} is {says}", file.display()),
-        });
+        let says = format!("{} is {says}", file.display());
+        roots.push((ai.fault.is_none(), says));
     }
     roots
 }
@@ -137,7 +127,7 @@ mod tests {
         let home = home.path();
         let empty = AiLessons::read(home);
         assert_eq!(empty, AiLessons::default());
-        assert_eq!(registry(&Config::default(), home), []);
+        assert!(registry(&Config::default(), home).is_empty());
         write(
             home,
             ".ai/config.yaml",
@@ -148,7 +138,7 @@ mod tests {
         assert_eq!(config.tag_rules().resolve(&tags), ["javascript", "rs"]);
         let said = |config: &Config| -> String {
             let roots = registry(config, home).into_iter();
-            let said = roots.map(|root| format!("{} {}", root.good, root.says));
+            let said = roots.map(|(good, says)| format!("{good} {says}"));
             said.collect::<Vec<_>>().join("\n")
         };
         assert!(said(&config).contains(".ai/config.yaml is read: 1 aliases of tags, 1 known tags"));

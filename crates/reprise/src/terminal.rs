@@ -75,15 +75,8 @@ impl Page {
         let Some(columns) = self.columns else {
             return vec![text];
         };
-        let columns = columns.max(COLUMNS_MIN);
         let (first, rest) = (" ".repeat(first), " ".repeat(rest));
-        let options = textwrap::Options::new(columns)
-            .initial_indent(&first)
-            .subsequent_indent(&rest)
-            .word_separator(textwrap::WordSeparator::AsciiSpace)
-            .word_splitter(textwrap::WordSplitter::NoHyphenation)
-            .wrap_algorithm(textwrap::WrapAlgorithm::FirstFit);
-        let lines = textwrap::wrap(&text, options);
+        let lines = textwrap::wrap(&text, by_words(columns.max(COLUMNS_MIN), &first, &rest));
         lines.iter().map(|line| line.trim().to_owned()).collect()
     }
 
@@ -93,27 +86,16 @@ impl Page {
             return text.to_owned();
         };
         let columns = columns.max(COLUMNS_MIN);
-        let mut fitting = String::with_capacity(text.len());
-        for (place, line) in text.lines().enumerate() {
-            if place > 0 {
-                fitting.push('\n');
-            }
+        let fitting = text.lines().map(|line| {
             if textwrap::core::display_width(line) <= columns {
-                fitting.push_str(line);
-                continue;
+                return line.to_owned();
             }
             let said = line.trim_start();
             let indent = (line.len() - said.len()).min(columns / 3);
-            for (number, part) in self.wrap(said, indent, indent + 2).iter().enumerate() {
-                let indent = if number == 0 { indent } else { indent + 2 };
-                if number > 0 {
-                    fitting.push('\n');
-                }
-                fitting.push_str(&" ".repeat(indent));
-                fitting.push_str(part);
-            }
-        }
-        fitting
+            let (first, rest) = (" ".repeat(indent), " ".repeat(indent + 2));
+            textwrap::fill(&folded(said), by_words(columns, &first, &rest))
+        });
+        fitting.collect::<Vec<_>>().join("\n")
     }
 
     /// Columns that are left of a line after `indent`; `otherwise` where a line has no end.
@@ -169,6 +151,16 @@ impl Page {
     }
 }
 
+/// Lines that are broken between words, and begin with this.
+fn by_words<'a>(columns: usize, first: &'a str, rest: &'a str) -> textwrap::Options<'a> {
+    textwrap::Options::new(columns)
+        .initial_indent(first)
+        .subsequent_indent(rest)
+        .word_separator(textwrap::WordSeparator::AsciiSpace)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .wrap_algorithm(textwrap::WrapAlgorithm::FirstFit)
+}
+
 /// Lines of one result's text, and its characters where a line has no end.
 const TEXT_LINES: usize = 3;
 const TEXT_CHARS: usize = 240;
@@ -179,8 +171,7 @@ const BAR_FROM: usize = 50;
 const COLUMNS_MIN: usize = 24;
 
 fn folded(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    visible(&words.join(" "))
+    visible(&reprise_types::one_line(text))
 }
 
 /// A text in which what would act on the terminal, or turn a line around, is named.

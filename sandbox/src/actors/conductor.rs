@@ -67,9 +67,9 @@ impl Actor for ConductorActor {
         _myself: ActorRef<Self::Msg>,
         arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let memory = MemoryClient::new(arguments.memory_provider.clone());
+        let provider = arguments.memory_provider.clone();
         Ok(ConductorState {
-            memory: memory.within(arguments.memory_budget),
+            memory: MemoryClient::new(provider, arguments.memory_budget),
             arguments,
         })
     }
@@ -146,6 +146,13 @@ pub enum RunError {
     Log(#[from] EventStoreError),
     #[error("the {who} does not answer ({message}); retry, it is being restarted")]
     Gone { who: &'static str, message: String },
+}
+
+impl RunError {
+    pub(crate) fn gone(who: &'static str, error: &dyn std::fmt::Display) -> Self {
+        let message = error.to_string();
+        Self::Gone { who, message }
+    }
 }
 
 #[cfg(test)]

@@ -184,6 +184,18 @@ pub(crate) struct WorkerEvents<'a> {
     pub(crate) now: &'a str,
 }
 
+impl<'a> WorkerEvents<'a> {
+    /// The events of one version of a document; `version` counts from 1 and is 0 before the first.
+    pub(crate) fn document(self, path: &'a str, version: u64) -> DocumentEvents<'a> {
+        DocumentEvents {
+            turn: self.turn,
+            now: self.now,
+            path,
+            version,
+        }
+    }
+}
+
 impl WorkerEvents<'_> {
     fn event(&self, event_type: &'static str, more: Value) -> EventDraft {
         let turn = self.turn;
@@ -308,11 +320,10 @@ pub(crate) struct ToolResult<'a> {
 /// The events of one version of a document.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DocumentEvents<'a> {
-    pub(crate) turn: &'a TurnContext,
-    pub(crate) now: &'a str,
-    pub(crate) path: &'a str,
-    /// From 1; 0 before the first.
-    pub(crate) version: u64,
+    turn: &'a TurnContext,
+    now: &'a str,
+    path: &'a str,
+    version: u64,
 }
 
 impl DocumentEvents<'_> {

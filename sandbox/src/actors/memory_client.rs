@@ -5,7 +5,6 @@
 
 use std::future::Future;
 
-use reprise_types::limits::RECALL_BUDGET_MS;
 use reprise_types::{
     MemoryFilter, MemoryKind, QuotedMemory, Recall, RecallRequest, RetrievedMemory, system_entropy,
 };
@@ -50,18 +49,9 @@ pub struct MemoryAnswer {
 }
 
 impl MemoryClient {
-    /// A client with the documented budget of 500 ms per call; `None` for a host without memory.
-    pub fn new(provider: Option<Arc<dyn MemoryProvider>>) -> Self {
-        Self {
-            provider,
-            budget: Duration::from_millis(RECALL_BUDGET_MS),
-        }
-    }
-
-    /// The same with another time budget.
-    #[must_use]
-    pub fn within(self, budget: Duration) -> Self {
-        Self { budget, ..self }
+    /// A client with this time budget per call; `None` for a host without memory.
+    pub fn new(provider: Option<Arc<dyn MemoryProvider>>, budget: Duration) -> Self {
+        Self { provider, budget }
     }
 
     /// Runs a recall; empty `kinds` means all.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::prelude::*;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Capability {
     Terminal,
     Researcher,
@@ -12,6 +12,8 @@ pub enum Capability {
 }
 
 impl Capability {
+    pub(crate) const ALL: [Self; 3] = [Self::Terminal, Self::Researcher, Self::Writer];
+
     /// The name in the event contract.
     pub fn name(self) -> &'static str {
         match self {

@@ -61,12 +61,7 @@ pub(super) fn may_go_on(ran: &Ran) -> bool {
 }
 
 /// The event of one command's end.
-pub(super) fn result(ran: &Ran, turn: &TurnContext, started_at: &str, now: &str) -> EventDraft {
-    let events = WorkerEvents {
-        role: "terminal",
-        turn,
-        now,
-    };
+pub(super) fn result(ran: &Ran, events: WorkerEvents<'_>, started_at: &str) -> EventDraft {
     let summary = summary_of(ran);
     let result = ToolResult {
         started_at,

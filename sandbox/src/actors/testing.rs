@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::*;
 use crate::event::StoredEvent;
-use crate::event_store::{EventQuery, EventStoreActor, EventStoreArguments, EventStoreMsg};
+use crate::event_store::{EventQuery, EventStoreActor, EventStoreMsg};
 use crate::supervisor::{PerUserMsg, Shared, WorkerTree, WorkersConfig};
 
 /// Two structures, the second of which cannot be built, and two ways, the first of which always
@@ -191,6 +191,13 @@ pub(crate) fn ada() -> UserId {
     "ada".parse().unwrap()
 }
 
+/// A log of its own in a folder.
+pub(crate) async fn log_in(folder: &tempfile::TempDir) -> ActorRef<EventStoreMsg> {
+    let path = folder.path().join("events.db");
+    let log = EventStoreActor::spawn(None, EventStoreActor, path);
+    log.await.unwrap().0
+}
+
 /// The events that a store has.
 pub(crate) async fn logged(store: &ActorRef<EventStoreMsg>) -> Vec<StoredEvent> {
     let query = EventQuery {
@@ -219,11 +226,7 @@ impl Bench {
         gateway: Arc<dyn ModelGateway>,
     ) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("events.db");
-        let log = EventStoreArguments { path };
-        let (store, _) = EventStoreActor::spawn(None, EventStoreActor, log)
-            .await
-            .unwrap();
+        let store = log_in(&folder).await;
         let shared = Shared {
             config: WorkersConfig {
                 // Long enough for a memory that answers, short enough for one that never does.

@@ -3,7 +3,7 @@
 use reprise_types::MemoryKind;
 
 use super::emitter::{Emitter, EventDraft};
-use super::events::{DocumentEvents, WorkerEvents};
+use super::events::WorkerEvents;
 use super::memory_client::MemoryClient;
 use super::task::Capability;
 use super::terminal::{self, CommandLimits};
@@ -59,9 +59,9 @@ impl Actor for WorkerActor {
         _myself: ActorRef<Self::Msg>,
         arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let memory = MemoryClient::new(arguments.memory_provider.clone());
+        let provider = arguments.memory_provider.clone();
         Ok(WorkerState {
-            memory: memory.within(arguments.memory_budget),
+            memory: MemoryClient::new(provider, arguments.memory_budget),
             arguments,
         })
     }
@@ -172,7 +172,8 @@ impl WorkerState {
                     let ran = terminal::run(workspace.clone(), folder, files, &command, limits);
                     let ran = ran.await;
                     let now = emitter.now();
-                    events.extend([call, terminal::result(&ran, turn, &began, &now)]);
+                    let done = self.events(turn, &now);
+                    events.extend([call, terminal::result(&ran, done, &began)]);
                     let goes_on = terminal::may_go_on(&ran);
                     last = Some((ran, command));
                     if !goes_on {
@@ -187,7 +188,8 @@ impl WorkerState {
             Task::Search { words } => {
                 let found = researcher::look_up(workspace.clone(), words, memory).await;
                 let now = emitter.now();
-                researcher::outcome(workspace.clone(), found, words, turn, started_at, &now).await
+                let events = self.events(turn, &now);
+                researcher::outcome(workspace.clone(), found, words, events, started_at).await
             }
             Task::Write {
                 path,
@@ -196,7 +198,7 @@ impl WorkerState {
             } => {
                 let revised = writer::revise(workspace.clone(), path, text, memory.results()).await;
                 let (now, patch_id) = (emitter.now(), emitter.id());
-                writer::outcome(&revised, path, summary, turn, &now, &patch_id)
+                writer::outcome(&revised, path, summary, self.events(turn, &now), &patch_id)
             }
         }
     }
@@ -209,12 +211,7 @@ fn begun(events: WorkerEvents<'_>, task: &Task) -> Vec<EventDraft> {
         Task::Run { .. } => Vec::new(),
         Task::Search { words } => vec![events.tool_call(researcher::TOOL, &words.join(" "))],
         Task::Write { path, summary, .. } => {
-            let document = DocumentEvents {
-                turn: events.turn,
-                now: events.now,
-                path,
-                version: 0,
-            };
+            let document = events.document(path, 0);
             vec![document.started(), document.progress(summary)]
         }
     }

@@ -31,10 +31,7 @@ pub enum WorkspaceError {
 impl Workspace {
     /// The workspace at `root`, created if missing.
     pub fn new(root: &Path) -> Result<Self, WorkspaceError> {
-        let failed = |error: std::io::Error| WorkspaceError::Io {
-            path: root.display().to_string(),
-            message: error.to_string(),
-        };
+        let failed = |error: std::io::Error| failed(&root.display().to_string(), &error);
         std::fs::create_dir_all(root).map_err(failed)?;
         Ok(Self {
             root: root.canonicalize().map_err(failed)?,

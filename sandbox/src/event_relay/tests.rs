@@ -9,9 +9,10 @@ use reprise_types::{SystemClock, parse_timestamp};
 use serde_json::{Value, json};
 
 use super::{EventRelayActor, EventRelayArguments};
+use crate::actors::testing::log_in;
 use crate::event::NewEvent;
 use crate::event_bus::{EventBusActor, EventBusMsg, Subscription};
-use crate::event_store::{EventStoreActor, EventStoreArguments, EventStoreMsg};
+use crate::event_store::EventStoreMsg;
 
 struct Host {
     _folder: tempfile::TempDir,
@@ -22,12 +23,7 @@ struct Host {
 impl Host {
     async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let arguments = EventStoreArguments {
-            path: folder.path().join("events.db"),
-        };
-        let (store, _) = EventStoreActor::spawn(None, EventStoreActor, arguments)
-            .await
-            .unwrap();
+        let store = log_in(&folder).await;
         let (bus, _) = EventBusActor::spawn(None, EventBusActor, ()).await.unwrap();
         Self {
             _folder: folder,

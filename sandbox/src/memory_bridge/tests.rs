@@ -76,7 +76,7 @@ fn bridge_behind(folder: &TempDir, before: Option<Arc<super::Before>>) -> Memory
         user: ada(),
     };
     let mapper = Arc::new(Mapper::builtin().unwrap());
-    MemoryBridge::with_memory_behind(config(folder), binding, mapper, before)
+    MemoryBridge::with_memory(config(folder), binding, mapper, before)
 }
 
 async fn host(folder: &TempDir, memory: &MemoryBridge) -> AppState {

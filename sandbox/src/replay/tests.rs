@@ -1,11 +1,11 @@
 //! A real export, replayed twice, and a file full of errors.
 
-use ractor::{Actor, ActorRef};
+use ractor::ActorRef;
 use tempfile::TempDir;
 
 use super::{LINE_BYTES_MAX, ReplayCounts, ReplayError, replay_jsonl};
-use crate::actors::testing::logged;
-use crate::event_store::{EventStoreActor, EventStoreArguments, EventStoreMsg};
+use crate::actors::testing::{log_in, logged};
+use crate::event_store::EventStoreMsg;
 
 const EXPORT: &str = include_str!("../../../tests/fixtures/choiros_events.jsonl");
 
@@ -13,12 +13,7 @@ const BUS_EXPORT: &str = include_str!("../../../tests/fixtures/choiros_bus_event
 
 async fn store() -> (TempDir, ActorRef<EventStoreMsg>) {
     let folder = tempfile::tempdir().unwrap();
-    let arguments = EventStoreArguments {
-        path: folder.path().join("events.db"),
-    };
-    let (store, _) = EventStoreActor::spawn(None, EventStoreActor, arguments)
-        .await
-        .unwrap();
+    let store = log_in(&folder).await;
     (folder, store)
 }
 

@@ -60,11 +60,8 @@ impl ApplicationArguments {
             clock: Arc::clone(&self.config.clock),
         };
         let cell = myself.get_cell();
-        Ok(
-            EventRelayActor::spawn_linked(None, EventRelayActor, arguments, cell)
-                .await?
-                .0,
-        )
+        let started = EventRelayActor::spawn_linked(None, EventRelayActor, arguments, cell);
+        Ok(started.await?.0)
     }
 
     async fn start_session(
@@ -75,11 +72,8 @@ impl ApplicationArguments {
         let host = self.clone();
         let arguments = SessionArguments { host, bus };
         let cell = myself.get_cell();
-        Ok(
-            SessionSupervisor::spawn_linked(None, SessionSupervisor, arguments, cell)
-                .await?
-                .0,
-        )
+        let started = SessionSupervisor::spawn_linked(None, SessionSupervisor, arguments, cell);
+        Ok(started.await?.0)
     }
 }
 

@@ -50,15 +50,12 @@ impl<A: Actor + Default> PerUserState<A> {
         if let Some(child) = self.children.get(&user) {
             return Ok(child.clone());
         }
-        let failed = |message: String| RunError::Gone {
-            who: "worker",
-            message,
-        };
+        let failed = |error: &dyn std::fmt::Display| RunError::gone("worker", error);
         let (make, of) = (Arc::clone(&self.arguments_of), user.clone());
         let arguments = tokio::task::spawn_blocking(move || make(&of)).await;
-        let arguments = arguments.map_err(|error| failed(error.to_string()))??;
+        let arguments = arguments.map_err(|error| failed(&error))??;
         let spawned = A::spawn_linked(None, A::default(), arguments, myself.get_cell()).await;
-        let (child, _) = spawned.map_err(|error| failed(error.to_string()))?;
+        let (child, _) = spawned.map_err(|error| failed(&error))?;
         self.children.insert(user, child.clone());
         Ok(child)
     }

@@ -1,5 +1,7 @@
 //! The supervisors of the conductors and their workers, and the dispatch of a conductor's tasks.
 
+use std::collections::BTreeMap;
+
 use ractor::{ActorCell, ActorId, SpawnErr};
 use reprise_types::limits::RECALL_BUDGET_MS;
 
@@ -57,36 +59,21 @@ pub(crate) struct Shared {
     pub(crate) memory: MemoryOf,
 }
 
+/// The supervisors of the workers of each kind.
 #[derive(Debug, Clone)]
-pub struct Workers {
-    terminal: ActorRef<PerUserMsg<WorkerMsg>>,
-    researcher: ActorRef<PerUserMsg<WorkerMsg>>,
-    writer: ActorRef<PerUserMsg<WorkerMsg>>,
-}
+pub struct Workers(BTreeMap<Capability, ActorRef<PerUserMsg<WorkerMsg>>>);
 
 impl Workers {
-    fn all(&self) -> impl Iterator<Item = &ActorRef<PerUserMsg<WorkerMsg>>> {
-        [&self.terminal, &self.researcher, &self.writer].into_iter()
-    }
-
     /// Runs one turn of the user's worker for this task.
     pub async fn call(&self, user: &UserId, turn: TurnContext) -> Result<WorkerReport, RunError> {
         let capability = turn.task.capability();
-        let supervisor = match capability {
-            Capability::Terminal => &self.terminal,
-            Capability::Researcher => &self.researcher,
-            Capability::Writer => &self.writer,
-        };
-        let gone = |message: String| RunError::Gone {
-            who: capability.name(),
-            message,
-        };
+        let gone = |error: &dyn std::fmt::Display| RunError::gone(capability.name(), error);
+        let supervisor = self.0.get(&capability).ok_or(RunError::NoWorkers)?;
         let user_id = user.clone();
         let get = |reply| PerUserMsg::GetOrCreate { user_id, reply };
-        let worker =
-            call_t!(supervisor, get, START_MS).map_err(|error| gone(error.to_string()))??;
+        let worker = call_t!(supervisor, get, START_MS).map_err(|error| gone(&error))??;
         let report = call_t!(worker, |reply| WorkerMsg::Run { turn, reply }, WORKER_MS);
-        Ok(report.map_err(|error| gone(error.to_string()))??)
+        Ok(report.map_err(|error| gone(&error))??)
     }
 }
 
@@ -116,11 +103,10 @@ impl WorkerTree {
             });
             spawn::<WorkerActor>(arguments, session.clone())
         };
-        let workers = Workers {
-            terminal: worker(Capability::Terminal).await?,
-            researcher: worker(Capability::Researcher).await?,
-            writer: worker(Capability::Writer).await?,
-        };
+        let mut workers = Workers(BTreeMap::new());
+        for capability in Capability::ALL {
+            workers.0.insert(capability, worker(capability).await?);
+        }
         let reached = workers.clone();
         let conductor: ArgumentsOf<ConductorActor> = Arc::new(move |user| {
             Ok(ConductorArguments {
@@ -136,12 +122,12 @@ impl WorkerTree {
     }
 
     pub(crate) fn holds(&self, actor: ActorId) -> bool {
-        self.desktop.get_id() == actor || self.workers.all().any(|one| one.get_id() == actor)
+        self.desktop.get_id() == actor || self.workers.0.values().any(|one| one.get_id() == actor)
     }
 
     /// Shuts down the conductors, then the workers, which the conductors need until then.
     pub(crate) async fn shut_down(self) {
-        let workers = self.workers.all().map(ActorRef::get_cell);
+        let workers = self.workers.0.values().map(ActorRef::get_cell);
         for supervisor in std::iter::once(self.desktop.get_cell()).chain(workers) {
             if let Err(error) = supervisor.drain_and_wait(Some(DRAIN)).await {
                 tracing::warn!(%error, "a supervisor of workers did not end in time");
@@ -156,10 +142,8 @@ impl Shared {
     }
 
     fn workspace(&self) -> Result<Workspace, RunError> {
-        Workspace::new(&self.config.workspace).map_err(|error| RunError::Gone {
-            who: "worker",
-            message: error.to_string(),
-        })
+        let workspace = Workspace::new(&self.config.workspace);
+        workspace.map_err(|error| RunError::gone("worker", &error))
     }
 }
 

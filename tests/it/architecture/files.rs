@@ -63,7 +63,7 @@ pub(super) const MAY_OPEN: &[(&str, &str)] = &[
         "a model's file whose hash was compared",
     ),
     ("crates/reprise-server/src/daemon/", "/proc"),
-    ("crates/reprise-store/src/disk/real.rs", "/proc"),
+    ("crates/reprise-store/src/disk.rs", "/proc"),
     // Its tree has an opener of its own until it has moved to this one.
     ("crates/reprise-workspace/", "it looks at each name first"),
     ("sandbox/", "the demonstration's own folder"),

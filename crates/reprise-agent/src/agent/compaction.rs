@@ -15,7 +15,6 @@ use tokio::sync::Semaphore;
 
 use super::upkeep::{SingleFlight, load};
 use crate::handle::AgentHandle;
-use crate::threads::lent;
 
 /// One automatic compaction per process at a time.
 static BY_RULE: Semaphore = Semaphore::const_new(1);
@@ -70,29 +69,23 @@ impl CompactionByRule {
 /// request during a running compaction waits for it and then runs another, which drops what was
 /// forgotten meanwhile.
 pub(super) async fn compact(handle: AgentHandle) -> Result<CompactionOutcome, MemoryError> {
-    let turns = handle.compactions();
-    let _turn = turns.lock().await;
+    let _turn = handle.compactions().lock().await;
     load(&handle).await;
     if let Err(error) = purge(&handle).await? {
         return Ok(Err(error));
     }
-    let started = handle.run(Engine::start_compaction).await?;
-    let job = match started {
+    let job = match handle.run(Engine::start_compaction).await? {
         Ok(job) => job,
         Err(error) => return Ok(Err(error)),
     };
     let reader = handle.clone();
-    let run = lent(move || catch_up(job.run()?, &reader));
-    match run.await {
-        Ok(Ok(done)) => {
+    let copying = handle.lent("a compaction", move || catch_up(job.run()?, &reader));
+    match copying.await? {
+        Ok(done) => {
             let finish = move |engine: &mut Engine| engine.finish_compaction(done);
             handle.run(finish).await
         }
-        Ok(Err(error)) => Ok(Err(error)),
-        Err(panicked) => {
-            tracing::error!(error = %panicked, "a compaction failed");
-            Err(handle.unavailable())
-        }
+        Err(error) => Ok(Err(error)),
     }
 }
 
@@ -105,11 +98,7 @@ async fn purge(handle: &AgentHandle) -> Result<Result<(), EngineError>, MemoryEr
             Ok(None) => break,
             Err(error) => return Ok(Err(error)),
         };
-        let made = lent(move || job.run()).await;
-        let mut left = made.map_err(|panicked| {
-            tracing::error!(error = %panicked, "a purge failed");
-            handle.unavailable()
-        })?;
+        let mut left = handle.lent("a purge", move || job.run()).await?;
         loop {
             let step = move |engine: &mut Engine| (engine.finish_purge(&mut left), left);
             let (is_done, rest) = handle.run(step).await?;
@@ -138,8 +127,7 @@ fn catch_up(mut done: CompactionCopy, handle: &AgentHandle) -> Result<Compaction
 
 /// Writes a checkpoint where that is worth its bytes.
 pub(super) async fn checkpoint_if_due(handle: AgentHandle) {
-    let turns = handle.compactions();
-    let _turn = turns.lock().await;
+    let _turn = handle.compactions().lock().await;
     let due = handle.run(|engine: &mut Engine| engine.is_checkpoint_due());
     if !matches!(due.await, Ok(true)) {
         return;
@@ -156,28 +144,21 @@ pub(super) async fn checkpoint_if_due(handle: AgentHandle) {
 /// Writes a checkpoint where anything is new. During a compaction it waits: that leaves one, and
 /// what was copied before it must not follow it.
 pub(super) async fn checkpoint(handle: AgentHandle) -> Result<CheckpointOutcome, MemoryError> {
-    let turns = handle.compactions();
-    let _turn = turns.lock().await;
+    let _turn = handle.compactions().lock().await;
     write_checkpoint(&handle).await
 }
 
 /// The same, for whoever has the turn.
 async fn write_checkpoint(handle: &AgentHandle) -> Result<CheckpointOutcome, MemoryError> {
     load(handle).await;
-    let started = handle.run(Engine::start_checkpoint).await?;
-    let job = match started {
+    let job = match handle.run(Engine::start_checkpoint).await? {
         Ok(Some(job)) => job,
         Ok(None) => return Ok(Ok(())),
         Err(error) => return Ok(Err(error)),
     };
-    let made = lent(move || job.run()).await;
-    let mut parts = match made {
-        Ok(Ok(parts)) => parts,
-        Ok(Err(error)) => return Ok(Err(error)),
-        Err(panicked) => {
-            tracing::error!(user = %handle.user(), error = %panicked, "a checkpoint failed");
-            return Err(handle.unavailable());
-        }
+    let mut parts = match handle.lent("a checkpoint", move || job.run()).await? {
+        Ok(parts) => parts,
+        Err(error) => return Ok(Err(error)),
     };
     loop {
         let step = move |engine: &mut Engine| (engine.advance_checkpoint(&mut parts), parts);

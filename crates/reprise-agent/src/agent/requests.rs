@@ -22,9 +22,8 @@ use crate::embedder::{EmbedPool, PoolError};
 use crate::handle::AgentHandle;
 use crate::job::{Coming, Job};
 use crate::second;
-use crate::stages::Stages;
+use crate::service::Stages;
 use crate::supervisor::Directory;
-use crate::threads::lent;
 
 /// Share of the recall budget for the embedder; the search needs the rest.
 const EMBED_SHARE: (u32, u32) = (4, 5);
@@ -39,33 +38,20 @@ pub(crate) struct Requests {
     pub(crate) directory: Arc<Directory>,
 }
 
-/// The vector of a query, or why it has none.
-enum Question {
-    Here(Arc<Embedding>),
-    None,
-    Late,
-}
-
-impl Question {
-    fn of(&self) -> Option<&Embedding> {
-        match self {
-            Self::Here(embedding) => Some(embedding),
-            Self::None | Self::Late => None,
-        }
-    }
-}
-
-/// A question in the space in use, and in those that records still have their vectors in.
+/// The vectors of a question: in the space in use, and in those that records still have their
+/// vectors in.
+#[derive(Default)]
 struct Asked {
-    own: Question,
+    own: Option<Arc<Embedding>>,
+    /// Whether it has none because the embedder was late.
+    is_late: bool,
     others: Vec<Arc<Embedding>>,
 }
 
 impl Asked {
     fn parts(&self) -> Vec<(&EmbeddingSpace, &[f32])> {
-        let others = self.others.iter().map(AsRef::as_ref);
-        let all = self.own.of().into_iter().chain(others);
-        all.map(Embedding::parts).collect()
+        let all = self.own.iter().chain(&self.others);
+        all.map(|one| one.parts()).collect()
     }
 }
 
@@ -126,7 +112,8 @@ impl Requests {
     pub(crate) async fn written(&self, coming: Coming<Written>) -> Result<Written, MemoryError> {
         let written = coming.await;
         let written = written.unwrap_or_else(|_| Err(self.handle.unavailable()))?;
-        let own: Vec<&RecordId> = written.outcomes.iter().filter_map(inserted).collect();
+        let own = written.outcomes.iter().filter_map(WriteOutcome::new_id);
+        let own: Vec<RecordId> = own.collect();
         let left = written.waiting.iter().filter(|id| !own.contains(id));
         let Ok(memory) = self.handle.snapshot() else {
             return Ok(written);
@@ -200,37 +187,44 @@ impl Requests {
         Some(Arc::unwrap_or_clone(asked))
     }
 
-    async fn query_vector(&self, query: &str, patience: Duration) -> Question {
-        if query.trim().is_empty() {
-            return Question::None;
-        }
+    /// The vector in the space in use, and whether there is none because the embedder was late.
+    async fn query_vector(
+        &self,
+        query: &str,
+        patience: Duration,
+    ) -> (Option<Arc<Embedding>>, bool) {
         let began = Instant::now();
         let vector = timeout(patience, self.pool.query(query)).await;
         self.stages.embed.record(began.elapsed());
         match vector {
-            Ok(Ok(embedded)) => Question::Here(embedded),
-            Ok(Err(PoolError::Full { .. })) | Err(_) => Question::Late,
+            Ok(Ok(embedded)) => (Some(embedded), false),
+            Ok(Err(PoolError::Full { .. })) | Err(_) => (None, true),
             Ok(Err(PoolError::Unavailable(_) | PoolError::Failed(_) | PoolError::Closed)) => {
-                Question::None
+                (None, false)
             }
         }
     }
 
     /// The vectors of a question in the spaces that there are at this moment.
     async fn asked(&self, query: &str, patience: Duration) -> Asked {
-        let (own, others) = tokio::join!(
+        if query.trim().is_empty() {
+            return Asked::default();
+        }
+        let ((own, is_late), others) = tokio::join!(
             self.query_vector(query, patience),
             self.other_vectors(query, patience),
         );
-        Asked { own, others }
+        Asked {
+            own,
+            is_late,
+            others,
+        }
     }
 
     async fn other_vectors(&self, query: &str, patience: Duration) -> Vec<Arc<Embedding>> {
         let deadline = Instant::now() + patience;
         let mut vectors = Vec::new();
-        if let (Some(models), Some(memory)) = (&self.config.others, self.handle.newest())
-            && !query.trim().is_empty()
-        {
+        if let (Some(models), Some(memory)) = (&self.config.others, self.handle.newest()) {
             for space in memory.other_spaces() {
                 let made = timeout_at(deadline.into(), models.query(space, query)).await;
                 vectors.extend(made.ok().flatten());
@@ -271,7 +265,7 @@ impl Requests {
         // Taken last, so that it has what was stored while the query was embedded.
         let snapshot = self.handle.snapshot()?;
         let (settings, stages) = (Arc::clone(config), Arc::clone(&self.stages));
-        let searched = lent(move || {
+        let searched = self.handle.lent("a search", move || {
             // The permit is held until the work ends, even where the caller has gone.
             let _permit = permit;
             let began = Instant::now();
@@ -279,10 +273,7 @@ impl Requests {
             stages.search.record(began.elapsed());
             (recall, vector)
         });
-        let (mut recall, vector) = searched.await.map_err(|error| {
-            tracing::error!(%error, "a search failed");
-            self.handle.unavailable()
-        })?;
+        let (mut recall, vector) = searched.await?;
         if !expanded {
             recall.degraded.push(Degraded::NotExpanded);
         }
@@ -292,8 +283,11 @@ impl Requests {
             recall.degraded.push(Degraded::NotReranked);
             recall.results.truncate(top_k);
         }
-        self.handle
-            .remember(receipt_of(&recall, vector.own.of(), config.clock.now()));
+        self.handle.remember(receipt_of(
+            &recall,
+            vector.own.as_deref(),
+            config.clock.now(),
+        ));
         Ok(recall)
     }
 }
@@ -313,7 +307,7 @@ fn search(
     );
     let ask = |request: &RecallRequest, vector: &Asked| {
         let mut recall = snapshot.recall_in(request, &vector.parts(), id, learning);
-        if matches!(vector.own, Question::Late) {
+        if vector.is_late {
             for part in &mut recall.degraded {
                 if *part == Degraded::NoQueryVector {
                     *part = Degraded::EmbedderLate;
@@ -335,13 +329,6 @@ fn search(
         return recall;
     }
     with_wordings(recall, others, request.top_k)
-}
-
-fn inserted(outcome: &WriteOutcome) -> Option<&RecordId> {
-    match outcome {
-        WriteOutcome::Inserted { id } => Some(id),
-        _ => None,
-    }
 }
 
 /// The receipt, by which a later outcome can give credit.

@@ -15,7 +15,6 @@ use reprise_types::lock;
 use super::upkeep::SingleFlight;
 use crate::config::{MemoryConfig, TendDone, Tended, Tender};
 use crate::handle::AgentHandle;
-use crate::threads::lent;
 
 /// One memory per process at a time.
 static ONE: Semaphore = Semaphore::const_new(1);
@@ -77,7 +76,7 @@ impl Tending {
             };
             let (now, budget) = (config.clock.now(), config.limits.tend_budget);
             let (begun, reader) = (Instant::now(), handle.clone());
-            let look = lent(move || {
+            let look = handle.lent("maintenance of a memory", move || {
                 let mut tender = lock(&tender);
                 let tender = tender.get_or_insert_with(|| tend(before.unwrap_or_default()));
                 // As it is now: it was this one's turn at last.
@@ -85,13 +84,8 @@ impl Tending {
                 let tended = tender(&memory, now, &|| begun.elapsed() < budget);
                 Some((memory.places() as usize, tended))
             });
-            let (places, tended) = match look.await {
-                Ok(Some(looked)) => looked,
-                Ok(None) => return,
-                Err(panicked) => {
-                    tracing::error!(error = %panicked, "maintenance of a memory failed");
-                    return;
-                }
+            let Ok(Some((places, tended))) = look.await else {
+                return;
             };
             let cut = tended.as_ref().is_some_and(|tended| tended.cut);
             if let Some(tended) = tended {

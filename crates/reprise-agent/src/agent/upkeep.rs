@@ -3,36 +3,25 @@
 //! writer, and the search graph grows, in steps between which commits go first.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use reprise_engine::Engine;
+use tokio::sync::Mutex;
 
 use crate::handle::AgentHandle;
-use crate::threads::lent;
 
 /// Records inserted at a time: a few milliseconds, by which a commit may be delayed.
 const STEP: usize = 8;
 
-/// Permits one running task; another can start once it has ended.
+/// Permits one running task, which holds the lock; another can start once it has ended, also by a
+/// panic.
 #[derive(Debug, Default)]
-pub(super) struct SingleFlight {
-    running: Arc<AtomicBool>,
-}
-
-/// Permits the next task when dropped, also after a panic.
-struct Turn(Arc<AtomicBool>);
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
-    }
-}
+pub(super) struct SingleFlight(Arc<Mutex<()>>);
 
 impl SingleFlight {
     /// Whether a task runs.
     pub(super) fn is_running(&self) -> bool {
-        self.running.load(Ordering::Acquire)
+        self.0.try_lock().is_err()
     }
 
     /// Starts what `task` makes, unless one runs.
@@ -40,10 +29,10 @@ impl SingleFlight {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        if self.running.swap(true, Ordering::AcqRel) {
+        let Ok(turn) = Arc::clone(&self.0).try_lock_owned() else {
             return;
-        }
-        let (turn, task) = (Turn(Arc::clone(&self.running)), task());
+        };
+        let task = task();
         tokio::spawn(async move {
             task.await;
             drop(turn);
@@ -58,7 +47,7 @@ pub(super) async fn consolidate(handle: AgentHandle) {
         tracing::warn!(%error, "stale runs could not be abandoned");
     }
     if let Ok(Some(job)) = handle.run(|e: &mut Engine| e.start_consolidation()).await
-        && let Ok(done) = lent(move || job.run()).await
+        && let Ok(done) = handle.lent("a fit", move || job.run()).await
     {
         let kept = handle.run(move |engine| engine.finish_consolidation(done));
         if let Ok(Err(error)) = kept.await {
@@ -70,10 +59,11 @@ pub(super) async fn consolidate(handle: AgentHandle) {
 /// Reads what opening left in the file, off the writer's thread, which then finds it in memory.
 pub(super) async fn load(handle: &AgentHandle) {
     let loading = handle.run(|engine: &mut Engine| engine.loading());
-    if let Ok(Some(loading)) = loading.await
-        && let Err(panicked) = lent(loading).await
-    {
-        tracing::error!(user = %handle.user(), error = %panicked, "a memory could not be read");
+    if let Ok(Some(loading)) = loading.await {
+        let _logged = handle
+            .lent("the reading of a memory", loading)
+            .await
+            .is_err();
     }
 }
 
@@ -110,7 +100,7 @@ async fn compare_routes(handle: &AgentHandle) {
     };
     let begin = Instant::now();
     let measuring = move || snapshot.crossover(&|| begin.elapsed());
-    if let Ok(Some(records)) = lent(measuring).await {
+    if let Ok(Some(records)) = handle.lent("a comparison", measuring).await {
         tracing::debug!(user = %handle.user(), records, "the search's routes were compared");
         let set = move |engine: &mut Engine| engine.set_crossover(records);
         let _closed = handle.run(set).await.is_err();
@@ -119,7 +109,7 @@ async fn compare_routes(handle: &AgentHandle) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
 
@@ -136,7 +126,7 @@ mod tests {
         });
         single.start(|| async { unreachable!("the first still runs") });
         go.send(()).unwrap();
-        while single.running.load(Ordering::Acquire) {
+        while single.is_running() {
             tokio::task::yield_now().await;
         }
         let (done, end) = tokio::sync::oneshot::channel();

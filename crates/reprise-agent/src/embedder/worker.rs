@@ -1,19 +1,22 @@
 //! One embedder thread.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use reprise_types::{EmbedError, Embedder, Embedding, check_unit_vector};
+use reprise_types::{EmbedError, Embedder, Embedding, check_unit_vector, panic_words};
 use tokio::sync::watch;
 
-use super::Shared;
 use super::queue::{Next, Taker};
-use super::{PoolError, PoolOptions};
+use super::{PoolError, Shared};
 
 /// Pause of a helper that could not open a model.
 const HELP_AGAIN: Duration = Duration::from_millis(100);
+
+/// Idle time after which a helper closes its embedder, which it opens only while many texts wait.
+const HELPERS_SLEEP_AFTER: Duration = Duration::from_secs(30);
 
 /// The role of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,21 +59,16 @@ impl Drop for Presence {
 }
 
 fn run(part: Part, shared: &Shared) {
-    let PoolOptions {
-        opens_at_once,
-        sleep_after,
-        helpers_sleep_after,
-        ..
-    } = shared.options;
+    let options = &shared.options;
     let is_first = part == Part::First;
     let sleep_after = if is_first {
-        sleep_after
+        options.sleep_after
     } else {
-        helpers_sleep_after
+        HELPERS_SLEEP_AFTER
     };
     // Opened before the first text, which then need not wait; a failure is kept for the callers.
     let mut embedder = None;
-    if is_first && opens_at_once {
+    if is_first && options.opens_at_once {
         embedder = open(shared).ok();
     }
     loop {
@@ -124,12 +122,8 @@ fn open(shared: &Shared) -> Result<Box<dyn Embedder>, EmbedError> {
     if let Some(error) = shared.queue.refused(Instant::now()) {
         return Err(error);
     }
-    let opened = catch_unwind(AssertUnwindSafe(|| (shared.open)())).unwrap_or_else(|panic| {
-        shared.queue.count(|stats| stats.panics += 1);
-        Err(EmbedError::Engine {
-            message: words_of(panic.as_ref()),
-        })
-    });
+    let opened = catch_unwind(AssertUnwindSafe(|| (shared.open)()));
+    let opened = opened.unwrap_or_else(|panic| Err(panicked(shared, panic.as_ref())));
     match &opened {
         Ok(embedder) => {
             shared.queue.set_refused(None);
@@ -191,11 +185,7 @@ fn embed_together(
             return Err(PoolError::Unavailable(error));
         }
         Ok(Err(error)) => return Err(PoolError::Failed(error)),
-        Err(panic) => {
-            shared.queue.count(|stats| stats.panics += 1);
-            let message = words_of(panic.as_ref());
-            return Err(PoolError::Failed(EmbedError::Engine { message }));
-        }
+        Err(panic) => return Err(PoolError::Failed(panicked(shared, panic.as_ref()))),
     };
     let space = embedder.space().clone();
     *slot = Some(embedder);
@@ -217,10 +207,8 @@ fn closed(shared: &Shared) {
     shared.queue.count(|stats| stats.embedders_open -= 1);
 }
 
-fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
-    let words = panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    format!("it panicked ({})", words.unwrap_or("no message"))
+fn panicked(shared: &Shared, panic: &(dyn Any + Send)) -> EmbedError {
+    shared.queue.count(|stats| stats.panics += 1);
+    let message = format!("it panicked ({})", panic_words(panic));
+    EmbedError::Engine { message }
 }

@@ -12,6 +12,7 @@ use super::feed::{FeedSource, SourceBinding};
 use super::handle::RelayHandle;
 use super::map::Mapper;
 use super::pipeline::Pipeline;
+use crate::job::Job;
 use crate::protocol::MemoryAgentMsg;
 use crate::supervisor::Directory;
 
@@ -128,6 +129,11 @@ impl MemoryEventRelayArguments {
         &self,
         work: impl FnOnce(&mut Engine) -> T + Send + 'static,
     ) -> Result<T, MemoryError> {
-        self.directory.with_engine(&self.binding.user, work).await
+        let (job, answer) = Job::run(work);
+        let user = &self.binding.user;
+        self.directory.work(user, job).await;
+        answer
+            .await
+            .unwrap_or_else(|_| Err(MemoryError::unavailable(user)))
     }
 }

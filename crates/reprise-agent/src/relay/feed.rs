@@ -50,9 +50,9 @@ reprise_types::show_fields!(FeedSource {});
 
 /// A feed with the position up to which it was read.
 pub(super) struct Reader {
-    feed: Box<dyn EventFeed>,
+    pub(super) feed: Box<dyn EventFeed>,
     /// The last position read.
-    seen: u64,
+    pub(super) seen: u64,
 }
 
 /// A batch of live events, sorted by position.
@@ -72,39 +72,11 @@ impl Reader {
         Self { feed, seen: 0 }
     }
 
-    /// Sets the position to read from.
-    pub(super) fn begin(&mut self, seen: u64) {
-        self.seen = seen;
-    }
-
-    pub(super) fn seen(&self) -> u64 {
-        self.seen
-    }
-
-    /// Advances the position to `seq`.
-    pub(super) fn pass(&mut self, seq: u64) {
-        self.seen = seq;
-    }
-
-    /// The next live events (see [`EventFeed::next`]).
-    pub(super) async fn next(&mut self) -> Option<Vec<Value>> {
-        self.feed.next().await
-    }
-
     /// The next page of the log; `None` at its end.
     pub(super) async fn page(&mut self) -> Result<Option<Vec<Value>>, FeedError> {
         let page = self.feed.history(self.seen, PAGE).await?;
         let last = page.iter().filter_map(Event::seq_of).max();
         Ok(last.filter(|last| *last > self.seen).map(|_| page))
-    }
-
-    /// Logged events after `since`, at most `limit`, whatever the position.
-    pub(super) async fn logged(&mut self, since: u64, limit: u32) -> Result<Vec<Value>, FeedError> {
-        self.feed.history(since, limit).await
-    }
-
-    pub(super) async fn latest(&mut self) -> Result<u64, FeedError> {
-        self.feed.latest_seq().await
     }
 
     /// Compares live events with the position.

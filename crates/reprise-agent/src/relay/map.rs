@@ -8,7 +8,7 @@ use super::decode::Event;
 use super::report;
 use super::table::{Documented, Rule, Split, TopicTable, TopicTableError, Verdict};
 use super::template::{fits, shorten, texts_at, value_at};
-use crate::intake::Intake;
+use crate::admission::Intake;
 
 #[derive(Debug, Clone)]
 pub struct Mapper {

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use reprise_engine::{RunWrite, WriteBatch, Written};
+use reprise_engine::{Engine, RunWrite, WriteBatch, Written};
 use reprise_types::limits::TEXT_BYTES_MAX;
 use reprise_types::{MemoryError, NewRecord, WriteOutcome};
 use serde_json::Value;
@@ -59,11 +59,10 @@ impl Pipeline {
     }
 
     pub(super) async fn run(mut self, mut requests: mpsc::Receiver<CatchUp>) {
-        let resumed = resume(&self.arguments, &mut self.reader, &mut self.stopped);
-        let Some(cursor) = resumed.await else {
+        let Some(cursor) = self.resume().await else {
             return;
         };
-        self.reader.begin(cursor);
+        self.reader.seen = cursor;
         self.sent = cursor;
         self.arguments
             .handle
@@ -80,7 +79,7 @@ impl Pipeline {
                     }
                     None => break,
                 },
-                events = self.reader.next() => match events {
+                events = self.reader.feed.next() => match events {
                     Some(events) if events.is_empty() => self.read_on().await,
                     Some(events) => self.take_live(events).await,
                     None => break,
@@ -88,9 +87,9 @@ impl Pipeline {
                 () = tokio::time::sleep(READ_ON_AFTER), if self.behind => self.read_on().await,
             }
         }
-        if self.reader.seen() > self.sent {
+        let seen = self.reader.seen;
+        if seen > self.sent {
             // So that the next start resumes here.
-            let seen = self.reader.seen();
             self.forward(WriteBatch::default(), Some(seen)).await;
         }
     }
@@ -140,10 +139,8 @@ impl Pipeline {
     /// Maps these events and forwards what they say. The cursor of those that say nothing waits, up
     /// to [`CURSOR_LAG_MAX`].
     async fn carry(&mut self, events: Vec<Value>) {
-        let (batch, last) = batch_of(events, &self.arguments);
-        if let Some(seq) = last {
-            self.reader.pass(seq);
-        }
+        let (batch, last) = self.batch_of(events);
+        self.reader.seen = last.unwrap_or(self.reader.seen);
         let lag = last.map_or(0, |seq| seq.saturating_sub(self.sent));
         let says = !(batch.records.is_empty() && batch.learning.is_empty());
         if says || lag >= CURSOR_LAG_MAX {
@@ -163,12 +160,7 @@ impl Pipeline {
                     self.sent = last.unwrap_or(self.sent);
                     return self.count(&written, &batch);
                 }
-                Err(error) => {
-                    let handle = &self.arguments.handle;
-                    handle.change(|progress| progress.retries += 1);
-                    let paused = pause(&mut self.stopped, &error, &mut wait).await;
-                    self.given_up = paused.is_none();
-                }
+                Err(error) => self.given_up = self.pause(&error, &mut wait).await.is_none(),
             }
         }
     }
@@ -199,148 +191,128 @@ impl Pipeline {
             progress.durable_seq = progress.durable_seq.max(self.sent);
         });
     }
-}
 
-/// Waits before a retry; `None` where the relay was stopped meanwhile.
-async fn pause(
-    stopped: &mut watch::Receiver<bool>,
-    error: &MemoryError,
-    wait: &mut Duration,
-) -> Option<()> {
-    tracing::warn!(%error, ?wait, "the relay tries again");
-    let over = tokio::time::timeout(*wait, stopped.wait_for(|stop| *stop))
-        .await
-        .is_ok();
-    *wait = (*wait * 2).min(RETRY_LONGEST);
-    (!over).then_some(())
-}
+    /// Counts a failed step and waits before it is tried again; `None` where the relay was stopped
+    /// meanwhile.
+    async fn pause(&mut self, error: &MemoryError, wait: &mut Duration) -> Option<()> {
+        let handle = &self.arguments.handle;
+        handle.change(|progress| progress.retries += 1);
+        tracing::warn!(%error, ?wait, "the relay tries again");
+        let stop = self.stopped.wait_for(|stop| *stop);
+        let over = tokio::time::timeout(*wait, stop).await.is_ok();
+        *wait = (*wait * 2).min(RETRY_LONGEST);
+        (!over).then_some(())
+    }
 
-/// The stored cursor, checked against the log; `None` where the relay was stopped first.
-async fn resume(
-    arguments: &MemoryEventRelayArguments,
-    reader: &mut Reader,
-    stopped: &mut watch::Receiver<bool>,
-) -> Option<u64> {
-    let mut wait = RETRY_FIRST;
-    loop {
-        let stream = arguments.binding.stream.clone();
-        let found = arguments.with_engine(move |engine| engine.cursor(&stream));
-        match found.await {
-            Ok(left) => return Some(checked(arguments, reader, left.unwrap_or_default()).await),
-            Err(error) => {
-                arguments.handle.change(|progress| progress.retries += 1);
-                pause(stopped, &error, &mut wait).await?;
+    /// The stored cursor, checked against the log; `None` where the relay was stopped first.
+    async fn resume(&mut self) -> Option<u64> {
+        let mut wait = RETRY_FIRST;
+        loop {
+            let stream = self.arguments.binding.stream.clone();
+            let cursor = move |engine: &mut Engine| engine.cursor(&stream);
+            match self.arguments.with_engine(cursor).await {
+                Ok(left) => return Some(self.checked(left.unwrap_or_default()).await),
+                Err(error) => self.pause(&error, &mut wait).await?,
             }
         }
     }
-}
 
-/// The position to resume from, given the stored cursor.
-async fn checked(arguments: &MemoryEventRelayArguments, reader: &mut Reader, left: u64) -> u64 {
-    match reader.latest().await.ok() {
-        _ if left == 0 => 0,
-        Some(latest) if latest < left => {
-            tracing::warn!(
-                left,
-                latest,
-                "the host's log is shorter than it was; reading anew"
-            );
-            0
+    /// The position to resume from, given the stored cursor.
+    async fn checked(&mut self, left: u64) -> u64 {
+        let latest = self.reader.feed.latest_seq().await.ok();
+        match latest {
+            _ if left == 0 => 0,
+            Some(latest) if latest < left => {
+                tracing::warn!(
+                    left,
+                    latest,
+                    "the host's log is shorter than it was; reading anew"
+                );
+                0
+            }
+            _ => self.rewritten(left).await.unwrap_or(left),
         }
-        _ => rewritten(arguments, reader, left).await.unwrap_or(left),
     }
-}
 
-/// The position before the first of the last events up to `cursor` whose record is not stored; 0
-/// where none of them is. `None` where all are.
-async fn rewritten(
-    arguments: &MemoryEventRelayArguments,
-    reader: &mut Reader,
-    cursor: u64,
-) -> Option<u64> {
-    let since = cursor.saturating_sub(CHECKED);
-    let page = reader.logged(since, CHECKED as u32).await.ok()?;
-    let ids = page.into_iter().filter_map(|value| {
-        let seq = Event::seq_of(&value).filter(|seq| *seq <= cursor)?;
-        let event = Event::read(value).ok()?;
-        let MapOutcome::Mapped(mapped) = arguments.mapper.map(&event) else {
-            return None;
+    /// The position before the first of the last events up to `cursor` whose record is not stored;
+    /// 0 where none of them is. `None` where all are.
+    async fn rewritten(&mut self, cursor: u64) -> Option<u64> {
+        let since = cursor.saturating_sub(CHECKED);
+        let page = self.reader.feed.history(since, CHECKED as u32).await.ok()?;
+        let ids = page.into_iter().filter_map(|value| {
+            let seq = Event::seq_of(&value).filter(|seq| *seq <= cursor)?;
+            let event = Event::read(value).ok()?;
+            let MapOutcome::Mapped(mapped) = self.arguments.mapper.map(&event) else {
+                return None;
+            };
+            let ids = mapped
+                .records
+                .into_iter()
+                .map(|record| record.body.external_ids);
+            Some((seq, ids.collect::<Vec<_>>()))
+        });
+        let ids: Vec<_> = ids.filter(|(_, ids)| !ids.is_empty()).collect();
+        let known = self.arguments.with_engine(move |engine| {
+            let held = |ids: &Vec<_>| ids.iter().any(|id| engine.duplicate_of(id).is_some());
+            let known = ids
+                .into_iter()
+                .map(|(seq, ids)| (seq, ids.iter().all(held)));
+            known.collect::<Vec<_>>()
+        });
+        let known = known.await.ok()?;
+        let (lost, _) = known.iter().find(|(_, known)| !known)?;
+        let some = known.iter().any(|(seq, known)| *known && seq < lost);
+        let back = if some { lost - 1 } else { 0 };
+        tracing::warn!(
+            cursor,
+            back,
+            "the host's log holds other events than were read; reading from there"
+        );
+        Some(back)
+    }
+
+    /// What a batch of events says, with the position of the last of them.
+    fn batch_of(&self, events: Vec<Value>) -> (WriteBatch, Option<u64>) {
+        let (mut batch, mut last) = (WriteBatch::default(), None);
+        for value in events {
+            last = Event::seq_of(&value).or(last);
+            let (records, said) = self.mapped(value, batch.records.len());
+            batch.records.extend(records);
+            batch.learning.extend(said);
+        }
+        (batch, last)
+    }
+
+    /// Maps one event, whose first record gets this place, and counts the outcome.
+    fn mapped(&self, value: Value, place: usize) -> (Vec<NewRecord>, Option<RunWrite>) {
+        let (handle, mapper) = (&self.arguments.handle, &self.arguments.mapper);
+        handle.change(|progress| progress.events += 1);
+        let event = match Event::read(value) {
+            Ok(event) => event,
+            Err(error) => {
+                tracing::warn!(%error, "an event cannot be read");
+                handle.change(|progress| progress.topics.count_unreadable());
+                return Default::default();
+            }
         };
-        let ids = mapped
-            .records
-            .into_iter()
-            .map(|record| record.body.external_ids);
-        Some((seq, ids.collect::<Vec<_>>()))
-    });
-    let ids: Vec<_> = ids.filter(|(_, ids)| !ids.is_empty()).collect();
-    let known = arguments.with_engine(move |engine| {
-        let held = |ids: &Vec<_>| ids.iter().any(|id| engine.duplicate_of(id).is_some());
-        let known = ids
-            .into_iter()
-            .map(|(seq, ids)| (seq, ids.iter().all(held)));
-        known.collect::<Vec<_>>()
-    });
-    let known = known.await.ok()?;
-    let (lost, _) = known.iter().find(|(_, known)| !known)?;
-    let some = known.iter().any(|(seq, known)| *known && seq < lost);
-    let back = if some { lost - 1 } else { 0 };
-    tracing::warn!(
-        cursor,
-        back,
-        "the host's log holds other events than were read; reading from there"
-    );
-    Some(back)
-}
-
-/// What a batch of events says, with the position of the last of them.
-fn batch_of(
-    events: Vec<Value>,
-    arguments: &MemoryEventRelayArguments,
-) -> (WriteBatch, Option<u64>) {
-    let (mut batch, mut last) = (WriteBatch::default(), None);
-    for value in events {
-        last = Event::seq_of(&value).or(last);
-        let (records, said) = mapped(value, batch.records.len(), arguments);
-        batch.records.extend(records);
-        batch.learning.extend(said);
-    }
-    (batch, last)
-}
-
-/// Maps one event, whose first record gets this place, and counts the outcome.
-fn mapped(
-    value: Value,
-    place: usize,
-    arguments: &MemoryEventRelayArguments,
-) -> (Vec<NewRecord>, Option<RunWrite>) {
-    let (handle, mapper) = (&arguments.handle, &arguments.mapper);
-    handle.change(|progress| progress.events += 1);
-    let event = match Event::read(value) {
-        Ok(event) => event,
-        Err(error) => {
-            tracing::warn!(%error, "an event cannot be read");
-            handle.change(|progress| progress.topics.count_unreadable());
-            return Default::default();
-        }
-    };
-    let at = event.timestamp.unwrap_or_else(|| arguments.clock.now());
-    let outcome = mapper.map(&event);
-    handle.change(|progress| progress.topics.count(&outcome));
-    match outcome {
-        MapOutcome::Mapped(mapped) => {
-            let said = runs::said(&event, &mapped, place, at);
-            (mapped.records, said)
-        }
-        MapOutcome::Malformed { why, .. } => {
-            tracing::warn!(why, "an event holds nothing to remember");
-            Default::default()
-        }
-        MapOutcome::Ignored { .. } | MapOutcome::Unknown { .. } => {
-            let approved = mapper.approved_run(&event);
-            (
-                Vec::new(),
-                approved.map(|run_id| runs::approval(&run_id, at)),
-            )
+        let now = || self.arguments.clock.now();
+        let at = event.timestamp.unwrap_or_else(now);
+        let outcome = mapper.map(&event);
+        handle.change(|progress| progress.topics.count(&outcome));
+        match outcome {
+            MapOutcome::Mapped(mapped) => {
+                let said = runs::said(&event, &mapped, place, at);
+                (mapped.records, said)
+            }
+            MapOutcome::Malformed { why, .. } => {
+                tracing::warn!(why, "an event holds nothing to remember");
+                Default::default()
+            }
+            MapOutcome::Ignored { .. } | MapOutcome::Unknown { .. } => {
+                let approved = mapper.approved_run(&event);
+                let said = approved.map(|run_id| runs::approval(&run_id, at));
+                (Vec::new(), said)
+            }
         }
     }
 }

@@ -5,7 +5,9 @@
 use chrono::{DateTime, Utc};
 use reprise_engine::{LinkEnd, Overheard, RunTurn, RunWrite};
 use reprise_redact::Redactor;
-use reprise_types::{Credit, FailKind, RecordId, Revision, RunBeginning, RunEnding, RunStep};
+use reprise_types::{
+    Credit, FailKind, RecordId, Revision, RunBeginning, RunEnding, RunStep, one_line,
+};
 
 use super::decode::Event;
 use super::map::MappedEvent;
@@ -59,7 +61,7 @@ pub(super) fn said(
     let overheard = Some(Overheard {
         question,
         cited: cited(texts()),
-        said: one_line(&texts().collect::<Vec<_>>().join("\n")),
+        said: one_line(&texts().collect::<Vec<_>>().join("\n")).to_lowercase(),
     });
     Some(RunWrite {
         at,
@@ -87,12 +89,6 @@ pub(super) fn approval(run_id: &str, at: DateTime<Utc>) -> RunWrite {
         quality: None,
     };
     RunWrite::told(at, turn)
-}
-
-/// Normalises case and line breaks.
-fn one_line(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").to_lowercase()
 }
 
 /// Classifies the host's name of a failure: outside causes, or the run's own (C34).

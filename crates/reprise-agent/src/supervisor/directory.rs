@@ -8,8 +8,7 @@ use std::sync::{Arc, Mutex, TryLockError};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
-use ractor::{ActorRef, MessagingErr, call_t};
-use reprise_engine::Engine;
+use ractor::{ActorRef, MessagingErr, RpcReplyPort, call_t};
 use reprise_types::{MemoryError, UserId, lock};
 use tokio::sync::oneshot;
 
@@ -20,7 +19,7 @@ use crate::protocol::{EngineWork, MemoryAgentMsg};
 use crate::writer::Gate;
 
 /// Time limit for the supervisor, which never waits for a file.
-const ANSWER_MS: u64 = 5_000;
+pub(crate) const ANSWER_MS: u64 = 5_000;
 
 /// First and longest wait for the successor of a memory that has just ended.
 const DELIVER_FIRST: Duration = Duration::from_millis(1);
@@ -65,17 +64,6 @@ impl Directory {
     fn known(&self, user: &UserId) -> Option<AgentHandle> {
         let agents = lock(&self.agents);
         agents.get(user).cloned()
-    }
-
-    /// Runs work on a user's engine, between commits, on the writer's thread.
-    pub(crate) async fn with_engine<T: Send + 'static>(
-        &self,
-        user: &UserId,
-        work: impl FnOnce(&mut Engine) -> T + Send + 'static,
-    ) -> Result<T, MemoryError> {
-        let work = |engine: &mut Engine| Ok(work(engine));
-        let job = |reply| MemoryAgentMsg::Work(EngineWork(Job::answering((), reply, work)));
-        self.ask(user, job).await
     }
 
     /// Sends a message to the user's agent and waits for its answer.
@@ -127,15 +115,20 @@ impl Directory {
 
     /// Has the supervisor start the user's agent.
     async fn start(&self, user: &UserId) -> Result<AgentHandle, MemoryError> {
-        let away = || MemoryError::unavailable(user);
-        let supervisor = self.supervisor.load_full().ok_or_else(away)?;
+        let away = MemoryError::unavailable(user);
         let user = user.clone();
-        let asked = call_t!(
-            supervisor,
-            |reply| MemorySupervisorMsg::GetOrCreate { user, reply },
-            ANSWER_MS
-        );
-        asked.unwrap_or_else(|_| Err(away()))
+        let get = |reply| MemorySupervisorMsg::GetOrCreate { user, reply };
+        self.call(get, ANSWER_MS).await.unwrap_or(Err(away))
+    }
+
+    /// Asks the supervisor; `None` where there is none, or where it does not answer in time.
+    pub(crate) async fn call<T: Send + 'static>(
+        &self,
+        message: impl FnOnce(RpcReplyPort<T>) -> MemorySupervisorMsg + Send,
+        wait_ms: u64,
+    ) -> Option<T> {
+        let supervisor = self.supervisor.load_full()?;
+        call_t!(supervisor, message, wait_ms).ok()
     }
 
     pub(crate) fn supervisor(&self) -> Option<Arc<ActorRef<MemorySupervisorMsg>>> {

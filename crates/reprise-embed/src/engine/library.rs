@@ -24,26 +24,18 @@ const MINOR_VERSION_MIN: u32 = ort::MINOR_VERSION;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LibraryError {
-    /// No such file.
     #[error("there is no file {}; run `reprise models pull`", path.display())]
-    Missing {
-        /// Where it was looked for.
-        path: PathBuf,
-    },
-    /// A file, but no shared library of this system.
+    Missing { path: PathBuf },
     #[error("{} is not a shared library of this system; run `reprise models pull`", path.display())]
     NotALibrary { path: PathBuf },
-    /// The system's loader refused it.
     #[error("{} does not load ({message}); run `reprise models pull`", path.display())]
     Load {
         path: PathBuf,
         /// The loader's words.
         message: String,
     },
-    /// A shared library, but not ONNX Runtime.
     #[error("{} is not ONNX Runtime ({message}); run `reprise models pull`", path.display())]
     NotOnnxRuntime { path: PathBuf, message: String },
-    /// ONNX Runtime, but too old.
     #[error(
         "{} is ONNX Runtime {got}, at least 1.{MINOR_VERSION_MIN} is needed; run `reprise models \
         pull`",
@@ -53,7 +45,6 @@ pub enum LibraryError {
     /// A process can load one library only, and it has.
     #[error("this process already uses {}; restart it to use {}", loaded.display(), path.display())]
     OtherLoaded { path: PathBuf, loaded: PathBuf },
-    /// It loaded and then could not be started.
     #[error("{} does not start ({message}); run `reprise models pull`, then \
         restart", path.display())]
     Start {
@@ -75,41 +66,27 @@ pub(crate) struct LoadedLibrary {
     pub(crate) build: String,
 }
 
-enum State {
-    Empty,
-    Ready(LoadedLibrary),
-    /// Loaded for good, but unusable.
-    Spoiled {
-        path: PathBuf,
-        message: String,
-    },
-}
+type Loaded = Result<LoadedLibrary, LibraryError>;
 
-static STATE: Mutex<State> = Mutex::new(State::Empty);
+/// The library of this process by its path: in use, or loaded for good but unusable.
+static LOADED: Mutex<Option<(PathBuf, Loaded)>> = Mutex::new(None);
 
 /// Loads the library at `path`, or finds that it is loaded already. A bare file name (no directory)
 /// is looked up by the system's loader.
-pub(crate) fn load(path: &Path) -> Result<LoadedLibrary, LibraryError> {
+pub(crate) fn load(path: &Path) -> Loaded {
     let path = inspect(path)?;
     if !is_without_telemetry() {
         return Err(LibraryError::Telemetry { path });
     }
     // A panic while the lock is held leaves the state as it was before: it is set last.
-    let mut state = lock(&STATE);
-    match &*state {
-        State::Empty => {}
-        State::Ready(loaded) if loaded.path == path => return Ok(loaded.clone()),
-        State::Spoiled {
-            path: spoiled,
-            message,
-        } if *spoiled == path => {
-            let message = message.clone();
-            return Err(LibraryError::Start { path, message });
-        }
-        State::Ready(LoadedLibrary { path: loaded, .. }) | State::Spoiled { path: loaded, .. } => {
+    let mut held = lock(&LOADED);
+    match &*held {
+        Some((loaded, result)) if *loaded == path => return result.clone(),
+        Some((loaded, _)) => {
             let loaded = loaded.clone();
             return Err(LibraryError::OtherLoaded { path, loaded });
         }
+        None => {}
     }
 
     let builder = guarded(|| ort::init_from(&path))
@@ -121,26 +98,19 @@ pub(crate) fn load(path: &Path) -> Result<LoadedLibrary, LibraryError> {
     let started = guarded(|| {
         let builder = builder.with_name("reprise").with_telemetry(false);
         let environment = builder.build().map_err(|error| error.to_string())?;
-        Ok((environment, ort::info().to_owned()))
+        Ok(LoadedLibrary {
+            environment,
+            path: path.clone(),
+            build: ort::info().to_owned(),
+        })
     });
-    match started.and_then(|result| result) {
-        Ok((environment, build)) => {
-            let loaded = LoadedLibrary {
-                environment,
-                path,
-                build,
-            };
-            *state = State::Ready(loaded.clone());
-            Ok(loaded)
-        }
-        Err(message) => {
-            *state = State::Spoiled {
-                path: path.clone(),
-                message: message.clone(),
-            };
-            Err(LibraryError::Start { path, message })
-        }
-    }
+    let started = started.and_then(|result| result);
+    let result = started.map_err(|message| LibraryError::Start {
+        path: path.clone(),
+        message,
+    });
+    *held = Some((path, result.clone()));
+    result
 }
 
 /// Looks at a file before the system's loader does; gives its absolute path.
@@ -160,8 +130,6 @@ fn inspect(path: &Path) -> Result<PathBuf, LibraryError> {
             &absolute,
             &[&[0xcf, 0xfa, 0xed, 0xfe], &[0xca, 0xfe, 0xba, 0xbe]],
         )
-    } else if cfg!(windows) {
-        starts_with(&absolute, &[b"MZ"])
     } else {
         is_whole_elf(&absolute)
     };

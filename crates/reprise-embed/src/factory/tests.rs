@@ -34,7 +34,7 @@ fn a_configured_library_is_the_only_one_tried() {
 #[test]
 fn sessions_share_one_model_and_the_last_of_them_gives_it_back() {
     let factory = EmbedderFactory::from_store(&shared_models(), Variant::Int8, None).unwrap();
-    let Engine::OnnxRuntime(model) = &factory.shared.engine else {
+    let Engine::OnnxRuntime(model, _) = &factory.shared.engine else {
         panic!("ONNX Runtime is in the models directory");
     };
     let sharing = |count| if may_saturate() { 0 } else { count };

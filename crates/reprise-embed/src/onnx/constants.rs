@@ -86,41 +86,34 @@ fn constant(tensor: &[u8]) -> Option<Constant<'_>> {
 /// where in the file they stand: a runtime maps them instead of copying them.
 pub(crate) fn outlined(model: &[u8], file_name: &str, bytes_min: usize) -> Option<Vec<u8>> {
     let tensor = |tensor: &[u8]| {
-        let mut out = Message::default();
-        for field in fields(tensor) {
-            out = match field {
-                Field::Bytes(RAW_DATA, raw) if raw.len() >= bytes_min => {
-                    let offset = raw.as_ptr().addr() - model.as_ptr().addr();
-                    let entry =
-                        |key, value: &str| Message::default().string(1, key).string(2, value);
-                    out.message(EXTERNAL_DATA, &entry("location", file_name))
-                        .message(EXTERNAL_DATA, &entry("offset", &offset.to_string()))
-                        .message(EXTERNAL_DATA, &entry("length", &raw.len().to_string()))
-                        .size(DATA_LOCATION, EXTERNAL)
-                }
-                field => copied(out, field)?,
-            };
-        }
-        Some(out)
+        fields(tensor).try_fold(Message::default(), |out, field| match field {
+            Field::Bytes(RAW_DATA, raw) if raw.len() >= bytes_min => {
+                let offset = raw.as_ptr().addr() - model.as_ptr().addr();
+                let entry = |key, value: &str| Message::default().string(1, key).string(2, value);
+                let out = out
+                    .message(EXTERNAL_DATA, &entry("location", file_name))
+                    .message(EXTERNAL_DATA, &entry("offset", &offset.to_string()))
+                    .message(EXTERNAL_DATA, &entry("length", &raw.len().to_string()));
+                Some(out.size(DATA_LOCATION, EXTERNAL))
+            }
+            field => copied(out, field),
+        })
     };
     let graph = |graph: &[u8]| {
-        let mut out = Message::default();
-        for field in fields(graph) {
-            out = match field.message(INITIALIZER) {
-                Some(constant) => out.message(INITIALIZER, &tensor(constant)?),
-                None => copied(out, field)?,
-            };
-        }
-        Some(out)
+        fields(graph).try_fold(Message::default(), |out, field| {
+            match field.message(INITIALIZER) {
+                Some(constant) => Some(out.message(INITIALIZER, &tensor(constant)?)),
+                None => copied(out, field),
+            }
+        })
     };
-    let mut out = Message::default();
-    for field in fields(model) {
-        out = match field.message(GRAPH) {
-            Some(inside) => out.message(GRAPH, &graph(inside)?),
-            None => copied(out, field)?,
-        };
-    }
-    Some(out.into_bytes())
+    let out = fields(model).try_fold(Message::default(), |out, field| {
+        match field.message(GRAPH) {
+            Some(inside) => Some(out.message(GRAPH, &graph(inside)?)),
+            None => copied(out, field),
+        }
+    });
+    Some(out?.into_bytes())
 }
 
 fn copied(out: Message, field: Field<'_>) -> Option<Message> {

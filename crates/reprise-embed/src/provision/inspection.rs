@@ -188,7 +188,7 @@ impl Inspection {
     }
 
     /// The error that says what is not there.
-    pub(super) fn incomplete(&self, dir: &Path) -> ProvisionError {
+    pub(super) fn incomplete(&self) -> ProvisionError {
         let missing: Vec<&str> = self
             .files
             .iter()
@@ -196,7 +196,7 @@ impl Inspection {
             .map(|file| &*file.name)
             .collect();
         ProvisionError::Incomplete {
-            path: dir.to_owned(),
+            path: self.dir.clone(),
             message: format!("not there: {}", missing.join(", ")),
         }
     }

@@ -5,23 +5,18 @@
 //! (90 MB of weights) are deleted: another form of the model fetches them again.
 
 use std::fs;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 
-use reprise_types::{EmbedError, sha256_hex};
+use reprise_types::sha256_hex;
 
-use super::carrier::{Carrier, find};
+use super::carrier::Carrier;
 use super::disk::{lock, rename, write_atomic};
 use super::error::ProvisionError;
 use super::fetch::Fetcher;
 use super::inspection::{Hashing, Inspection, Installed, Stamp, inspect};
-use super::request::{Progress, PullRequest, PullSource};
-use crate::engine::built_in::BuiltInModel;
-use crate::engine::{ModelEmbedder, Reading};
-use crate::folder::Prompts;
+use super::request::{Progress, PullRequest};
+use crate::factory::Opened;
 use crate::manifest::{FilePin, Manifest};
-use crate::tokenizer::TextTokenizer;
-use crate::unrelated::golden;
 use crate::variant::Variant;
 
 pub(super) const LOCK_FILE: &str = ".lock";
@@ -45,23 +40,23 @@ pub(super) fn pull(
         library_missing = complete(dir, manifest, request, &before, progress)?;
     }
 
-    let after = inspect(dir, manifest, Hashing::WhereChanged);
+    let mut done = inspect(dir, manifest, Hashing::WhereChanged);
+    done.library_missing = library_missing.filter(|_| !done.has("library"));
     let mut stamp = Stamp {
-        library_missing: library_missing.filter(|_| !after.has("library")),
+        library_missing: done.library_missing.clone(),
         ..Stamp::default()
     };
-    for file in after.whole_files() {
+    for file in done.whole_files() {
         stamp.add(dir, &file.name, &file.sha256);
     }
     stamp.write(dir)?;
-    let done = inspect(dir, manifest, Hashing::WhereChanged);
     let has_all = request
         .variants
         .iter()
         .all(|variant| done.has(variant.version()));
     done.installed()
         .filter(|_| has_all)
-        .ok_or_else(|| done.incomplete(dir))
+        .ok_or_else(|| done.incomplete())
 }
 
 /// Fetches and places what is missing; gives the reason if ONNX Runtime stays missing.
@@ -74,15 +69,8 @@ fn complete(
 ) -> Result<Option<String>, ProvisionError> {
     let staging = dir.join(STAGING_DIRECTORY);
     fs::create_dir_all(&staging).map_err(ProvisionError::io("create", &staging))?;
-    let originals = match &request.source {
-        PullSource::Network => {
-            Originals::Network(Fetcher::new(manifest, &staging, request.patience))
-        }
-        PullSource::Local(path) => Originals::Local {
-            carriers: Carrier::at(path)?,
-            path,
-        },
-    };
+    let from = request.from.as_deref();
+    let originals = Fetcher::new(manifest, &staging, request.patience, from)?;
     let variants: Vec<Variant> = request
         .variants
         .iter()
@@ -91,9 +79,7 @@ fn complete(
         .collect();
     if !variants.is_empty() || !before.has("tokenizer") {
         let carriers = originals.model(progress)?;
-        place_model(
-            dir, &staging, manifest, &variants, &originals, &carriers, progress,
-        )?;
+        place_model(dir, &variants, &originals, &carriers, progress)?;
         place_notices(dir, manifest, &carriers)?;
     }
 
@@ -108,7 +94,7 @@ fn complete(
         }
         Some(pin) if !before.has("library") => {
             if library_missing.is_none() || request.retry_library {
-                library_missing = place_library(dir, manifest, pin, &originals, progress)?;
+                library_missing = place_library(dir, pin, &originals, progress)?;
             }
         }
         Some(_) => {}
@@ -117,66 +103,25 @@ fn complete(
     Ok(library_missing)
 }
 
-/// Where the originals of this pull come from.
-enum Originals<'a> {
-    Network(Fetcher<'a>),
-    Local {
-        carriers: Vec<Carrier>,
-        path: &'a Path,
-    },
-}
-
-impl Originals<'_> {
-    fn model(&self, progress: &mut dyn FnMut(Progress)) -> Result<Vec<Carrier>, ProvisionError> {
-        match self {
-            Self::Network(fetcher) => fetcher.model(progress),
-            Self::Local { carriers, .. } => Ok(carriers.clone()),
-        }
-    }
-
-    fn library(&self, progress: &mut dyn FnMut(Progress)) -> Result<Vec<Carrier>, String> {
-        match self {
-            Self::Network(fetcher) => fetcher.library(progress),
-            Self::Local { carriers, .. } => Ok(carriers.clone()),
-        }
-    }
-
-    /// The error for a file that no carrier holds.
-    fn lacks(&self, file: &str) -> ProvisionError {
-        let path = match self {
-            Self::Network(_) => Path::new("the download"),
-            Self::Local { path, .. } => path,
-        };
-        ProvisionError::NotFound {
-            path: path.to_owned(),
-            file: file.to_owned(),
-        }
-    }
-}
-
 /// Proves, converts and tests in the staging directory; only then renames into place.
 fn place_model(
     dir: &Path,
-    staging: &Path,
-    manifest: &Manifest,
     variants: &[Variant],
-    originals: &Originals<'_>,
+    originals: &Fetcher<'_>,
     carriers: &[Carrier],
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), ProvisionError> {
-    let mut proven = |pin: &FilePin| {
-        progress(Progress::Verifying {
-            file: pin.file.clone(),
-        });
-        find(carriers, pin)?.ok_or_else(|| originals.lacks(&pin.file))
-    };
-    let tokenizer_pin = &manifest.model.tokenizer;
-    let tokenizer = staging.join(&tokenizer_pin.file);
-    write_atomic(&tokenizer, &proven(tokenizer_pin)?)?;
-    let mut placed = vec![&tokenizer_pin.file];
+    let Fetcher {
+        manifest, staging, ..
+    } = originals;
+    let pins = &manifest.model;
+    let tokenizer = staging.join(&pins.tokenizer.file);
+    let bytes = originals.proven(carriers, &pins.tokenizer, progress)?;
+    write_atomic(&tokenizer, &bytes)?;
+    let mut placed = vec![&pins.tokenizer.file];
 
     if !variants.is_empty() {
-        let weights = proven(&manifest.model.weights)?;
+        let weights = originals.proven(carriers, &pins.weights, progress)?;
         for variant in variants {
             let version = variant.version();
             progress(Progress::Converting { version });
@@ -195,7 +140,7 @@ fn place_model(
             let path = staging.join(&pin.file);
             write_atomic(&path, &model)?;
             progress(Progress::Testing);
-            self_test(&path, &tokenizer, manifest.model.token_limit, *variant)?;
+            self_test(*variant, path, &tokenizer, pins.token_limit)?;
             placed.push(&pin.file);
         }
     }
@@ -209,24 +154,19 @@ fn place_model(
 /// Bytes of a wrong hash are refused like any other.
 fn place_library(
     dir: &Path,
-    manifest: &Manifest,
     pin: &FilePin,
-    originals: &Originals<'_>,
+    originals: &Fetcher<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Option<String>, ProvisionError> {
     let carriers = match originals.library(progress) {
         Ok(carriers) => carriers,
         Err(message) => return Ok(Some(message)),
     };
-    progress(Progress::Verifying {
-        file: pin.file.clone(),
-    });
-    match find(&carriers, pin) {
-        Ok(Some(bytes)) => write_atomic(&dir.join(&pin.file), &bytes)?,
-        Ok(None) => return Ok(Some(originals.lacks(&pin.file).to_string())),
+    match originals.proven(&carriers, pin, progress) {
+        Ok(bytes) => write_atomic(&dir.join(&pin.file), &bytes)?,
         Err(error) => return Ok(Some(error.to_string())),
     }
-    place_notices(dir, manifest, &carriers)?;
+    place_notices(dir, originals.manifest, &carriers)?;
     Ok(None)
 }
 
@@ -250,25 +190,15 @@ fn place_notices(
 /// Lets a model file embed the golden sentences. Runs on the built-in engine, so that no shared
 /// library is loaded as a side effect.
 pub(super) fn self_test(
-    model: &Path,
+    variant: Variant,
+    model: PathBuf,
     tokenizer: &Path,
     token_limit: usize,
-    variant: Variant,
 ) -> Result<(), ProvisionError> {
-    let json = fs::read(tokenizer).map_err(ProvisionError::io("read", tokenizer))?;
-    let failed = |error: EmbedError| ProvisionError::SelfTest {
+    let tested = Opened::of_variant(variant, model, tokenizer, token_limit)
+        .and_then(Opened::on_built_in)
+        .and_then(|factory| factory.self_test());
+    tested.map_err(|error| ProvisionError::SelfTest {
         message: error.to_string(),
-    };
-    let tokenizer = TextTokenizer::from_bytes(&json, token_limit).map_err(failed)?;
-    let session = BuiltInModel::load(model, &Reading::default())
-        .map_err(failed)?
-        .session();
-    let mut embedder = ModelEmbedder::new(
-        session,
-        Arc::new(tokenizer),
-        variant.space(),
-        Prompts::default(),
-        Reading::default(),
-    );
-    golden(&mut embedder).map_err(failed)
+    })
 }

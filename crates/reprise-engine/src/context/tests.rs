@@ -40,7 +40,7 @@ fn recall(results: Vec<RetrievedMemory>) -> Recall {
 }
 
 fn block(results: Vec<RetrievedMemory>, budget: usize) -> ContextBlock {
-    context_block(&recall(results), budget, TokenCounter::BytesOverFour, 7)
+    context_block(&recall(results), budget, 7)
 }
 
 #[test]
@@ -188,15 +188,6 @@ fn no_stored_text_leaves_the_frame() {
 }
 
 #[test]
-fn the_model_counts_where_it_is_lent() {
-    let words = |text: &str| text.split_whitespace().count();
-    let block = context_block(&recall(three()), 23, TokenCounter::Model(&words), 7);
-    assert_eq!(block.counted_by, TokensBy::Model);
-    assert_eq!(block.tokens, words(&block.text));
-    assert!(block.tokens <= 23 && !block.text.is_empty());
-}
-
-#[test]
 fn as_many_are_looked_for_as_could_fit() {
     assert_eq!([0, 320, 1_000_000].map(context_candidates), [5, 10, 100]);
 }
@@ -206,7 +197,6 @@ proptest! {
     fn no_block_is_over_its_budget(
         texts in prop::collection::vec(("[a-c .!?\n]{0,200}", 0_u8..3, 0.0_f32..1.0), 0..12),
         budget in 0_usize..300,
-        by_words in any::<bool>(),
     ) {
         let found: Vec<RetrievedMemory> = (1_u128..)
             .zip(&texts)
@@ -214,16 +204,11 @@ proptest! {
                 memory(n, &session.to_string(), "2026-02-13", text, *score)
             })
             .collect();
-        let words = |text: &str| text.split_whitespace().count();
-        let (counter, count): (_, &dyn Fn(&str) -> usize) = if by_words {
-            (TokenCounter::Model(&words), &words)
-        } else {
-            (TokenCounter::BytesOverFour, &|text: &str| text.len().div_ceil(4))
-        };
         let total = found.len();
-        let block = context_block(&recall(found), budget, counter, 7);
-        prop_assert!(count(&block.text) <= budget);
-        prop_assert_eq!(block.tokens, count(&block.text));
+        let block = block(found, budget);
+        let tokens = block.text.len().div_ceil(4);
+        prop_assert!(tokens <= budget);
+        prop_assert_eq!((block.tokens, block.counted_by), (tokens, TokensBy::BytesOverFour));
         prop_assert_eq!(block.records.len() + block.left_out, total);
         let mut distinct = block.records.clone();
         distinct.sort();

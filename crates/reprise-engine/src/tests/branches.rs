@@ -7,7 +7,7 @@ use reprise_store::Disk as _;
 use reprise_types::limits::EXTERNAL_IDS_MAX;
 
 use super::*;
-use crate::{EngineError, ForgetSelector, Merged};
+use crate::{EngineError, ForgetSelector, MergeReport};
 
 fn forked(parent: &mut Bench, ago: i64) -> Bench {
     let mut branch = Bench::new();
@@ -119,7 +119,7 @@ pub(super) fn a_merge_brings_what_is_new_once() {
         (vec![ids[0], ids[5]], vec![ids[4]])
     );
     let merged = parent.engine().merge(&theirs, now).unwrap();
-    let expected = Merged {
+    let expected = MergeReport {
         added: 2,
         known: 0,
         retagged: 1,
@@ -156,9 +156,9 @@ pub(super) fn a_difference_found_before_the_writers_turn_merges_as_far_as_it_sti
     parent.engine().forget(&gone, "asked", now).unwrap();
     assert_eq!(parent.engine().merge(&theirs, now).unwrap().added, 1);
     let merged = parent.engine().merge_diff(&theirs, diff, now).unwrap();
-    let expected = Merged {
+    let expected = MergeReport {
         known: 1,
-        ..Merged::default()
+        ..MergeReport::default()
     };
     assert_eq!(merged, expected);
     assert!(parent.engine().check().unwrap().is_sound());
@@ -178,7 +178,7 @@ pub(super) fn what_a_merge_is_refused_is_told_apart_from_what_was_known() {
     let merged = parent.engine().merge(&theirs, now).unwrap();
     assert_eq!((merged.added, merged.known), (0, 0));
     assert_eq!(merged.rejected.len(), 1);
-    assert_eq!(merged.rejected[0].0, id);
+    assert_eq!(merged.rejected[0].id, id);
 }
 
 #[test]

@@ -77,7 +77,7 @@ pub(super) fn nothing_is_made_anew_for_what_is_written_and_all_for_damage_and_an
     bench.engine().checkpoint().unwrap();
     same(&mut bench, IndexOrigin::Checkpoint);
     bench.engine().rebuild().unwrap();
-    let mut parts = bench.engine().state.parts();
+    let mut parts = bench.engine().state.copy().into_parts().0;
     let (_, keys) = parts.iter_mut().find(|(tag, _)| *tag == KEYS_TAG).unwrap();
     keys[0] += 1;
     bench.engine().log.checkpoint(&parts).unwrap();

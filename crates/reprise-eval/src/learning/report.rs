@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use super::mean;
 use crate::report::interval;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -69,16 +70,15 @@ pub struct Kept {
 impl Kept {
     /// From each seed's gain after A, and after A and B. A seed without a gain has no share.
     pub(super) fn of(gains: &[(f64, f64)]) -> Self {
-        let count = gains.len().max(1) as f64;
         let shares: Vec<f64> = gains
             .iter()
             .filter(|(after_a, _)| *after_a > 0.0)
             .map(|(after_a, after_b)| after_b / after_a)
             .collect();
         Self {
-            after_a: gains.iter().map(|gain| gain.0).sum::<f64>() / count,
-            after_b: gains.iter().map(|gain| gain.1).sum::<f64>() / count,
-            share: shares.iter().sum::<f64>() / shares.len().max(1) as f64,
+            after_a: mean(gains.iter().map(|gain| gain.0)),
+            after_b: mean(gains.iter().map(|gain| gain.1)),
+            share: mean(shares.iter().copied()),
             share_interval: interval(&shares).unwrap_or_default(),
         }
     }

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
-use reprise_types::NewRecord;
+use reprise_types::{ExternalId, NewRecord};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::shape::{episode, json, listed, natural, source_of};
-use crate::dataset::{Corpus, Protocol, Question, external_id};
+use super::{episode, json, listed, natural, source_of};
+use crate::dataset::{Corpus, Protocol, Question};
 use crate::error::{EvalError, Result};
 use crate::marks::Gold;
 
@@ -38,10 +38,8 @@ pub(super) fn read(path: &Path, protocol: Protocol) -> Result<Vec<Corpus>> {
     let mut corpora = Vec::new();
     collect(path, protocol, DEPTH_MAX, &mut corpora)?;
     if corpora.is_empty() {
-        return Err(EvalError::Nothing {
-            path: path.to_owned(),
-            expected: "folder with chat.json and probing_questions/probing_questions.json",
-        });
+        let expected = "folder with chat.json and probing_questions/probing_questions.json";
+        return Err(EvalError::nothing(path, expected));
     }
     Ok(corpora)
 }
@@ -149,7 +147,8 @@ impl Reading {
             record.timestamp = self.date.map(|date| date + after);
             self.records.push(record);
         }
-        let round = self.records.last().and_then(external_id);
+        let last = self.records.last();
+        let round = last.and_then(|record| record.external_id(ExternalId::BATCH));
         if let (Some(round), Some(rounds)) = (round, &mut self.rounds) {
             rounds.insert(id, round.to_owned());
         }

@@ -7,7 +7,7 @@ use std::path::Path;
 use reprise_types::{MemorySource, parse_timestamp};
 use serde::Deserialize;
 
-use super::shape::{episode, json};
+use super::{episode, json};
 use crate::dataset::{Corpus, Question};
 use crate::error::Result;
 use crate::marks::Gold;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::shape::{ReadRecord, listed, shape};
+use super::{ReadRecord, listed};
 use crate::dataset::{Corpus, Question};
 use crate::error::{EvalError, Result};
 use crate::marks::Gold;
@@ -42,10 +42,8 @@ pub(super) fn read(path: &Path, record: ReadRecord) -> Result<Vec<Corpus>> {
         .map(|folder| user(&folder, record))
         .collect::<Result<_, _>>()?;
     if corpora.is_empty() {
-        return Err(EvalError::Nothing {
-            path: path.to_owned(),
-            expected: "records.jsonl, in it or in a folder of it",
-        });
+        let expected = "records.jsonl, in it or in a folder of it";
+        return Err(EvalError::nothing(path, expected));
     }
     Ok(corpora)
 }
@@ -105,7 +103,8 @@ fn lines<T>(
     numbered
         .filter(|(_, line)| !line.trim().is_empty())
         .map(|(number, line): (u64, &str)| {
-            parse(line).map_err(|why| shape(path, expected, &format!("line {number}: {why}")))
+            let why = |why| EvalError::shape(path, expected, &format!("line {number}: {why}"));
+            parse(line).map_err(why)
         })
         .collect()
 }

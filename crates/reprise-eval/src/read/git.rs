@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use reprise_types::{ExternalId, MemoryKind, MemorySource, NewRecord, parse_timestamp};
 
-use super::shape::{listed, shape};
+use super::listed;
 use crate::dataset::{Corpus, Dataset, Format, Question};
 use crate::error::{EvalError, Result};
 use crate::marks::Gold;
@@ -96,7 +96,7 @@ fn log_of(repository: &Path) -> Result<String> {
         "--encoding=UTF-8",
         &form,
     ]);
-    let failed = |message: &str| shape(repository, "a git clone with commits", &message);
+    let failed = |why: &str| EvalError::shape(repository, "a git clone with commits", &why);
     let done = git.output();
     let done = done.map_err(|error| failed(&format!("`git` did not run ({error})")))?;
     if !done.status.success() {
@@ -194,10 +194,7 @@ fn without_issues(text: &str) -> String {
     for (pattern, with) in [(&LINK, "$text"), (&ISSUE, ""), (&SIGNED, ""), (&CRUMBS, "")] {
         text = replaced(pattern, &text, with);
     }
-    let lines = text.lines().map(|line| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        words.join(" ")
-    });
+    let lines = text.lines().map(reprise_types::one_line);
     let lines: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
     lines
         .join("\n")

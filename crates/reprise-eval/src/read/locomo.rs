@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use chrono::{NaiveDateTime, TimeDelta};
-use reprise_types::{MemorySource, NewRecord};
+use reprise_types::{ExternalId, MemorySource, NewRecord};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::shape::{episode, json, shape};
+use super::{episode, json};
 use crate::dataset::{Corpus, Question};
-use crate::error::Result;
+use crate::error::{EvalError, Result};
 use crate::marks::Gold;
 
 const EXPECTED: &str = "a LoCoMo file (a list of {sample_id, conversation, qa})";
@@ -51,7 +51,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Corpus>> {
     let samples: Vec<Sample> = json(path, EXPECTED)?;
     samples
         .into_iter()
-        .map(|sample| corpus(sample).map_err(|message| shape(path, EXPECTED, &message)))
+        .map(|sample| corpus(sample).map_err(|why| EvalError::shape(path, EXPECTED, &why)))
         .collect()
 }
 
@@ -59,7 +59,7 @@ fn corpus(sample: Sample) -> Result<Corpus, String> {
     let records = records(&sample.conversation)?;
     let known: BTreeSet<&str> = records
         .iter()
-        .filter_map(crate::dataset::external_id)
+        .filter_map(|record| record.external_id(ExternalId::BATCH))
         .collect();
     let questions = sample.qa.into_iter().enumerate().map(|(number, asked)| {
         let named: BTreeSet<String> = asked.evidence.iter().flat_map(|e| turns(e)).collect();

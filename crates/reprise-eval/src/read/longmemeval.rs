@@ -8,9 +8,9 @@ use reprise_types::NewRecord;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::shape::{episode, json, shape, source_of};
+use super::{episode, json, source_of};
 use crate::dataset::{Corpus, Protocol, Question};
-use crate::error::Result;
+use crate::error::{EvalError, Result};
 use crate::marks::Gold;
 
 const EXPECTED: &str = "a LongMemEval file (a list of {question_id, haystack_sessions, ...})";
@@ -50,7 +50,7 @@ pub(super) fn read(path: &Path, protocol: Protocol) -> Result<Vec<Corpus>> {
     instances
         .into_iter()
         .map(|instance| {
-            corpus(instance, protocol).map_err(|message| shape(path, EXPECTED, &message))
+            corpus(instance, protocol).map_err(|why| EvalError::shape(path, EXPECTED, &why))
         })
         .collect()
 }
@@ -150,8 +150,7 @@ fn parse_date(text: &str) -> Option<DateTime<Utc>> {
         }
         _ => text.to_owned(),
     };
-    let words: Vec<&str> = plain.split_whitespace().collect();
-    let joined = words.join(" ");
+    let joined = reprise_types::one_line(&plain);
     NaiveDateTime::parse_from_str(&joined, "%Y/%m/%d %H:%M")
         .or_else(|_| {
             let date = NaiveDate::parse_from_str(&joined, "%Y/%m/%d")?;

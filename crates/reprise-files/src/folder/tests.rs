@@ -60,7 +60,6 @@ fn what_is_no_regular_file_of_its_own_is_refused_at_once_and_left_as_it_is() {
     assert!(folder.make_folder("linked/below").is_err());
     assert!(folder.remove("linked/victim").is_err());
     assert!(folder.rename("linked/victim", "taken").is_err());
-    assert!(folder.remove_tree("linked").is_err());
     assert!(folder.look("linked/victim").is_err());
     let left: Vec<_> = fs::read_dir(outside.path()).unwrap().collect();
     assert_eq!(left.len(), 1);
@@ -105,18 +104,6 @@ fn a_file_is_made_read_and_removed_and_nobody_else_may_read_it() {
     assert!(matches!(below.list(1), Err(FileError::TooMany { .. })));
     assert!(folder.file("c/d", Access::New).unwrap_err().is_taken());
     assert!(folder.remove("c/d").unwrap() && !folder.remove("c/d").unwrap());
-    assert!(folder.remove_folder("c/e").unwrap());
-    assert!(folder.remove_tree("c").unwrap() && !folder.remove_tree("c").unwrap());
-}
-
-#[test]
-fn a_tree_is_removed_without_what_its_links_lead_to() {
-    let (own, outside) = lived_in();
-    let folder = Folder::open(own.path().parent().unwrap()).unwrap();
-    let name = own.path().file_name().unwrap();
-    assert!(folder.remove_tree(name).unwrap());
-    assert!(!own.path().exists());
-    assert!(outside.path().join("victim").exists());
 }
 
 #[test]

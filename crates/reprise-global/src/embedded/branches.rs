@@ -17,14 +17,9 @@ use crate::record::Publication;
 use crate::rules::{
     Drafting, Publishing, decide_branch, decide_draft, decide_merge, shelf_of, told,
 };
-use crate::store::{Branch, Merged, Published, branch_has_changed, check_publication, no_branch};
-
-/// When the caller opened a branch.
-fn opened(ledger: &Pen, caller: &Caller, name: &str) -> Result<DateTime<Utc>> {
-    let branches = &ledger.branches;
-    let at = branches.get(&(caller.user.clone(), name.to_owned()));
-    at.copied().ok_or_else(|| no_branch(name))
-}
+use crate::store::{
+    Branch, Merged, Published, branch_has_changed, check_name, check_publication, no_branch,
+};
 
 /// Takes away what stands on a branch that is over, and says what was done.
 fn close(
@@ -96,16 +91,20 @@ fn step(
 }
 
 impl Shared {
-    pub(super) fn branch(&self, caller: &Caller, name: String) -> Result<Branch> {
+    pub(super) fn branch(&self, caller: &Caller, name: &str) -> Result<Branch> {
+        check_name(name)?;
         let at = self.now();
         self.write(|_, ledger| {
-            let open = &ledger.branches;
-            let is_taken = open.contains_key(&(caller.user.clone(), name.clone()));
-            let own = open.keys().filter(|(author, _)| *author == caller.user);
-            decide_branch(&name, is_taken, own.count())?;
-            ledger.write(&[Line::Branched(Named::new(at, caller, &name))])?;
-            let things = 0;
-            Ok(Branch { name, at, things })
+            let open = &ledger.said.branches;
+            let is_taken = open.contains_key(&(caller.user.clone(), name.to_owned()));
+            let own = ledger.said.branches_of(&caller.user);
+            decide_branch(name, is_taken, own.count())?;
+            ledger.write(&[Line::Branched(Named::new(at, caller, name))])?;
+            Ok(Branch {
+                name: name.to_owned(),
+                at,
+                things: 0,
+            })
         })
     }
 
@@ -113,14 +112,11 @@ impl Shared {
         let Some(reader) = self.reader()? else {
             return Ok(Vec::new());
         };
-        let own = reader
-            .branches
-            .iter()
-            .filter(|((author, _), _)| *author == caller.user);
-        own.map(|((_, name), at)| {
+        let own = reader.said.branches_of(&caller.user);
+        own.map(|(name, at)| {
             Ok(Branch {
-                name: name.clone(),
-                at: *at,
+                name: name.to_owned(),
+                at,
                 things: reader.on(&caller.branch(name))?.len(),
             })
         })
@@ -138,7 +134,7 @@ impl Shared {
         let vector = self.vector(&publication.search_text());
         let at = self.now();
         self.write(|engine, ledger| {
-            opened(ledger, caller, branch)?;
+            ledger.said.opened(caller, branch)?;
             let shelf = caller.branch(branch);
             let reader = Reader::of(engine.snapshot());
             let origin = &publication.origin;
@@ -187,7 +183,7 @@ impl Shared {
         let mut vectors = self.vectors(caller, branch)?;
         let at = self.now();
         self.write(|engine, ledger| {
-            opened(ledger, caller, branch)?;
+            ledger.said.opened(caller, branch)?;
             let reader = Reader::of(engine.snapshot());
             let mut drafts = reader.on(&caller.branch(branch))?;
             // In the order in which they came.
@@ -245,7 +241,7 @@ impl Shared {
     pub(super) fn drop_branch(&self, caller: &Caller, branch: &str) -> Result<Branch> {
         let at = self.now();
         self.write(|engine, ledger| {
-            let since = opened(ledger, caller, branch)?;
+            let since = ledger.said.opened(caller, branch)?;
             let reader = Reader::of(engine.snapshot());
             let drafts = reader.on(&caller.branch(branch))?;
             let things = drafts.len();

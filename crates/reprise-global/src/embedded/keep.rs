@@ -17,15 +17,13 @@ use reprise_types::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::ledger::{Branches, Snapshots};
+use super::ledger::Said;
 use crate::caller::{Caller, OrgId, Shelf};
-use crate::coordination::{RESERVE, Standings};
+use crate::coordination::RESERVE;
 use crate::error::{GlobalError, Result};
 use crate::record::{GlobalContentType, GlobalRecord, Publication, Version};
 use crate::rules::{Drafted, Standing};
-use crate::store::{
-    GlobalAnswer, GlobalHit, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX, Overlap, no_branch,
-};
+use crate::store::{GlobalAnswer, GlobalHit, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX, Overlap};
 
 /// Begins every tag of our own.
 const OWN_TAG: &str = "reprise/";
@@ -176,9 +174,7 @@ impl Found {
 #[derive(Debug, Clone)]
 pub(super) struct Reader {
     pub(super) snapshot: Arc<Snapshot>,
-    pub(super) standings: Standings,
-    pub(super) snapshots: Snapshots,
-    pub(super) branches: Branches,
+    pub(super) said: Said,
 }
 
 impl Reader {
@@ -186,9 +182,7 @@ impl Reader {
     pub(super) fn of(snapshot: Arc<Snapshot>) -> Self {
         Self {
             snapshot,
-            standings: Standings::default(),
-            snapshots: Snapshots::default(),
-            branches: Branches::default(),
+            said: Said::default(),
         }
     }
 
@@ -213,7 +207,7 @@ impl Reader {
         content
             .unwrap_or_default()
             .clone_into(&mut publication.content);
-        let standing = self.standings.get(&id).copied().unwrap_or_default();
+        let standing = self.said.standings.get(&id).copied().unwrap_or_default();
         Ok(Found {
             kept: record.id,
             base: details.base,
@@ -358,12 +352,7 @@ impl Reader {
         name: Option<&str>,
     ) -> Result<Option<(Shelf, HashSet<RecordId>)>> {
         let Some(name) = name else { return Ok(None) };
-        if !self
-            .branches
-            .contains_key(&(caller.user.clone(), name.to_owned()))
-        {
-            return Err(no_branch(name));
-        }
+        self.said.opened(caller, name)?;
         let shelf = caller.branch(name);
         let drafts = self.on(&shelf)?.into_iter();
         let replaced = drafts.filter(|draft| draft.base > Some(0));
@@ -382,7 +371,7 @@ impl Reader {
         let as_of = match &query.snapshot {
             None => None,
             Some(name) => {
-                let at = self.snapshots.get(name).copied();
+                let at = self.said.snapshots.get(name).copied();
                 Some(at.ok_or_else(|| GlobalError::NoSnapshot { name: name.clone() })?)
             }
         };
@@ -397,7 +386,7 @@ impl Reader {
         let (branch, replaced) = tried.unzip();
         let replaced = replaced.unwrap_or_default();
         // Each thing that runs moved may take another's place; every result is read and explained.
-        let moved = self.standings.values().filter(|one| one.boost != 0.0);
+        let moved = self.said.standings.values().filter(|one| one.boost != 0.0);
         let reserve = moved.count().min(RESERVE);
         for shelf in caller.shelves().into_iter().chain(branch) {
             let is_branch = matches!(shelf, Shelf::Branch(..));
@@ -439,7 +428,8 @@ impl Reader {
         let hits = found_all.into_iter();
         answer.hits = hits
             .map(|(record, score, why)| {
-                let standing = self.standings.get(&record.id).copied().unwrap_or_default();
+                let standing = self.said.standings.get(&record.id).copied();
+                let standing = standing.unwrap_or_default();
                 standing.hit(record, score, why, best)
             })
             .collect();

@@ -10,15 +10,15 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_files::Folder;
-use reprise_types::{RecordId, UserId, sha256_hex};
+use reprise_types::{RecordId, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::caller::{Caller, Shelf};
-use crate::coordination::{Coordination, CoordinationSettings, Standings};
+use crate::coordination::{Coordination, CoordinationSettings, Standings, contributor};
 use crate::error::{GlobalError, Result};
 use crate::record::Version;
-use crate::store::AuditLine;
+use crate::store::{AuditLine, no_branch};
 use crate::takedown::{PersonLine, TakenDown, nobody};
 
 const LEDGER_NAME: &str = "ledger.jsonl";
@@ -27,8 +27,6 @@ const SALT_NAME: &str = "salt";
 /// Most bytes of a ledger: some millions of lines.
 const LEDGER_BYTES_MAX: u64 = 1 << 30;
 const SALT_BYTES_MAX: u64 = 4_096;
-/// Digits of a contributor's hash.
-const CONTRIBUTOR_DIGITS: usize = 32;
 /// Voices fade by days: so long standings need not be looked at again.
 const FRESH: TimeDelta = TimeDelta::minutes(10);
 
@@ -159,14 +157,35 @@ impl Line {
     }
 }
 
-/// What stands in a snapshot's name.
-pub(super) type Snapshots = Arc<BTreeMap<String, DateTime<Utc>>>;
+/// What the ledger says, at one moment.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Said {
+    pub(super) standings: Standings,
+    /// What stands in a snapshot's name.
+    pub(super) snapshots: Arc<BTreeMap<String, DateTime<Utc>>>,
+    /// The branches that are open, by author and name, with the moment of their opening.
+    pub(super) branches: Arc<BTreeMap<(UserId, String), DateTime<Utc>>>,
+    /// What operators took down, by id.
+    pub(super) taken: Arc<BTreeMap<RecordId, TakenDown>>,
+}
 
-/// The branches that are open, by author and name, with the moment of their opening.
-pub(super) type Branches = Arc<BTreeMap<(UserId, String), DateTime<Utc>>>;
+impl Said {
+    /// When the caller opened a branch.
+    pub(super) fn opened(&self, caller: &Caller, name: &str) -> Result<DateTime<Utc>> {
+        let at = self.branches.get(&(caller.user.clone(), name.to_owned()));
+        at.copied().ok_or_else(|| no_branch(name))
+    }
 
-/// What operators took down, by id.
-pub(super) type Taken = Arc<BTreeMap<RecordId, TakenDown>>;
+    /// The open branches of an author, each with the moment of its opening.
+    pub(super) fn branches_of(
+        &self,
+        author: &UserId,
+    ) -> impl Iterator<Item = (&str, DateTime<Utc>)> {
+        let own = self.branches.iter();
+        let own = own.filter(move |((who, _), _)| who == author);
+        own.map(|((_, name), at)| (name.as_str(), *at))
+    }
+}
 
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
@@ -174,11 +193,8 @@ pub(super) struct Ledger {
     settings: CoordinationSettings,
     /// Which file is folded: an erasure puts another one in its place.
     file: Option<u64>,
-    taken: Taken,
     coordination: Coordination,
-    snapshots: Snapshots,
-    branches: Branches,
-    standings: Standings,
+    pub(super) said: Said,
     /// When the standings were made; `None` where something was said since.
     made: Option<DateTime<Utc>>,
     /// Bytes of the file that are folded.
@@ -216,7 +232,7 @@ impl Ledger {
             .made
             .is_none_or(|made| now - made > FRESH || now < made)
         {
-            self.standings = Arc::new(self.coordination.standings(now));
+            self.said.standings = Arc::new(self.coordination.standings(now));
             self.made = Some(now);
         }
         Ok(())
@@ -226,9 +242,7 @@ impl Ledger {
     pub(super) fn pen(&self) -> Pen {
         Pen {
             folder: self.folder.clone(),
-            snapshots: self.snapshots(),
-            branches: self.branches(),
-            taken: Arc::clone(&self.taken),
+            said: self.said.clone(),
         }
     }
 
@@ -254,10 +268,10 @@ impl Ledger {
             Line::Published { .. } | Line::Erased { .. } => {}
             Line::TakenDown { was, .. } => {
                 self.coordination.forget(was.id);
-                Arc::make_mut(&mut self.taken).insert(was.id, was);
+                Arc::make_mut(&mut self.said.taken).insert(was.id, was);
             }
             Line::PutBack { was, .. } => {
-                Arc::make_mut(&mut self.taken).remove(&was.id);
+                Arc::make_mut(&mut self.said.taken).remove(&was.id);
             }
             Line::Unpublished { id, .. } => {
                 self.coordination.forget(id);
@@ -284,13 +298,13 @@ impl Ledger {
                 }
             }
             Line::Snapshot(Named { at, name, .. }) => {
-                Arc::make_mut(&mut self.snapshots).insert(name, at);
+                Arc::make_mut(&mut self.said.snapshots).insert(name, at);
             }
             Line::Branched(Named { at, who, name }) => {
-                Arc::make_mut(&mut self.branches).insert((who, name), at);
+                Arc::make_mut(&mut self.said.branches).insert((who, name), at);
             }
             Line::Merged(Named { who, name, .. }) | Line::Dropped(Named { who, name, .. }) => {
-                Arc::make_mut(&mut self.branches).remove(&(who, name));
+                Arc::make_mut(&mut self.said.branches).remove(&(who, name));
             }
         }
     }
@@ -299,18 +313,6 @@ impl Ledger {
     pub(super) fn is_counted(&self, id: RecordId, by: &str) -> bool {
         number(by).is_some_and(|by| self.coordination.is_counted(id, by))
     }
-
-    pub(super) fn standings(&self) -> Standings {
-        Arc::clone(&self.standings)
-    }
-
-    pub(super) fn snapshots(&self) -> Snapshots {
-        Arc::clone(&self.snapshots)
-    }
-
-    pub(super) fn branches(&self) -> Branches {
-        Arc::clone(&self.branches)
-    }
 }
 
 /// What a writer adds to the ledger, without keeping those waiting who read it: they fold what was
@@ -318,9 +320,7 @@ impl Ledger {
 #[derive(Debug)]
 pub(super) struct Pen {
     folder: PathBuf,
-    pub(super) snapshots: Snapshots,
-    pub(super) branches: Branches,
-    pub(super) taken: Taken,
+    pub(super) said: Said,
 }
 
 /// What was erased of the ledger.
@@ -397,16 +397,15 @@ impl Pen {
         Ok(Folder::own(&self.folder)?.append_line(LEDGER_NAME, &text)?)
     }
 
-    /// The name of a user as a contributor: one voice, and nobody's name.
+    /// A user as a contributor.
     pub(super) fn contributor(&self, user: &UserId) -> Result<String> {
-        Ok(contributor(&salt(&self.folder)?, user))
+        Ok(digits(&salt(&self.folder)?, user))
     }
 }
 
-fn contributor(salt: &str, user: &UserId) -> String {
-    let mut hash = sha256_hex(format!("{salt}/{user}").as_bytes());
-    hash.truncate(CONTRIBUTOR_DIGITS);
-    hash
+/// A contributor as the ledger writes him.
+fn digits(salt: &str, user: &UserId) -> String {
+    format!("{:032x}", contributor(salt, user))
 }
 
 /// Puts another name in the place of a person's; whether it stood there.
@@ -430,7 +429,7 @@ pub(super) fn of_person(folder: &Path, user: &UserId) -> Result<Vec<PersonLine>>
     };
     let text = own.read(LEDGER_NAME, LEDGER_BYTES_MAX)?;
     let salt = own.read_text(SALT_NAME, SALT_BYTES_MAX)?;
-    let own_voice = salt.map(|salt| contributor(&salt, user));
+    let own_voice = salt.map(|salt| digits(&salt, user));
     let is_own = |by: &str| own_voice.as_deref() == Some(by);
     let text = text.unwrap_or_default();
     let lines = text.split(|byte| *byte == b'\n');

@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use reprise_types::{RecordId, WriteOutcome};
 
-use super::keep::Making;
+use super::keep::{Making, Reader};
 use super::ledger::{Line, Named, audit};
-use super::{EmbeddedStore, Shared};
+use super::{EmbeddedStore, Shared, stamp};
 use crate::caller::Caller;
 use crate::error::{GlobalError, Result};
 use crate::record::{GlobalRecord, Publication, Version};
@@ -24,232 +24,46 @@ use crate::takedown::{Erased, Listed, PersonLine, PutBack, TakeDown, TakeDownDon
 /// Things of one commit.
 const BATCH: usize = 500;
 
-#[async_trait]
-impl GlobalStore for EmbeddedStore {
-    async fn publish(&self, caller: &Caller, publication: Publication) -> Result<Published> {
-        self.asked_by(caller, move |store, caller| {
-            store.publish(caller, &publication)
-        })
-        .await
-    }
+/// Each operation with what it is given, which is taken along, and with what it answers.
+macro_rules! off_the_threads {
+    ($($name:ident($($given:ident: $kind:ty => $taken:expr),*) -> $told:ty;)+) => {
+        #[async_trait]
+        impl GlobalStore for EmbeddedStore {
+            $(async fn $name(&self, caller: &Caller $(, $given: $kind)*) -> Result<$told> {
+                $(let $given = $given.to_owned();)*
+                self.asked_by(caller, move |store, caller| store.$name(caller $(, $taken)*)).await
+            })+
 
-    async fn get(
-        &self,
-        caller: &Caller,
-        id: RecordId,
-        version: Option<Version>,
-    ) -> Result<GlobalRecord> {
-        self.asked_by(caller, move |store, caller| {
-            let reader = store.reader()?.ok_or(GlobalError::NotFound { id })?;
-            match version {
-                None => Ok(reader.get(caller, id)?.record.for_reader(&caller.user)),
-                Some(version) => {
-                    let versions = reader.versions(caller, id)?;
-                    let mut versions = versions.into_iter();
-                    let found = versions.find(|record| record.version == version);
-                    let found = found.map(|found| found.for_reader(&caller.user));
-                    found.ok_or(GlobalError::NotFound { id })
-                }
+            async fn answers(&self) -> Result<()> {
+                // What was never written is empty.
+                self.blocking(|store| stamp(&store.file()).map(drop)).await
             }
-        })
-        .await
-    }
+        }
+    };
+}
 
-    async fn versions_page(
-        &self,
-        caller: &Caller,
-        id: RecordId,
-        page: ListPage,
-    ) -> Result<Vec<GlobalRecord>> {
-        self.asked_by(caller, move |store, caller| {
-            let reader = store.reader()?.ok_or(GlobalError::NotFound { id })?;
-            let versions = page.of(reader.versions(caller, id)?).into_iter();
-            Ok(versions.map(|one| one.for_reader(&caller.user)).collect())
-        })
-        .await
-    }
-
-    async fn query(&self, caller: &Caller, query: &GlobalQuery) -> Result<GlobalAnswer> {
-        let query = query.clone();
-        self.asked_by(caller, move |store, caller| {
-            query.check()?;
-            let Some(reader) = store.reader()? else {
-                return match query.branch {
-                    Some(name) => Err(no_branch(&name)),
-                    None => Ok(GlobalAnswer::default()),
-                };
-            };
-            let vector = store.vector(&reprise_engine::subject(&query.text));
-            let answer = reader.query(caller, &query, vector.as_ref())?;
-            store.note_retrieved(caller, &query, &answer.hits);
-            Ok(answer.for_reader(&caller.user))
-        })
-        .await
-    }
-
-    async fn published_page(&self, caller: &Caller, page: ListPage) -> Result<Vec<GlobalRecord>> {
-        self.asked_by(caller, move |store, caller| match store.reader()? {
-            Some(reader) => Ok(page.of(reader.published(caller)?)),
-            None => Ok(Vec::new()),
-        })
-        .await
-    }
-
-    async fn unpublish(&self, caller: &Caller, id: RecordId) -> Result<Unpublished> {
-        self.asked_by(caller, move |store, caller| store.unpublish(caller, id))
-            .await
-    }
-
-    async fn rate(&self, caller: &Caller, id: RecordId, rating: f32) -> Result<()> {
-        check_rating(rating)?;
-        self.asked_by(caller, move |store, caller| {
-            let at = store.now();
-            store.reader()?.ok_or(GlobalError::NotFound { id })?;
-            store.say(|reader, ledger| {
-                let found = reader.get(caller, id)?;
-                if found.record.author_id == caller.user {
-                    return Err(GlobalError::OwnWork { id });
-                }
-                let by = ledger.contributor(&caller.user)?;
-                ledger.write(&[Line::Rated { at, by, id, rating }])
-            })
-        })
-        .await
-    }
-
-    async fn report(&self, caller: &Caller, reports: &[UsageReport]) -> Result<Vec<Fate>> {
-        check_reports(reports)?;
-        let reports = reports.to_vec();
-        self.asked_by(caller, move |store, caller| {
-            let at = store.now();
-            let mut fates = Vec::with_capacity(reports.len());
-            store.say(|reader, ledger| {
-                let by = ledger.contributor(&caller.user)?;
-                let mut lines = Vec::new();
-                for UsageReport { id, score, count } in reports {
-                    fates.push(match reader.get(caller, id) {
-                        Ok(found) if found.record.author_id == caller.user => Fate::OwnWork,
-                        Ok(_) => {
-                            let by = by.clone();
-                            lines.push(Line::Reported {
-                                at,
-                                by,
-                                id,
-                                score,
-                                count,
-                            });
-                            Fate::Counted
-                        }
-                        Err(GlobalError::NotFound { .. }) => Fate::NotFound,
-                        Err(error) => return Err(error),
-                    });
-                }
-                ledger.write(&lines)
-            })?;
-            Ok(fates)
-        })
-        .await
-    }
-
-    async fn snapshot(&self, caller: &Caller, name: &str) -> Result<DateTime<Utc>> {
-        check_name(name)?;
-        let name = name.to_owned();
-        self.asked_by(caller, move |store, caller| {
-            let at = store.now();
-            store.say(|_, ledger| {
-                if ledger.snapshots.contains_key(&name) {
-                    return Err(name_is_taken("snapshot", &name));
-                }
-                ledger.write(&[Line::Snapshot(Named::new(at, caller, &name))])
-            })?;
-            Ok(at)
-        })
-        .await
-    }
-
-    async fn branch(&self, caller: &Caller, name: &str) -> Result<Branch> {
-        check_name(name)?;
-        let name = name.to_owned();
-        self.asked_by(caller, move |store, caller| store.branch(caller, name))
-            .await
-    }
-
-    async fn branches(&self, caller: &Caller) -> Result<Vec<Branch>> {
-        self.asked_by(caller, Shared::branches).await
-    }
-
-    async fn draft(
-        &self,
-        caller: &Caller,
-        branch: &str,
-        publication: Publication,
-    ) -> Result<Published> {
-        let branch = branch.to_owned();
-        self.asked_by(caller, move |store, caller| {
-            store.draft(caller, &branch, &publication)
-        })
-        .await
-    }
-
-    async fn merge(&self, caller: &Caller, branch: &str) -> Result<Vec<Merged>> {
-        let branch = branch.to_owned();
-        self.asked_by(caller, move |store, caller| store.merge(caller, &branch))
-            .await
-    }
-
-    async fn drop_branch(&self, caller: &Caller, branch: &str) -> Result<Branch> {
-        let branch = branch.to_owned();
-        self.asked_by(caller, move |store, caller| {
-            store.drop_branch(caller, &branch)
-        })
-        .await
-    }
-
-    async fn catalogue(&self, caller: &Caller, page: ListPage) -> Result<Vec<Listed>> {
-        self.asked_by(caller, move |store, caller| store.catalogue(caller, page))
-            .await
-    }
-
-    async fn take_down(
-        &self,
-        operator: &Caller,
-        id: RecordId,
-        order: &TakeDown,
-    ) -> Result<TakeDownDone> {
-        let order = order.clone();
-        self.asked_by(operator, move |store, operator| {
-            store.take_down(operator, id, &order)
-        })
-        .await
-    }
-
-    async fn put_back(&self, operator: &Caller, id: RecordId) -> Result<PutBack> {
-        self.asked_by(operator, move |store, operator| {
-            store.put_back(operator, id)
-        })
-        .await
-    }
-
-    async fn taken_down(&self, caller: &Caller) -> Result<Vec<TakenDown>> {
-        self.asked_by(caller, Shared::taken_down).await
-    }
-
-    async fn person(&self, caller: &Caller) -> Result<Vec<PersonLine>> {
-        self.asked_by(caller, Shared::person).await
-    }
-
-    async fn erase_person(&self, caller: &Caller) -> Result<Erased> {
-        self.asked_by(caller, Shared::erase_person).await
-    }
-
-    async fn audit(&self, _: &Caller, limit: usize) -> Result<Vec<AuditLine>> {
-        self.blocking(move |store| audit(&store.options.folder, limit))
-            .await
-    }
-
-    async fn answers(&self) -> Result<()> {
-        self.blocking(Shared::is_reachable).await
-    }
+off_the_threads! {
+    publish(publication: Publication => &publication) -> Published;
+    get(id: RecordId => id, version: Option<Version> => version) -> GlobalRecord;
+    versions_page(id: RecordId => id, page: ListPage => page) -> Vec<GlobalRecord>;
+    query(query: &GlobalQuery => &query) -> GlobalAnswer;
+    published_page(page: ListPage => page) -> Vec<GlobalRecord>;
+    unpublish(id: RecordId => id) -> Unpublished;
+    rate(id: RecordId => id, rating: f32 => rating) -> ();
+    report(reports: &[UsageReport] => &reports) -> Vec<Fate>;
+    snapshot(name: &str => &name) -> DateTime<Utc>;
+    branch(name: &str => &name) -> Branch;
+    branches() -> Vec<Branch>;
+    draft(branch: &str => &branch, publication: Publication => &publication) -> Published;
+    merge(branch: &str => &branch) -> Vec<Merged>;
+    drop_branch(branch: &str => &branch) -> Branch;
+    catalogue(page: ListPage => page) -> Vec<Listed>;
+    take_down(id: RecordId => id, order: &TakeDown => &order) -> TakeDownDone;
+    put_back(id: RecordId => id) -> PutBack;
+    taken_down() -> Vec<TakenDown>;
+    person() -> Vec<PersonLine>;
+    erase_person() -> Erased;
+    audit(limit: usize => limit) -> Vec<AuditLine>;
 }
 
 impl EmbeddedStore {
@@ -264,6 +78,117 @@ impl EmbeddedStore {
 }
 
 impl Shared {
+    /// A reader for what concerns one thing, which is not there where nothing ever was.
+    pub(super) fn reader_of(&self, id: RecordId) -> Result<Reader> {
+        self.reader()?.ok_or(GlobalError::NotFound { id })
+    }
+
+    fn get(&self, caller: &Caller, id: RecordId, version: Option<Version>) -> Result<GlobalRecord> {
+        let reader = self.reader_of(id)?;
+        let found = match version {
+            None => Some(reader.get(caller, id)?.record),
+            Some(version) => {
+                let mut versions = reader.versions(caller, id)?.into_iter();
+                versions.find(|record| record.version == version)
+            }
+        };
+        let found = found.map(|found| found.for_reader(&caller.user));
+        found.ok_or(GlobalError::NotFound { id })
+    }
+
+    fn versions_page(
+        &self,
+        caller: &Caller,
+        id: RecordId,
+        page: ListPage,
+    ) -> Result<Vec<GlobalRecord>> {
+        let versions = page
+            .of(self.reader_of(id)?.versions(caller, id)?)
+            .into_iter();
+        Ok(versions.map(|one| one.for_reader(&caller.user)).collect())
+    }
+
+    fn query(&self, caller: &Caller, query: &GlobalQuery) -> Result<GlobalAnswer> {
+        query.check()?;
+        let Some(reader) = self.reader()? else {
+            return match &query.branch {
+                Some(name) => Err(no_branch(name)),
+                None => Ok(GlobalAnswer::default()),
+            };
+        };
+        let vector = self.vector(&reprise_engine::subject(&query.text));
+        let answer = reader.query(caller, query, vector.as_ref())?;
+        self.note_retrieved(caller, query, &answer.hits);
+        Ok(answer.for_reader(&caller.user))
+    }
+
+    fn published_page(&self, caller: &Caller, page: ListPage) -> Result<Vec<GlobalRecord>> {
+        match self.reader()? {
+            Some(reader) => Ok(page.of(reader.published(caller)?)),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn rate(&self, caller: &Caller, id: RecordId, rating: f32) -> Result<()> {
+        check_rating(rating)?;
+        let at = self.now();
+        self.reader_of(id)?;
+        self.say(|reader, ledger| {
+            let found = reader.get(caller, id)?;
+            if found.record.author_id == caller.user {
+                return Err(GlobalError::OwnWork { id });
+            }
+            let by = ledger.contributor(&caller.user)?;
+            ledger.write(&[Line::Rated { at, by, id, rating }])
+        })
+    }
+
+    fn report(&self, caller: &Caller, reports: &[UsageReport]) -> Result<Vec<Fate>> {
+        check_reports(reports)?;
+        let at = self.now();
+        let mut fates = Vec::with_capacity(reports.len());
+        self.say(|reader, ledger| {
+            let by = ledger.contributor(&caller.user)?;
+            let mut lines = Vec::new();
+            for &UsageReport { id, score, count } in reports {
+                fates.push(match reader.get(caller, id) {
+                    Ok(found) if found.record.author_id == caller.user => Fate::OwnWork,
+                    Ok(_) => {
+                        let by = by.clone();
+                        lines.push(Line::Reported {
+                            at,
+                            by,
+                            id,
+                            score,
+                            count,
+                        });
+                        Fate::Counted
+                    }
+                    Err(GlobalError::NotFound { .. }) => Fate::NotFound,
+                    Err(error) => return Err(error),
+                });
+            }
+            ledger.write(&lines)
+        })?;
+        Ok(fates)
+    }
+
+    fn snapshot(&self, caller: &Caller, name: &str) -> Result<DateTime<Utc>> {
+        check_name(name)?;
+        let at = self.now();
+        self.say(|_, ledger| {
+            if ledger.said.snapshots.contains_key(name) {
+                return Err(name_is_taken("snapshot", name));
+            }
+            ledger.write(&[Line::Snapshot(Named::new(at, caller, name))])
+        })?;
+        Ok(at)
+    }
+
+    fn audit(&self, _: &Caller, limit: usize) -> Result<Vec<AuditLine>> {
+        audit(&self.options.folder, limit)
+    }
+
     fn import(&self, caller: &Caller, all: Vec<Publication>) -> Result<usize> {
         for publication in &all {
             check_publication(publication)?;

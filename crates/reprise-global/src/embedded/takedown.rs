@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use reprise_engine::{Engine, ForgetSelector};
 use reprise_files::Folder;
-use reprise_types::{RecordId, lock};
+use reprise_types::RecordId;
 
 use super::Shared;
 use super::keep::{Found, Reader};
@@ -16,7 +16,7 @@ use crate::rules::shelf_of;
 use crate::store::{ListPage, check_publication};
 use crate::takedown::{
     Erased, Listed, PERSON_VERSIONS_MAX, PersonLine, PutBack, TakeDown, TakeDownDone, TakenDown,
-    author_of, barred, too_much_to_tell,
+    author_of, too_much_to_tell,
 };
 
 /// Longest file of what is held: a publication with every byte escaped.
@@ -29,16 +29,19 @@ fn held_name(id: RecordId) -> String {
 
 /// Refuses what was taken down of this origin.
 pub(super) fn not_barred(ledger: &Pen, caller: &Caller, origin: &str) -> Result<()> {
-    let mut taken = ledger.taken.values();
+    let mut taken = ledger.said.taken.values();
     let bar = taken.find(|one| one.author == caller.user && one.origin == origin);
-    bar.map_or(Ok(()), |bar| Err(barred(bar.id, &bar.reason)))
+    bar.map_or(Ok(()), |bar| {
+        let (id, reason) = (bar.id, bar.reason.clone());
+        Err(GlobalError::TakenDown { id, reason })
+    })
 }
 
 /// What was taken down of a shelf that is open to this operator.
 fn taken_of(ledger: &Pen, operator: &Caller, id: RecordId) -> Result<TakenDown> {
     let shelves = operator.shelves();
     let is_open = |was: &&TakenDown| shelves.iter().any(|shelf| shelf.to_string() == was.shelf);
-    let was = ledger.taken.get(&id).filter(is_open);
+    let was = ledger.said.taken.get(&id).filter(is_open);
     was.cloned().ok_or(GlobalError::NotFound { id })
 }
 
@@ -65,13 +68,12 @@ impl Shared {
         order: &TakeDown,
     ) -> Result<TakeDownDone> {
         order.check()?;
-        let none = || GlobalError::NotFound { id };
         // Also a pattern that others are not told of yet.
-        let found = self.reader()?.ok_or_else(none)?.seen(operator, id)?;
+        let found = self.reader_of(id)?.seen(operator, id)?;
         let shelf = Shelf::holding(&found.record);
         // What is an author's own may stand on a shelf that is closed to him by now.
         if !operator.shelves().contains(&shelf) {
-            return Err(none());
+            return Err(GlobalError::NotFound { id });
         }
         let author = author_of(found.record.author_id, &shelf.to_string());
         let at = self.now();
@@ -100,7 +102,7 @@ impl Shared {
                 was: taken.clone(),
             };
             ledger.write(&[line])?;
-            lock(&self.retrieved).retain(|(_, of), _| *of != id);
+            self.retrieved.forget(id);
             engine.compact()?;
             let verified = Reader::of(engine.snapshot()).is_gone(engine, &newest)?;
             Ok(TakeDownDone {
@@ -149,7 +151,7 @@ impl Shared {
     }
 
     pub(super) fn taken_down(&self, caller: &Caller) -> Result<Vec<TakenDown>> {
-        let taken = self.pen()?.taken;
+        let taken = self.pen()?.said.taken;
         let own = taken.values().filter(|one| one.author == caller.user);
         let mut own: Vec<TakenDown> = own.cloned().collect();
         own.sort_by_key(|one| std::cmp::Reverse(one.at));
@@ -171,11 +173,7 @@ impl Shared {
                 let versions = reader.versions(caller, found.record.id)?;
                 lines.extend(versions.into_iter().map(|one| thing(&shelf, one)));
             }
-            for (_, branch) in reader
-                .branches
-                .keys()
-                .filter(|(who, _)| *who == caller.user)
-            {
+            for (branch, _) in reader.said.branches_of(&caller.user) {
                 let shelf = caller.branch(branch);
                 let drafts = reader.on(&shelf)?.into_iter();
                 lines.extend(drafts.map(|draft| thing(&shelf, draft.record)));
@@ -214,7 +212,7 @@ impl Shared {
                     versions,
                 });
             }
-            for (_, branch) in ledger.branches.keys().filter(|(who, _)| who == user) {
+            for (branch, _) in ledger.said.branches_of(user) {
                 let drafts = reader.on(&caller.branch(branch))?;
                 let drafts: Vec<RecordId> = drafts.iter().map(|draft| draft.kept).collect();
                 erased.drafts += drafts.len() as u64;
@@ -222,9 +220,9 @@ impl Shared {
                 engine.forget(&selector, why, at)?;
             }
             engine.compact()?;
-            lock(&self.retrieved).retain(|(who, _), _| who != user);
+            self.retrieved.forget_reader(user);
             // Before the ledger forgets whose it was: asked again, nothing would name these files.
-            for one in ledger.taken.values().filter(|one| one.author == *user) {
+            for one in ledger.said.taken.values().filter(|one| one.author == *user) {
                 self.drop_held(one.id)?;
                 erased.taken_down += 1;
             }

@@ -9,17 +9,22 @@ use reprise_types::RecordId;
 use uuid::Uuid;
 
 use super::connect::{Failure, connection, literal};
-use super::node::{Node, Shared, changing, reading, record_id, remove, uuid, version, write_on};
+use super::node::{
+    Given, Node, Shared, change, changing, delete, one, reading, record_id, remove, row, rows,
+    uuid, version, write_on,
+};
 use super::publish::{Prepared, insert, publish_in, said};
-use super::read::damaged;
+use super::read::published_in;
 use super::search;
 use crate::caller::Caller;
-use crate::record::Publication;
 use crate::rules::{Drafted, Drafting, Standing, decide_branch, decide_draft, decide_merge, told};
 use crate::store::{Branch, Merged, Published, branch_has_changed, name_is_taken, no_branch};
 
 /// What stands on a branch: each draft's id, with that of the thing which it is to replace.
 pub(super) type Drafts = HashMap<Uuid, Option<RecordId>>;
+
+/// The moment of this statement.
+const MOMENT: &str = "SELECT clock_timestamp()";
 
 /// Opens the shelf of a branch to the questions of a transaction.
 pub(super) fn opening(caller: &Caller, name: &str) -> String {
@@ -37,8 +42,7 @@ pub(super) async fn drafts(
     let statement = "SELECT d.id, d.replaces FROM reprise_global.branch b \
          LEFT JOIN reprise_global.draft d ON d.author = b.author AND d.branch = b.name \
          WHERE b.author = $1 AND b.name = $2";
-    let statement = transaction.prepare_cached(statement).await?;
-    let rows = transaction.query(&statement, &[&author, &name]).await?;
+    let rows = rows(transaction, statement, &[&author, &name]).await?;
     if rows.is_empty() {
         return Err(no_branch(name).into());
     }
@@ -59,12 +63,9 @@ pub(super) async fn forget(
     let shelf = caller.branch(branch).to_string();
     write_on(transaction, &shelf).await?;
     remove(transaction, &shelf, &[id]).await?;
-    let statement =
-        "DELETE FROM reprise_global.draft WHERE author = $1 AND branch = $2 AND id = $3";
+    let draft = "draft WHERE author = $1 AND branch = $2 AND id = $3";
     let author = caller.user.as_str();
-    transaction
-        .execute(statement, &[&author, &branch, &id])
-        .await?;
+    delete(transaction, draft, &[&author, &branch, &id]).await?;
     Ok(())
 }
 
@@ -77,7 +78,7 @@ pub(super) async fn forget_replacing(
     let author = caller.user.as_str();
     let statement =
         "SELECT branch, id FROM reprise_global.draft WHERE author = $1 AND replaces = $2";
-    for row in transaction.query(statement, &[&author, &thing]).await? {
+    for row in rows(transaction, statement, &[&author, &thing]).await? {
         forget(transaction, caller, row.get(0), row.get(1)).await?;
     }
     Ok(())
@@ -92,20 +93,20 @@ async fn held(
     let author = caller.user.as_str();
     let statement = "SELECT at FROM reprise_global.branch \
          WHERE author = $1 AND name = $2 FOR UPDATE";
-    let row = transaction.query_opt(statement, &[&author, &name]).await?;
+    let row = row(transaction, statement, &[&author, &name]).await?;
     Ok(row.ok_or_else(|| no_branch(name))?.get(0))
 }
 
 pub(super) async fn branch(node: &Node, caller: &Caller, name: &str) -> Result<Branch, Failure> {
     let mut client = connection(&node.pool).await?;
-    let transaction = changing(node, &mut client, caller).await?;
+    let transaction = changing(&mut client, caller).await?;
     let author = caller.user.as_str();
     let counted = "SELECT count(*) FROM reprise_global.branch WHERE author = $1";
-    let open: i64 = transaction.query_one(counted, &[&author]).await?.get(0);
+    let open: i64 = one(&transaction, counted, &[&author]).await?.get(0);
     let open = usize::try_from(open).unwrap_or(usize::MAX);
     let statement = "INSERT INTO reprise_global.branch (author, name, at) \
          VALUES ($1, $2, clock_timestamp()) ON CONFLICT (author, name) DO NOTHING RETURNING at";
-    let row = transaction.query_opt(statement, &[&author, &name]).await?;
+    let row = row(&transaction, statement, &[&author, &name]).await?;
     decide_branch(name, row.is_none(), open)?;
     let Some(row) = row else {
         return Err(name_is_taken("branch", name).into());
@@ -125,9 +126,7 @@ pub(super) async fn branches(node: &Node, caller: &Caller) -> Result<Vec<Branch>
     let statement = "SELECT b.name, b.at, count(d.id) FROM reprise_global.branch b \
          LEFT JOIN reprise_global.draft d ON d.author = b.author AND d.branch = b.name \
          WHERE b.author = $1 GROUP BY b.name, b.at ORDER BY b.name COLLATE \"C\"";
-    let rows = transaction
-        .query(statement, &[&caller.user.as_str()])
-        .await?;
+    let rows = rows(&transaction, statement, &[&caller.user.as_str()]).await?;
     let branch = |row: &tokio_postgres::Row| Branch {
         name: row.get(0),
         at: row.get(1),
@@ -146,14 +145,10 @@ async fn before(
     let author = caller.user.as_str();
     let draft = "SELECT id, checksum, base FROM reprise_global.draft \
          WHERE author = $1 AND branch = $2 AND origin = $3";
-    let draft = transaction
-        .query_opt(draft, &[&author, &branch, &origin])
-        .await?;
+    let draft = row(transaction, draft, &[&author, &branch, &origin]).await?;
     let published = "SELECT id, shelf, version, checksum FROM reprise_global.authored \
          WHERE author = $1 AND origin = $2";
-    let published = transaction
-        .query_opt(published, &[&author, &origin])
-        .await?;
+    let published = row(transaction, published, &[&author, &origin]).await?;
     let drafted = draft.map(|row| Drafted {
         id: record_id(row.get(0)),
         checksum: row.get(1),
@@ -178,7 +173,7 @@ pub(super) async fn draft(
     let publication = &prepared.publication;
     let checksum = publication.checksum();
     let mut client = connection(&shared.node.pool).await?;
-    let transaction = changing(&shared.node, &mut client, caller).await?;
+    let transaction = changing(&mut client, caller).await?;
     held(&transaction, caller, branch).await?;
     let (before, standing) = before(&transaction, caller, branch, &publication.origin).await?;
     let stands = drafts(&transaction, caller, branch).await?.len();
@@ -206,27 +201,14 @@ pub(super) async fn draft(
     let statement = "INSERT INTO reprise_global.draft \
          (author, branch, origin, id, replaces, base, checksum) \
          VALUES ($1, $2, $3, $4, $5, $6, $7)";
-    transaction
-        .execute(
-            statement,
-            &[
-                &author,
-                &branch,
-                &publication.origin,
-                &id,
-                &thing,
-                &base,
-                &checksum,
-            ],
-        )
-        .await?;
-    let row = transaction
-        .query_one("SELECT clock_timestamp()", &[])
-        .await?;
-    let shelf = caller.branch(branch);
-    write_on(&transaction, &shelf.to_string()).await?;
-    let draft = (id, base + 1, &prepared.on(shelf));
-    insert(&transaction, caller, row.get(0), &[draft]).await?;
+    let origin = &publication.origin;
+    let given: Given<'_> = &[&author, &branch, origin, &id, &thing, &base, &checksum];
+    change(&transaction, statement, given).await?;
+    let row = one(&transaction, MOMENT, &[]).await?;
+    let shelf = caller.branch(branch).to_string();
+    write_on(&transaction, &shelf).await?;
+    let draft = (id, base + 1, prepared);
+    insert(&transaction, caller, (&shelf, row.get(0)), &[draft]).await?;
     let mut published = told(record_id(thing.unwrap_or(id)), next, publication, false);
     if let Some(vector) = &prepared.vector {
         let own = thing.unwrap_or(id);
@@ -256,15 +238,12 @@ async fn ready(node: &Node, caller: &Caller, branch: &str) -> Result<Vec<Ready>,
              ON t.shelf = $3 AND t.id = d.id AND t.version = d.base + 1 \
              WHERE d.author = $1 AND d.branch = $2 ORDER BY t.since, d.id";
         let (author, shelf) = (caller.user.as_str(), caller.branch(branch).to_string());
-        transaction
-            .query(statement, &[&author, &branch, &shelf])
-            .await?
+        rows(&transaction, statement, &[&author, &branch, &shelf]).await?
     };
     let mut ready = Vec::with_capacity(rows.len());
     for row in rows {
         let id: Uuid = row.get(0);
-        let publication: Publication =
-            serde_json::from_str(row.get(3)).map_err(|_| damaged(record_id(id), "publication"))?;
+        let publication = published_in(record_id(id), row.get(3))?;
         ready.push(Ready {
             id,
             base: row.get(1),
@@ -283,25 +262,20 @@ pub(super) async fn merge(
 ) -> Result<Vec<Merged>, Failure> {
     let ready = ready(&shared.node, caller, branch).await?;
     let mut client = connection(&shared.node.pool).await?;
-    let transaction = changing(&shared.node, &mut client, caller).await?;
+    let transaction = changing(&mut client, caller).await?;
     held(&transaction, caller, branch).await?;
     let standing = "SELECT id, checksum FROM reprise_global.draft \
          WHERE author = $1 AND branch = $2";
     let author = caller.user.as_str();
-    let standing = transaction.query(standing, &[&author, &branch]).await?;
-    let standing: HashMap<Uuid, String> = standing
-        .iter()
-        .map(|row| (row.get(0), row.get(1)))
-        .collect();
+    let standing = rows(&transaction, standing, &[&author, &branch]).await?;
+    let standing = standing.iter().map(|row| (row.get(0), row.get(1)));
+    let standing: HashMap<Uuid, String> = standing.collect();
     let is_same = |one: &Ready| standing.get(&one.id) == Some(&one.checksum);
     if standing.len() != ready.len() || !ready.iter().all(is_same) {
         return Err(branch_has_changed().into());
     }
     // One moment for all: a snapshot has the whole of a merge or nothing of it.
-    let row = transaction
-        .query_one("SELECT clock_timestamp()", &[])
-        .await?;
-    let at = Some(row.get(0));
+    let at = Some(one(&transaction, MOMENT, &[]).await?.get(0));
     let mut merged = Vec::with_capacity(ready.len());
     for one in &ready {
         let drafted = Drafted {
@@ -336,14 +310,13 @@ async fn close(
     let (author, shelf) = (caller.user.as_str(), caller.branch(branch).to_string());
     write_on(transaction, &shelf).await?;
     for table in ["posting", "search", "thing"] {
-        let statement = format!("DELETE FROM reprise_global.{table} WHERE shelf = $1");
-        transaction.execute(&statement, &[&shelf]).await?;
+        delete(transaction, &format!("{table} WHERE shelf = $1"), &[&shelf]).await?;
     }
-    for statement in [
-        "DELETE FROM reprise_global.draft WHERE author = $1 AND branch = $2",
-        "DELETE FROM reprise_global.branch WHERE author = $1 AND name = $2",
+    for whole in [
+        "draft WHERE author = $1 AND branch = $2",
+        "branch WHERE author = $1 AND name = $2",
     ] {
-        transaction.execute(statement, &[&author, &branch]).await?;
+        delete(transaction, whole, &[&author, &branch]).await?;
     }
     Ok(())
 }
@@ -354,7 +327,7 @@ pub(super) async fn drop_branch(
     branch: &str,
 ) -> Result<Branch, Failure> {
     let mut client = connection(&node.pool).await?;
-    let transaction = changing(node, &mut client, caller).await?;
+    let transaction = changing(&mut client, caller).await?;
     let at = held(&transaction, caller, branch).await?;
     let things = drafts(&transaction, caller, branch).await?.len();
     close(&transaction, caller, branch).await?;

@@ -7,15 +7,19 @@ use std::collections::{HashMap, HashSet};
 use chrono::{DateTime, Utc};
 use deadpool_postgres::Transaction;
 use reprise_engine::{Spread, TextTerm, TextTerms, term_score, term_share, term_weight};
-use tokio_postgres::types::ToSql;
+use reprise_types::RecordId;
+use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::connect::Failure;
-use super::moments::Cosines;
-use super::node::Shared;
-use super::sample::SMALL;
+use super::node::{Given, Shared, rows};
+use super::read::record;
+use super::sample::{Cosines, SMALL};
 use super::shelves::World;
 use super::statements;
+use crate::caller::Caller;
+use crate::coordination::Standings;
+use crate::record::GlobalRecord;
 
 /// Candidates by meaning.
 pub(super) const NEAR: usize = 64;
@@ -40,7 +44,7 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    fn of(row: &tokio_postgres::Row) -> Result<Self, Failure> {
+    fn of(row: &Row) -> Result<Self, Failure> {
         Ok(Self {
             key: (row.try_get(0)?, row.try_get(1)?),
             head: u16::try_from(row.try_get::<_, i16>(2)?).unwrap_or_default(),
@@ -51,7 +55,7 @@ impl Candidate {
     }
 
     /// What the question's words say of it stands beside it.
-    fn worded(row: &tokio_postgres::Row, weighed: &[Term<'_>]) -> Result<Self, Failure> {
+    fn worded(row: &Row, weighed: &[Term<'_>]) -> Result<Self, Failure> {
         let all: f32 = weighed.iter().map(|term| term.share).sum();
         let (words, share): (f32, f32) = (row.try_get(5)?, row.try_get(6)?);
         let share = if all > 0.0 { share / all } else { 0.0 };
@@ -74,9 +78,8 @@ pub(super) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    async fn prepared(&self, statement: &str) -> Result<tokio_postgres::Statement, Failure> {
-        let statement = self.shared.node.sql(statement);
-        Ok(self.transaction.prepare_cached(&statement).await?)
+    async fn rows(&self, statement: &str, given: Given<'_>) -> Result<Vec<Row>, Failure> {
+        rows(self.transaction, &self.shared.node.sql(statement), given).await
     }
 
     /// The nearest by meaning, and how all cosines spread.
@@ -104,9 +107,8 @@ impl Asked<'_> {
             } else {
                 statements::exact(self.at)
             };
-            let statement = self.prepared(&statement).await?;
-            let given: [&(dyn ToSql + Sync); 5] = [shelf, &vector, &self.types, &self.at, &limit];
-            let rows = self.transaction.query(&statement, &given).await?;
+            let given: Given<'_> = &[shelf, &vector, &self.types, &self.at, &limit];
+            let rows = self.rows(&statement, given).await?;
             // Of a large shelf by its sample, whether it is walked or not: one question, one score.
             let is_known = known.is_some_and(|known| known.spread(vector, &mut cosines));
             if !is_known && let Some(row) = rows.first() {
@@ -161,10 +163,10 @@ impl Asked<'_> {
         let mut compared = options.compared_max.max(wanted);
         let (bringing, others) = (Parts::of(bringing), Parts::of(others));
         let (head, each) = (world.head.max(1.0), rows_max.saturating_mul(RAREST));
-        let statement = self.prepared(&statements::words(self.at)).await?;
+        let statement = statements::words(self.at);
         loop {
             let [brought, each, compared_max] = [most, each, compared].map(i64::from);
-            let given: [&(dyn ToSql + Sync); 14] = [
+            let given: Given<'_> = &[
                 &self.shelves,
                 &self.vector,
                 &self.types,
@@ -180,7 +182,7 @@ impl Asked<'_> {
                 &each,
                 &compared_max,
             ];
-            let found = self.transaction.query(&statement, &given).await?;
+            let found = self.rows(&statement, given).await?;
             if found.len() >= wanted as usize || rows <= most.min(compared) {
                 let found = found.iter();
                 return found.map(|row| Candidate::worded(row, weighed)).collect();
@@ -200,26 +202,30 @@ impl Asked<'_> {
         if tokens.is_empty() || ids.is_empty() {
             return Ok(held);
         }
-        let statement = self.prepared(&statements::postings()).await?;
-        let rows = self
-            .transaction
-            .query(&statement, &[&self.shelves, &tokens, &ids])
-            .await?;
-        for row in rows {
+        let given: Given<'_> = &[&self.shelves, &tokens, &ids];
+        for row in self.rows(&statements::postings(), given).await? {
             let key = (row.get(0), row.get(1));
             held.entry(key).or_default().insert(row.get(2), row.get(3));
         }
         Ok(held)
     }
 
-    pub(super) async fn texts(
+    /// What stands of some candidates and may go out to the caller, without their vectors.
+    pub(super) async fn records(
         &self,
-        ids: &[Uuid],
-        versions: &[i32],
-    ) -> Result<Vec<tokio_postgres::Row>, Failure> {
-        let statement = self.prepared(&statements::texts()).await?;
-        let given: [&(dyn ToSql + Sync); 3] = [&self.shelves, &ids, &versions];
-        Ok(self.transaction.query(&statement, &given).await?)
+        caller: &Caller,
+        (ids, versions): (&[Uuid], &[i32]),
+        standings: &Standings,
+    ) -> Result<HashMap<RecordId, GlobalRecord>, Failure> {
+        let given: Given<'_> = &[&self.shelves, &ids, &versions];
+        let mut records = HashMap::new();
+        for row in self.rows(&statements::texts(), given).await? {
+            let found = record(&row, standings)?;
+            if self.shared.node.admits(caller, &found) {
+                records.insert(found.id, found);
+            }
+        }
+        Ok(records)
     }
 
     /// The cosine of some candidates with one of them.
@@ -228,13 +234,9 @@ impl Asked<'_> {
         ids: &[Uuid],
         best: Key,
     ) -> Result<HashMap<Key, f32>, Failure> {
-        let statement = self.prepared(&statements::likeness()).await?;
-        let rows = self
-            .transaction
-            .query(&statement, &[&self.shelves, &ids, &best.0, &best.1])
-            .await?;
+        let given: Given<'_> = &[&self.shelves, &ids, &best.0, &best.1];
         let mut likeness = HashMap::new();
-        for row in rows {
+        for row in self.rows(&statements::likeness(), given).await? {
             if let Some(cosine) = row.get::<_, Option<f32>>(2) {
                 likeness.insert((row.get(0), row.get(1)), cosine);
             }
@@ -289,20 +291,15 @@ pub(super) fn weighed<'a>(terms: &'a TextTerms, holding: &[u32], things: u32) ->
         .iter()
         .zip(holding)
         .map(|(term, holding)| {
-            let is_common = some_are_rare && *holding > most;
+            let holding = *holding;
+            let is_common = some_are_rare && holding > most;
+            let said = || (term_weight(things, holding), term_share(things, holding));
+            let (weight, share) = if is_common { (0.0, 0.0) } else { said() };
             Term {
                 text: term,
-                holding: *holding,
-                weight: if is_common {
-                    0.0
-                } else {
-                    term_weight(things, *holding)
-                },
-                share: if is_common {
-                    0.0
-                } else {
-                    term_share(things, *holding)
-                },
+                holding,
+                weight,
+                share,
             }
         })
         .collect();

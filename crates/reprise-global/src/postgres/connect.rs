@@ -13,7 +13,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Error, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::options::PostgresOptions;
+use super::PostgresOptions;
 use crate::caller::{Caller, Shelf};
 use crate::error::{GlobalError, Result};
 

@@ -4,17 +4,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadpool_postgres::{Object, Pool, Transaction};
+use deadpool_postgres::{GenericClient, Object, Pool, Transaction};
 use reprise_types::{Embedding, RecordId, check_unit_vector, system_entropy};
-use tokio_postgres::IsolationLevel;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{IsolationLevel, Row};
 use uuid::Uuid;
 
+use super::PostgresOptions;
 use super::connect::{Failure, introduce, literal};
-use super::options::PostgresOptions;
 use super::shelves::Shelves;
 use super::voices::Voices;
 use crate::caller::{Caller, Shelf};
 use crate::record::{GlobalRecord, Version};
+
+/// How long one statement of a change may take.
+pub(super) const CHANGE_TIME: Duration = Duration::from_secs(20);
 
 /// What an operation needs of its node.
 #[derive(Debug)]
@@ -100,13 +104,65 @@ pub(super) async fn reading_within<'c>(
 }
 
 pub(super) async fn changing<'c>(
-    node: &Node,
     client: &'c mut Object,
     caller: &Caller,
 ) -> Result<Transaction<'c>, Failure> {
     let begun = client.transaction().await?;
-    introduce(&begun, caller, node.options.change_time, "").await?;
+    introduce(&begun, caller, CHANGE_TIME, "").await?;
     Ok(begun)
+}
+
+/// What a statement has, in their order.
+pub(super) type Given<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+/// The rows of a statement, which its connection keeps prepared.
+pub(super) async fn rows(
+    client: &impl GenericClient,
+    statement: &str,
+    given: Given<'_>,
+) -> Result<Vec<Row>, Failure> {
+    let statement = client.prepare_cached(statement).await?;
+    Ok(client.query(&statement, given).await?)
+}
+
+/// The row of a statement that has one at most.
+pub(super) async fn row(
+    client: &impl GenericClient,
+    statement: &str,
+    given: Given<'_>,
+) -> Result<Option<Row>, Failure> {
+    let statement = client.prepare_cached(statement).await?;
+    Ok(client.query_opt(&statement, given).await?)
+}
+
+/// The row of a statement that always has one.
+pub(super) async fn one(
+    client: &impl GenericClient,
+    statement: &str,
+    given: Given<'_>,
+) -> Result<Row, Failure> {
+    let statement = client.prepare_cached(statement).await?;
+    Ok(client.query_one(&statement, given).await?)
+}
+
+/// How many rows a statement changes.
+pub(super) async fn change(
+    client: &impl GenericClient,
+    statement: &str,
+    given: Given<'_>,
+) -> Result<u64, Failure> {
+    let statement = client.prepare_cached(statement).await?;
+    Ok(client.execute(&statement, given).await?)
+}
+
+/// Deletes `from` a table, as it is narrowed there; how many rows there were.
+pub(super) async fn delete(
+    client: &impl GenericClient,
+    from: &str,
+    given: Given<'_>,
+) -> Result<u64, Failure> {
+    let statement = format!("DELETE FROM reprise_global.{from}");
+    change(client, &statement, given).await
 }
 
 /// The shelf that this transaction may write on.
@@ -124,17 +180,13 @@ pub(super) async fn remove(
 ) -> Result<(u64, Vec<i64>), Failure> {
     let tokens = "SELECT coalesce(array_agg(DISTINCT token), '{}') \
          FROM reprise_global.thing, unnest(tokens) AS token WHERE shelf = $1 AND id = ANY($2)";
-    let tokens: Vec<i64> = transaction.query_one(tokens, &[&shelf, &ids]).await?.get(0);
-    let postings = "DELETE FROM reprise_global.posting \
-         WHERE shelf = $1 AND token = ANY($2) AND id = ANY($3)";
-    transaction
-        .execute(postings, &[&shelf, &tokens, &ids])
-        .await?;
+    let tokens: Vec<i64> = one(transaction, tokens, &[&shelf, &ids]).await?.get(0);
+    let postings = "posting WHERE shelf = $1 AND token = ANY($2) AND id = ANY($3)";
+    delete(transaction, postings, &[&shelf, &tokens, &ids]).await?;
     let mut gone = 0;
     for table in ["search", "thing"] {
-        let statement =
-            format!("DELETE FROM reprise_global.{table} WHERE shelf = $1 AND id = ANY($2)");
-        gone = transaction.execute(&statement, &[&shelf, &ids]).await?;
+        let those = format!("{table} WHERE shelf = $1 AND id = ANY($2)");
+        gone = delete(transaction, &those, &[&shelf, &ids]).await?;
     }
     Ok((gone, tokens))
 }

@@ -9,7 +9,8 @@ use uuid::Uuid;
 use super::branches::forget_replacing;
 use super::connect::{Failure, connection};
 use super::node::{
-    Node, Shared, changing, count, record_id, remove, shelf_names, uuid, version, write_on,
+    Given, Node, Shared, change, changing, count, delete, one, record_id, remove, row, rows,
+    shelf_names, uuid, version, write_on,
 };
 use super::search;
 use crate::caller::{Caller, Shelf};
@@ -17,7 +18,6 @@ use crate::error::{GlobalError, Result};
 use crate::record::Publication;
 use crate::rules::{Publishing, Standing, decide_publish, shelf_of, told};
 use crate::store::{Published, Unpublished, check_publication, name_is_taken};
-use crate::takedown::barred;
 
 /// Things of one transaction of an import.
 const IMPORT_BATCH: usize = 1_000;
@@ -41,16 +41,6 @@ impl Prepared {
             publication,
         })
     }
-
-    /// The same, to be written on another shelf.
-    pub(super) fn on(&self, shelf: Shelf) -> Self {
-        Self {
-            shelf,
-            publication: self.publication.clone(),
-            vector: self.vector.clone(),
-            terms: self.terms.clone(),
-        }
-    }
 }
 
 pub(super) async fn publish(
@@ -59,7 +49,7 @@ pub(super) async fn publish(
     prepared: &Prepared,
 ) -> Result<Published, Failure> {
     let mut client = connection(&shared.node.pool).await?;
-    let transaction = changing(&shared.node, &mut client, caller).await?;
+    let transaction = changing(&mut client, caller).await?;
     let mut published = {
         let decide = |standing: Option<&Standing>, checksum: &str| {
             decide_publish(standing, &prepared.shelf, checksum)
@@ -98,14 +88,12 @@ pub(super) async fn publish_in(
          RETURNING id, shelf, version, checksum, clock_timestamp(), \
          (SELECT id FROM reprise_global.taken_down WHERE author = $1 AND origin = $2 LIMIT 1), \
          (SELECT reason FROM reprise_global.taken_down WHERE author = $1 AND origin = $2 LIMIT 1)";
-    let statement = transaction.prepare_cached(statement).await?;
-    let author = caller.user.as_str();
+    let (author, origin) = (caller.user.as_str(), &publication.origin);
     let fresh = uuid(shared.node.fresh_id());
-    let row = transaction
-        .query_one(&statement, &[&author, &publication.origin, &fresh, &shelf])
-        .await?;
+    let row = one(transaction, statement, &[&author, origin, &fresh, &shelf]).await?;
     if let Some(bar) = row.get::<_, Option<Uuid>>(5) {
-        return Err(barred(record_id(bar), row.get(6)).into());
+        let (id, reason) = (record_id(bar), row.get(6));
+        return Err(GlobalError::TakenDown { id, reason }.into());
     }
     let (id, was): (Uuid, String) = (row.get(0), row.get(1));
     let (standing, known): (i32, String) = (row.get(2), row.get(3));
@@ -125,26 +113,18 @@ pub(super) async fn publish_in(
     let next = standing + 1;
     let statement = "UPDATE reprise_global.authored SET version = $3, checksum = $4 \
          WHERE author = $1 AND origin = $2";
-    let statement = transaction.prepare_cached(statement).await?;
-    transaction
-        .execute(
-            &statement,
-            &[&author, &publication.origin, &next, &checksum],
-        )
-        .await?;
+    change(transaction, statement, &[&author, origin, &next, &checksum]).await?;
     if standing > 0 {
         for table in ["thing", "search"] {
             let statement = format!(
                 "UPDATE reprise_global.{table} SET until = $4 \
                  WHERE shelf = $1 AND id = $2 AND version = $3"
             );
-            let statement = transaction.prepare_cached(&statement).await?;
-            transaction
-                .execute(&statement, &[&shelf, &id, &standing, &at])
-                .await?;
+            change(transaction, &statement, &[&shelf, &id, &standing, &at]).await?;
         }
     }
-    insert(transaction, caller, at, &[(id, next, prepared)]).await?;
+    let thing = (id, next, prepared);
+    insert(transaction, caller, (&shelf, at), &[thing]).await?;
     let (new, bytes) = (i64::from(standing == 0), count(published.bytes));
     counted(shared, transaction, caller, &shelf, (new, bytes)).await?;
     said(
@@ -171,11 +151,8 @@ pub(super) async fn counted(
          VALUES ($1, greatest($2::int8, 0), greatest($3::int8, 0)) ON CONFLICT (holder) DO UPDATE SET \
          things = greatest(u.things + $2::int8, 0), bytes = greatest(u.bytes + $3::int8, 0) \
          RETURNING things, bytes";
-    let statement = transaction.prepare_cached(statement).await?;
     for (holder, quota) in shared.node.options.quotas.holders(&author.user, shelf) {
-        let row = transaction
-            .query_one(&statement, &[&holder, &things, &bytes])
-            .await?;
+        let row = one(transaction, statement, &[&holder, &things, &bytes]).await?;
         let [all, size] = [0, 1].map(|at| row.get::<_, i64>(at).unsigned_abs());
         if bytes > 0 {
             quota.admits(&holder, all, size)?;
@@ -188,13 +165,10 @@ pub(super) async fn counted(
 pub(super) async fn insert(
     transaction: &Transaction<'_>,
     caller: &Caller,
-    at: DateTime<Utc>,
+    (shelf, at): (&str, DateTime<Utc>),
     things: &[(Uuid, i32, &Prepared)],
 ) -> Result<(), Failure> {
-    let Some((_, _, first)) = things.first() else {
-        return Ok(());
-    };
-    let (shelf, author) = (first.shelf.to_string(), caller.user.as_str());
+    let author = caller.user.as_str();
     let each = |part: fn(&Prepared) -> String| -> Vec<String> {
         things.iter().map(|(_, _, thing)| part(thing)).collect()
     };
@@ -211,15 +185,10 @@ pub(super) async fn insert(
          SELECT $1, x.id, x.version, $2, x.publication, x.checksum, $3, x.tokens::bigint[] \
          FROM unnest($4::uuid[], $5::int4[], $6::text[], $7::text[], $8::text[]) \
          AS x(id, version, publication, checksum, tokens)";
-    let statement = transaction.prepare_cached(statement).await?;
-    transaction
-        .execute(
-            &statement,
-            &[
-                &shelf, &author, &at, &ids, &versions, &bodies, &checksums, &tokens,
-            ],
-        )
-        .await?;
+    let given: Given<'_> = &[
+        &shelf, &author, &at, &ids, &versions, &bodies, &checksums, &tokens,
+    ];
+    change(transaction, statement, given).await?;
     let types = each(|thing| thing.publication.content_type.name().to_owned());
     let heads: Vec<i16> = things.iter().map(|(_, _, thing)| head(thing)).collect();
     let terms = things.iter().map(|(_, _, thing)| thing.terms.all);
@@ -237,16 +206,11 @@ pub(super) async fn insert(
          SELECT $1, x.id, x.version, x.content_type, $2, x.head, x.terms, x.embedding::halfvec \
          FROM unnest($3::uuid[], $4::int4[], $5::text[], $6::int2[], $7::int4[], $8::text[]) \
          AS x(id, version, content_type, head, terms, embedding)";
-    let statement = transaction.prepare_cached(statement).await?;
-    transaction
-        .execute(
-            &statement,
-            &[
-                &shelf, &at, &ids, &versions, &types, &heads, &terms, &vectors,
-            ],
-        )
-        .await?;
-    insert_postings(transaction, &shelf, things).await
+    let given: Given<'_> = &[
+        &shelf, &at, &ids, &versions, &types, &heads, &terms, &vectors,
+    ];
+    change(transaction, statement, given).await?;
+    insert_postings(transaction, shelf, things).await
 }
 
 /// How many of a thing's terms stand in its head, as a column has it.
@@ -274,13 +238,8 @@ async fn insert_postings(
          (shelf, token, id, version, count, head) \
          SELECT $1, x.* FROM unnest($2::int8[], $3::uuid[], $4::int4[], $5::real[], $6::int2[]) \
          AS x(token, id, version, count, head)";
-    let statement = transaction.prepare_cached(statement).await?;
-    transaction
-        .execute(
-            &statement,
-            &[&shelf, &tokens, &ids, &versions, &counts, &heads],
-        )
-        .await?;
+    let given: Given<'_> = &[&shelf, &tokens, &ids, &versions, &counts, &heads];
+    change(transaction, statement, given).await?;
     Ok(())
 }
 
@@ -295,11 +254,8 @@ pub(super) async fn said(
 ) -> Result<(), Failure> {
     let statement = "INSERT INTO reprise_global.audit (at, who, what, id, version, shelf) \
          VALUES (clock_timestamp(), $1, $2, $3, $4, $5)";
-    let statement = transaction.prepare_cached(statement).await?;
-    let who = caller.user.as_str();
-    transaction
-        .execute(&statement, &[&who, &what, &id, &version, &shelf])
-        .await?;
+    let given: Given<'_> = &[&caller.user.as_str(), &what, &id, &version, &shelf];
+    change(transaction, statement, given).await?;
     Ok(())
 }
 
@@ -336,7 +292,7 @@ async fn import_batch(
     };
     let (shelf, author) = (first.shelf.to_string(), caller.user.as_str());
     let mut client = connection(&shared.node.pool).await?;
-    let transaction = changing(&shared.node, &mut client, caller).await?;
+    let transaction = changing(&mut client, caller).await?;
     write_on(&transaction, &shelf).await?;
     let origins: Vec<&str> = batch
         .iter()
@@ -350,10 +306,8 @@ async fn import_batch(
          FROM unnest($3::text[], $4::uuid[], $5::text[]) AS x(origin, id, checksum) \
          WHERE x.origin NOT IN (SELECT origin FROM reprise_global.taken_down WHERE author = $1) \
          ON CONFLICT (author, origin) DO NOTHING RETURNING id, clock_timestamp()";
-    let statement = transaction.prepare_cached(statement).await?;
-    let rows = transaction
-        .query(&statement, &[&author, &shelf, &origins, &ids, &checksums])
-        .await?;
+    let given: Given<'_> = &[&author, &shelf, &origins, &ids, &checksums];
+    let rows = rows(&transaction, statement, given).await?;
     let Some(at) = rows.first().map(|row| row.get::<_, DateTime<Utc>>(1)) else {
         return Ok(0);
     };
@@ -364,7 +318,7 @@ async fn import_batch(
         .filter(|(id, _)| new.contains(*id))
         .map(|(id, one)| (*id, 1, one))
         .collect();
-    insert(&transaction, caller, at, &things).await?;
+    insert(&transaction, caller, (&shelf, at), &things).await?;
     let bytes = things
         .iter()
         .map(|(_, _, one)| one.publication.bytes().len());
@@ -374,9 +328,7 @@ async fn import_batch(
     let statement = "INSERT INTO reprise_global.audit (at, who, what, id, version, shelf) \
          SELECT clock_timestamp(), $1, 'publish', x, 1, $2 FROM unnest($3::uuid[]) AS x";
     let new: Vec<Uuid> = things.iter().map(|(id, _, _)| *id).collect();
-    transaction
-        .execute(statement, &[&author, &shelf, &new])
-        .await?;
+    change(&transaction, statement, &[&author, &shelf, &new]).await?;
     transaction.commit().await.map_err(Failure::Commit)?;
     shared.shelves.changed(&shelf);
     Ok(things.len())
@@ -398,15 +350,15 @@ pub(super) async fn unpublish(
 ) -> Result<Unpublished, Failure> {
     let (key, author) = (uuid(id), caller.user.as_str());
     let mut client = connection(&shared.node.pool).await?;
-    let transaction = changing(&shared.node, &mut client, caller).await?;
+    let transaction = changing(&mut client, caller).await?;
     let statement = "SELECT shelf FROM reprise_global.authored \
          WHERE author = $1 AND id = $2 FOR UPDATE";
-    let Some(row) = transaction.query_opt(statement, &[&author, &key]).await? else {
+    let Some(found) = row(&transaction, statement, &[&author, &key]).await? else {
         if asked_before {
             let statement = "SELECT version FROM reprise_global.audit \
                  WHERE id = $1 AND who = $2 AND what = 'unpublish'";
-            if let Some(row) = transaction.query_opt(statement, &[&key, &author]).await? {
-                let versions: i32 = row.get(0);
+            if let Some(done) = row(&transaction, statement, &[&key, &author]).await? {
+                let versions: i32 = done.get(0);
                 return Ok(Unpublished {
                     id,
                     versions: version(versions).0,
@@ -419,14 +371,14 @@ pub(super) async fn unpublish(
              WHERE /*open*/(shelf = ANY($1)) AND id = $2 LIMIT 1",
         );
         let shelves = shelf_names(caller);
-        let seen = transaction.query_opt(&statement, &[&shelves, &key]).await?;
+        let seen = row(&transaction, &statement, &[&shelves, &key]).await?;
         let what = "unpublish".into();
         return Err(match seen {
             Some(_) => GlobalError::NotAuthor { id, what }.into(),
             None => GlobalError::NotFound { id }.into(),
         });
     };
-    let shelf: String = row.get(0);
+    let shelf: String = found.get(0);
     let (gone, tokens) = withdraw(shared, &transaction, caller, &shelf, key).await?;
     let versions = i32::try_from(gone).unwrap_or(i32::MAX);
     said(
@@ -440,7 +392,7 @@ pub(super) async fn unpublish(
     .await?;
     transaction.commit().await.map_err(Failure::Commit)?;
     shared.shelves.changed(&shelf);
-    let verified = is_gone(&shared.node, &mut client, caller, &shelf, (key, &tokens)).await?;
+    let verified = is_gone(&mut client, caller, &shelf, (key, &tokens)).await?;
     Ok(Unpublished {
         id,
         versions: version(versions).0,
@@ -460,15 +412,14 @@ pub(super) async fn withdraw(
     write_on(transaction, shelf).await?;
     let bytes = "SELECT coalesce(sum(octet_length(publication)), 0)::int8 \
          FROM reprise_global.thing WHERE shelf = $1 AND id = $2";
-    let bytes: i64 = transaction.query_one(bytes, &[&shelf, &id]).await?.get(0);
+    let bytes: i64 = one(transaction, bytes, &[&shelf, &id]).await?.get(0);
     let gone = remove(transaction, shelf, &[id]).await?;
     counted(shared, transaction, author, shelf, (-1, -bytes)).await?;
     let name = author.user.as_str();
-    let authored = "DELETE FROM reprise_global.authored WHERE author = $1 AND id = $2";
-    transaction.execute(authored, &[&name, &id]).await?;
+    let authored = "authored WHERE author = $1 AND id = $2";
+    delete(transaction, authored, &[&name, &id]).await?;
     for table in ["voice", "rating", "retrieved"] {
-        let statement = format!("DELETE FROM reprise_global.{table} WHERE id = $1");
-        transaction.execute(&statement, &[&id]).await?;
+        delete(transaction, &format!("{table} WHERE id = $1"), &[&id]).await?;
     }
     forget_replacing(transaction, author, id).await?;
     Ok(gone)
@@ -476,15 +427,14 @@ pub(super) async fn withdraw(
 
 /// Whether no row is left of a thing that was withdrawn.
 pub(super) async fn is_gone(
-    node: &Node,
     client: &mut Object,
     author: &Caller,
     shelf: &str,
     (id, tokens): (Uuid, &[i64]),
 ) -> Result<bool, Failure> {
-    let transaction = changing(node, client, author).await?;
+    let transaction = changing(client, author).await?;
     write_on(&transaction, shelf).await?;
-    let left = transaction.query_one(LEFT, &[&shelf, &id, &tokens]).await?;
+    let left = one(&transaction, LEFT, &[&shelf, &id, &tokens]).await?;
     Ok(left.get::<_, i64>(0) == 0)
 }
 
@@ -494,11 +444,11 @@ pub(super) async fn snapshot(
     name: &str,
 ) -> Result<DateTime<Utc>, Failure> {
     let mut client = connection(&node.pool).await?;
-    let transaction = changing(node, &mut client, caller).await?;
+    let transaction = changing(&mut client, caller).await?;
     let author = caller.user.as_str();
     let statement = "INSERT INTO reprise_global.snapshot (name, at, author) \
          VALUES ($1, clock_timestamp(), $2) ON CONFLICT (name) DO NOTHING RETURNING at";
-    let row = transaction.query_opt(statement, &[&name, &author]).await?;
+    let row = row(&transaction, statement, &[&name, &author]).await?;
     let row = row.ok_or_else(|| name_is_taken("snapshot", name))?;
     said(&transaction, caller, "snapshot", None, None, Some(name)).await?;
     transaction.commit().await.map_err(Failure::Commit)?;

@@ -3,11 +3,12 @@
 use deadpool_postgres::Transaction;
 use reprise_types::RecordId;
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::connect::{Failure, connection};
-use super::node::{Node, Shared, number, reading, record_id, shelf_names, uuid, version};
+use super::node::{
+    Given, Node, Shared, count, number, reading, record_id, row, rows, shelf_names, uuid, version,
+};
 use super::search::of_several;
 use super::statements;
 use crate::caller::{Caller, OrgId};
@@ -20,8 +21,7 @@ use crate::store::{AuditLine, ListPage};
 pub(super) fn record(row: &Row, standings: &Standings) -> Result<GlobalRecord, Failure> {
     let (shelf, id): (&str, Uuid) = (row.try_get(0)?, row.try_get(1)?);
     let id = record_id(id);
-    let publication: Publication =
-        serde_json::from_str(row.try_get(4)?).map_err(|_| damaged(id, "publication"))?;
+    let publication = published_in(id, row.try_get(4)?)?;
     let author: &str = row.try_get(3)?;
     let org = shelf.strip_prefix("org:").map(str::parse::<OrgId>);
     let standing = standings.get(&id).copied().unwrap_or_default();
@@ -37,6 +37,11 @@ pub(super) fn record(row: &Row, standings: &Standings) -> Result<GlobalRecord, F
         quality_metrics: standing.metrics,
         publication,
     })
+}
+
+/// What a row holds of a thing.
+pub(super) fn published_in(id: RecordId, text: &str) -> Result<Publication, GlobalError> {
+    serde_json::from_str(text).map_err(|_| damaged(id, "publication"))
 }
 
 pub(super) fn damaged(id: RecordId, what: &str) -> GlobalError {
@@ -59,12 +64,9 @@ pub(super) async fn get(
     let mut client = connection(&shared.node.pool).await?;
     let transaction = reading(&shared.node, &mut client, caller, "").await?;
     let statement = shared.node.sql(&statements::get());
-    let statement = transaction.prepare_cached(&statement).await?;
     let (shelves, author) = (shelf_names(caller), caller.user.as_str());
-    let row = transaction
-        .query_opt(&statement, &[&shelves, &uuid(id), &author])
-        .await?
-        .ok_or_else(none)?;
+    let row = row(&transaction, &statement, &[&shelves, &uuid(id), &author]).await?;
+    let row = row.ok_or_else(none)?;
     let mut found = record(&row, &standings)?;
     if !shared.node.admits(caller, &found) || !is_told(shared, &transaction, caller, &found).await?
     {
@@ -74,7 +76,7 @@ pub(super) async fn get(
         found.embedding = vector;
         found.embedding_space.clone_from(&shared.node.options.space);
     }
-    Ok(found)
+    Ok(found.for_reader(&caller.user))
 }
 
 pub(super) async fn versions(
@@ -114,18 +116,18 @@ async fn of_thing(
     let mut client = connection(&shared.node.pool).await?;
     let transaction = reading(&shared.node, &mut client, caller, "").await?;
     let statement = shared.node.sql(&statements::versions());
-    let statement = transaction.prepare_cached(&statement).await?;
     let (shelves, author) = (shelf_names(caller), caller.user.as_str());
     let [limit, offset] = bounds(page);
-    let asked: [&(dyn ToSql + Sync); 6] = [&shelves, &uuid(id), &author, &wanted, &limit, &offset];
-    let rows = transaction.query(&statement, &asked).await?;
+    let id = uuid(id);
+    let asked: Given<'_> = &[&shelves, &id, &author, &wanted, &limit, &offset];
+    let rows = rows(&transaction, &statement, asked).await?;
     let mut found = Vec::with_capacity(rows.len());
     for row in &rows {
         let record = record(row, &standings)?;
         if shared.node.admits(caller, &record)
             && is_told(shared, &transaction, caller, &record).await?
         {
-            found.push(record);
+            found.push(record.for_reader(&caller.user));
         }
     }
     Ok(found)
@@ -140,24 +142,20 @@ pub(super) async fn published(
     let mut client = connection(&shared.node.pool).await?;
     let transaction = reading(&shared.node, &mut client, caller, "").await?;
     let statement = shared.node.sql(&statements::published());
-    let statement = transaction.prepare_cached(&statement).await?;
-    let [limit, offset] = bounds(page);
-    let rows = transaction
-        .query(&statement, &[&caller.user.as_str(), &limit, &offset])
-        .await?;
+    let (author, [limit, offset]) = (caller.user.as_str(), bounds(page));
+    let rows = rows(&transaction, &statement, &[&author, &limit, &offset]).await?;
     rows.iter().map(|row| record(row, &standings)).collect()
 }
 
 pub(super) fn bounds(page: ListPage) -> [i64; 2] {
-    [page.limit, page.offset].map(|count| i64::try_from(count).unwrap_or(i64::MAX))
+    [page.limit, page.offset].map(count)
 }
 
 pub(super) async fn audit(node: &Node, limit: usize) -> Result<Vec<AuditLine>, Failure> {
     let client = connection(&node.pool).await?;
     let statement =
         format!("SELECT {AUDITED} FROM reprise_global.audit ORDER BY number DESC LIMIT $1");
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = client.query(&statement, &[&limit]).await?;
+    let rows = rows(&client, &statement, &[&count(limit)]).await?;
     Ok(rows.iter().map(audited).collect())
 }
 

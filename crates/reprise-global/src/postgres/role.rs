@@ -4,33 +4,11 @@
 use deadpool_postgres::Object;
 use tokio_postgres::error::SqlState;
 
+use super::PostgresOptions;
 use super::connect::{Failure, quoted};
-use super::options::PostgresOptions;
+use super::node::{one, row};
+use super::schema::TABLES;
 use crate::error::{GlobalError, Result};
-
-/// What the serving role may do, and to which tables. It empties no table as a whole, which no
-/// policy would hold it from, and changes no line of the audit log.
-const RIGHTS: [(&str, &[&str]); 3] = [
-    (
-        "SELECT, INSERT, UPDATE, DELETE",
-        &[
-            "thing",
-            "search",
-            "posting",
-            "authored",
-            "voice",
-            "rating",
-            "retrieved",
-            "branch",
-            "draft",
-            "taken_down",
-            "usage",
-            "token",
-        ],
-    ),
-    ("SELECT, INSERT", &["snapshot", "audit", "setting"]),
-    ("SELECT", &["schema_version"]),
-];
 
 /// Who asks once the tables stand.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,18 +21,10 @@ pub(super) struct Serving {
 
 /// Finds or makes the role that serves. Under the lock of whoever migrates.
 pub(super) async fn serving(client: &Object, options: &PostgresOptions) -> Result<Serving> {
-    let login: String = one(client, "SELECT current_user::text").await?;
-    if !owns(client, &login).await? {
-        return Ok(Serving {
-            role: None,
-            keeps: false,
-        });
-    }
-    if options.serves_as_owner {
-        return Ok(Serving {
-            role: None,
-            keeps: true,
-        });
+    let login: String = one(client, "SELECT current_user::text", &[]).await?.get(0);
+    let keeps = owns(client, &login).await?;
+    if !keeps || options.serves_as_owner {
+        return Ok(Serving { role: None, keeps });
     }
     let role = &options.serving_role;
     let (name, own) = (quoted(role), quoted(&login));
@@ -65,13 +35,8 @@ pub(super) async fn serving(client: &Object, options: &PostgresOptions) -> Resul
              TO {own}"
         ))
     };
-    let known = client
-        .query_opt(
-            "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = $1",
-            &[role],
-        )
-        .await
-        .map_err(Failure::from)?;
+    let known = "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = $1";
+    let known = row(client, known, &[role]).await?;
     match known.map(|row| row.get::<_, bool>(0)) {
         Some(true) => return Err(refused(format!("{name} stands above the policies"))),
         Some(false) => {}
@@ -81,21 +46,17 @@ pub(super) async fn serving(client: &Object, options: &PostgresOptions) -> Resul
         return Err(refused(format!("{name} owns them too")));
     }
     take_on(client, &name).await.map_err(refused)?;
-    for (may, tables) in RIGHTS {
-        let tables: Vec<String> = tables
-            .iter()
-            .map(|t| format!("reprise_global.{t}"))
-            .collect();
-        let grant = format!(
-            "GRANT USAGE ON SCHEMA reprise_global TO {name}; GRANT {may} ON {} TO {name}",
-            tables.join(", ")
-        );
-        client.batch_execute(&grant).await.map_err(rights)?;
-    }
-    Ok(Serving {
-        role: Some(role.clone()),
-        keeps: true,
-    })
+    let of_tables = TABLES
+        .iter()
+        .map(|(table, may, _)| format!("GRANT {may} ON reprise_global.{table} TO {name}"));
+    let of_schema = format!("GRANT USAGE ON SCHEMA reprise_global TO {name}");
+    let grants: Vec<String> = std::iter::once(of_schema).chain(of_tables).collect();
+    client
+        .batch_execute(&grants.join("; "))
+        .await
+        .map_err(rights)?;
+    let role = Some(role.clone());
+    Ok(Serving { role, keeps })
 }
 
 /// Whether a role owns any of the tables or their schema, or may act as who does.
@@ -104,8 +65,7 @@ async fn owns(client: &Object, role: &str) -> Result<bool> {
          SELECT relowner AS owner FROM pg_class \
          WHERE relnamespace = to_regnamespace('reprise_global') \
          UNION SELECT nspowner FROM pg_namespace WHERE nspname = 'reprise_global') AS owners";
-    let row = client.query_one(owners, &[&role]).await;
-    Ok(row.map_err(Failure::from)?.get(0))
+    Ok(one(client, owners, &[&role]).await?.get(0))
 }
 
 /// Makes the role; the error says why not. Roles are of the whole server: another node may have
@@ -144,11 +104,6 @@ fn said(error: &tokio_postgres::Error) -> String {
     database.map_or_else(|| error.to_string(), |said| said.message().to_owned())
 }
 
-async fn one(client: &Object, statement: &str) -> Result<String> {
-    let row = client.query_one(statement, &[]).await;
-    Ok(row.map_err(Failure::from)?.get(0))
-}
-
 pub(super) fn cannot(message: impl Into<String>) -> GlobalError {
     GlobalError::Storage {
         message: message.into(),
@@ -156,9 +111,11 @@ pub(super) fn cannot(message: impl Into<String>) -> GlobalError {
 }
 
 /// Without rights the database's own sentence names the table, and we say what to do.
-pub(super) fn rights(error: tokio_postgres::Error) -> GlobalError {
-    let code = error.code().cloned();
-    if code == Some(SqlState::INSUFFICIENT_PRIVILEGE) {
+pub(super) fn rights(failure: impl Into<Failure>) -> GlobalError {
+    let failure = failure.into();
+    if let Failure::Database(error) = &failure
+        && error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE)
+    {
         let said = error.as_db_error().map(|said| said.message().to_owned());
         return cannot(format!(
             "the role may not make or use the tables in schema `reprise_global` ({}); give it \
@@ -166,5 +123,5 @@ pub(super) fn rights(error: tokio_postgres::Error) -> GlobalError {
             said.unwrap_or_default()
         ));
     }
-    Failure::from(error).into()
+    failure.into()
 }

@@ -6,8 +6,9 @@ use deadpool_postgres::Object;
 use reprise_types::EmbeddingSpace;
 use tokio_postgres::error::SqlState;
 
-use super::connect::{Failure, literal};
-use super::options::PostgresOptions;
+use super::PostgresOptions;
+use super::connect::Failure;
+use super::node::{one, rows};
 use super::role::{Serving, cannot, rights, serving};
 use crate::error::{GlobalError, Result};
 
@@ -20,32 +21,29 @@ const MIGRATIONS: [&str; 6] = [
     include_str!("migrations/0005.sql"),
     include_str!("migrations/0006.sql"),
 ];
-/// What they make.
-const TABLES: [&str; 14] = [
-    "thing",
-    "search",
-    "posting",
-    "authored",
-    "voice",
-    "rating",
-    "snapshot",
-    "audit",
-    "branch",
-    "draft",
-    "retrieved",
-    "taken_down",
-    "usage",
-    "token",
-];
-/// Of these, whose rows are for some callers alone.
-const WALLED: [&str; 7] = [
-    "thing",
-    "search",
-    "posting",
-    "authored",
-    "branch",
-    "draft",
-    "taken_down",
+
+const ADD: &str = "SELECT, INSERT";
+const ALL: &str = "SELECT, INSERT, UPDATE, DELETE";
+/// What they make, each with what the serving role may do there, and whether its rows are for some
+/// callers alone. That role empties no table as a whole, which no policy would hold it from, and
+/// changes no line of the audit log.
+pub(super) const TABLES: [(&str, &str, bool); 16] = [
+    ("thing", ALL, true),
+    ("search", ALL, true),
+    ("posting", ALL, true),
+    ("authored", ALL, true),
+    ("voice", ALL, false),
+    ("rating", ALL, false),
+    ("snapshot", ADD, false),
+    ("audit", ADD, false),
+    ("branch", ALL, true),
+    ("draft", ALL, true),
+    ("retrieved", ALL, false),
+    ("taken_down", ALL, true),
+    ("usage", ALL, false),
+    ("token", ALL, false),
+    ("setting", ADD, false),
+    ("schema_version", "SELECT", false),
 ];
 /// The oldest server that its makers still mend.
 const SERVER_MIN: i32 = 140_000;
@@ -62,38 +60,25 @@ pub(super) async fn prepare(
 ) -> Result<(String, Serving)> {
     server(client).await?;
     role(client).await?;
-    client
-        .execute("SELECT pg_advisory_lock($1)", &[&LOCK])
-        .await
-        .map_err(Failure::from)?;
+    one(client, "SELECT pg_advisory_lock($1)", &[&LOCK]).await?;
     let done = match migrate(client, options.dimensions).await {
         Ok(()) => serving(client, options).await,
         Err(error) => Err(error),
     };
-    let unlocked = client.execute("SELECT pg_advisory_unlock($1)", &[&LOCK]);
-    let unlocked = unlocked.await;
+    let unlocked = one(client, "SELECT pg_advisory_unlock($1)", &[&LOCK]).await;
     let serving = done?;
-    unlocked.map_err(Failure::from)?;
+    unlocked?;
     keeps_space(client, options.space.as_ref()).await?;
-    let row = client
-        .query_one(
-            "SELECT value FROM reprise_global.setting WHERE name = 'salt'",
-            &[],
-        )
-        .await
-        .map_err(rights)?;
-    Ok((row.get(0), serving))
+    let salt = "SELECT value FROM reprise_global.setting WHERE name = 'salt'";
+    let salt = one(client, salt, &[]).await.map_err(rights)?;
+    Ok((salt.get(0), serving))
 }
 
 async fn server(client: &Object) -> Result<()> {
-    let row = client
-        .query_one(
-            "SELECT current_setting('server_version_num')::int, current_setting('server_version'), \
-         (SELECT extversion FROM pg_extension WHERE extname = 'vector'), current_database()",
-            &[],
-        )
-        .await
-        .map_err(Failure::from)?;
+    let statement = "SELECT current_setting('server_version_num')::int, \
+         current_setting('server_version'), \
+         (SELECT extversion FROM pg_extension WHERE extname = 'vector'), current_database()";
+    let row = one(client, statement, &[]).await?;
     let (number, name): (i32, String) = (row.get(0), row.get(1));
     let database: String = row.get(3);
     too_old(number, &name)?;
@@ -135,14 +120,9 @@ fn vector_too_old(version: &str) -> Result<()> {
 
 /// A role that stands above row-level security would make one wall of two.
 async fn role(client: &Object) -> Result<()> {
-    let row = client
-        .query_one(
-            "SELECT current_user::text, rolsuper OR rolbypassrls FROM pg_roles \
-         WHERE rolname = current_user",
-            &[],
-        )
-        .await
-        .map_err(Failure::from)?;
+    let statement = "SELECT current_user::text, rolsuper OR rolbypassrls FROM pg_roles \
+         WHERE rolname = current_user";
+    let row = one(client, statement, &[]).await?;
     if row.get::<_, bool>(1) {
         let name: String = row.get(0);
         return Err(cannot(format!(
@@ -209,15 +189,11 @@ async fn migrate(client: &mut Object, dimensions: u16) -> Result<()> {
         transaction.commit().await.map_err(Failure::Commit)?;
         tracing::info!(number, "brought the tables forward");
     }
-    let missing = client
-        .query(
-            "SELECT name FROM unnest($1::text[]) AS name \
-             WHERE to_regclass('reprise_global.' || name) IS NULL",
-            &[&TABLES.as_slice()],
-        )
-        .await
-        .map_err(rights)?;
-    if let Some(row) = missing.first() {
+    let missing = "SELECT name FROM unnest($1::text[]) AS name \
+         WHERE to_regclass('reprise_global.' || name) IS NULL";
+    let all = TABLES.map(|(table, ..)| table);
+    let missing = rows(client, missing, &[&all.as_slice()]).await;
+    if let Some(row) = missing.map_err(rights)?.first() {
         let table: String = row.get(0);
         return Err(half(&format!("table `{table}` is missing")));
     }
@@ -226,15 +202,12 @@ async fn migrate(client: &mut Object, dimensions: u16) -> Result<()> {
 
 /// The policies hold, also against the role that owns the tables.
 async fn walled(client: &Object) -> Result<()> {
-    let open = client
-        .query(
-            "SELECT relname::text FROM pg_class \
-             WHERE relnamespace = to_regnamespace('reprise_global') AND relname = ANY($1::text[]) \
-             AND NOT (relrowsecurity AND relforcerowsecurity)",
-            &[&WALLED.as_slice()],
-        )
-        .await
-        .map_err(rights)?;
+    let open = "SELECT relname::text FROM pg_class \
+         WHERE relnamespace = to_regnamespace('reprise_global') AND relname = ANY($1::text[]) \
+         AND NOT (relrowsecurity AND relforcerowsecurity)";
+    let walled = TABLES.into_iter().filter(|(.., is_walled)| *is_walled);
+    let walled: Vec<&str> = walled.map(|(table, ..)| table).collect();
+    let open = rows(client, open, &[&walled]).await.map_err(rights)?;
     let Some(row) = open.first() else {
         return Ok(());
     };
@@ -254,35 +227,25 @@ fn half(what: &str) -> GlobalError {
 
 /// Which migration was the last; 0 where there is no schema.
 async fn version(client: &Object) -> Result<usize> {
-    let row = client
-        .query_one(
-            "SELECT to_regnamespace('reprise_global') IS NOT NULL, \
-         to_regclass('reprise_global.schema_version') IS NOT NULL",
-            &[],
-        )
-        .await
-        .map_err(rights)?;
+    let statement = "SELECT to_regnamespace('reprise_global') IS NOT NULL, \
+         to_regclass('reprise_global.schema_version') IS NOT NULL";
+    let row = one(client, statement, &[]).await.map_err(rights)?;
     match (row.get(0), row.get(1)) {
         (false, _) => Ok(0),
         (true, false) => {
             // An administrator may have made the schema for this role, and nothing in it.
-            let made = client.query_one(
-                "SELECT count(*) FROM pg_class WHERE relnamespace = \
-                 to_regnamespace('reprise_global')",
-                &[],
-            );
-            match made.await.map_err(rights)?.get::<_, i64>(0) {
+            let made = "SELECT count(*) FROM pg_class \
+                 WHERE relnamespace = to_regnamespace('reprise_global')";
+            let made = one(client, made, &[]).await.map_err(rights)?;
+            match made.get::<_, i64>(0) {
                 0 => Ok(0),
                 _ => Err(half("there are tables and no version of them")),
             }
         }
         (true, true) => {
-            let row = client
-        .query_one(
-                "SELECT coalesce(max(version), 0), count(*)::int FROM reprise_global.schema_version",
-                &[],
-            );
-            let row = row.await.map_err(rights)?;
+            let statement = "SELECT coalesce(max(version), 0), count(*)::int \
+                 FROM reprise_global.schema_version";
+            let row = one(client, statement, &[]).await.map_err(rights)?;
             let (newest, count): (i32, i32) = (row.get(0), row.get(1));
             let standing = usize::try_from(newest).unwrap_or_default();
             if newest != count && standing <= MIGRATIONS.len() {
@@ -297,20 +260,12 @@ async fn version(client: &Object) -> Result<usize> {
 async fn keeps_space(client: &Object, space: Option<&EmbeddingSpace>) -> Result<()> {
     let Some(space) = space else { return Ok(()) };
     let name = format!("{} {} {}", space.model, space.version, space.dimensions);
-    let kept: String = client
-        .query_one(
-            &format!(
-                "WITH made AS (INSERT INTO reprise_global.setting VALUES ('space', {}) \
-             ON CONFLICT (name) DO NOTHING RETURNING value) \
-             SELECT value FROM made UNION ALL \
-             SELECT value FROM reprise_global.setting WHERE name = 'space' LIMIT 1",
-                literal(&name)
-            ),
-            &[],
-        )
-        .await
-        .map_err(rights)?
-        .get(0);
+    let statement = "WITH made AS (INSERT INTO reprise_global.setting VALUES ('space', $1) \
+         ON CONFLICT (name) DO NOTHING RETURNING value) \
+         SELECT value FROM made UNION ALL \
+         SELECT value FROM reprise_global.setting WHERE name = 'space' LIMIT 1";
+    let kept = one(client, statement, &[&name]).await.map_err(rights)?;
+    let kept: String = kept.get(0);
     if kept == name {
         return Ok(());
     }

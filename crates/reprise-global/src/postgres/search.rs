@@ -17,8 +17,7 @@ use uuid::Uuid;
 use super::branches;
 use super::candidates::{Asked, Candidate, Key, NEAR, TERMS_MAX, Term, weighed, words_spread};
 use super::connect::{Failure, both, connection, spare};
-use super::node::{Shared, number, reading, record_id, shelf_names, uuid};
-use super::read::record;
+use super::node::{Shared, number, reading, record_id, row, shelf_names, uuid};
 use super::statements;
 use crate::caller::Caller;
 use crate::coordination::{RESERVE, Standing};
@@ -194,17 +193,10 @@ pub(super) async fn query(
         let keys = order.iter().filter_map(|(place, _)| candidates.get(*place));
         let (ids, versions): (Vec<Uuid>, Vec<i32>) = keys.map(|one| one.key).unzip();
         let asking = both(
-            asked.texts(&ids, &versions),
+            asked.records(caller, (&ids, &versions), &standings),
             asked.postings(&counting, &ids),
         );
-        let (rows, held) = asking.await?;
-        let mut records = HashMap::new();
-        for row in &rows {
-            let found = record(row, &standings)?;
-            if shared.node.admits(caller, &found) {
-                records.insert(found.id, found);
-            }
-        }
+        let (mut records, held) = asking.await?;
         for (place, _) in order {
             let (Some(one), Some(score)) = (candidates.get(*place), scores.get(*place)) else {
                 continue;
@@ -246,12 +238,9 @@ pub(super) async fn of_several(
     pattern: &GlobalRecord,
 ) -> Result<Option<Vec<RecordId>>, Failure> {
     let statement = shared.node.sql(&statements::vector());
-    let statement = transaction.prepare_cached(&statement).await?;
     let shelves = shelf_names(caller);
     let (id, version) = (uuid(pattern.id), number(pattern.version));
-    let row = transaction
-        .query_opt(&statement, &[&shelves, &id, &version])
-        .await?;
+    let row = row(transaction, &statement, &[&shelves, &id, &version]).await?;
     let Some(vector) = row.and_then(|row| row.get::<_, Option<Vec<f32>>>(0)) else {
         return Ok(None);
     };
@@ -277,7 +266,7 @@ async fn instant(
         return Err(none().into());
     }
     let statement = "SELECT at FROM reprise_global.snapshot WHERE name = $1";
-    let row = transaction.query_opt(statement, &[&name]).await?;
+    let row = row(transaction, statement, &[&name]).await?;
     Ok(Some(row.ok_or_else(none)?.get(0)))
 }
 
@@ -387,14 +376,9 @@ async fn near(
         return Ok(Vec::new());
     }
     let (ids, versions): (Vec<Uuid>, Vec<i32>) = near.iter().map(|one| one.key).unzip();
-    let rows = asked.texts(&ids, &versions).await?;
-    let mut records = HashMap::new();
-    for row in &rows {
-        let found = record(row, &Arc::default())?;
-        if shared.node.admits(caller, &found) {
-            records.insert(found.id, found);
-        }
-    }
+    let mut records = asked
+        .records(caller, (&ids, &versions), &Arc::default())
+        .await?;
     let near = near.into_iter();
     let found = near.filter_map(|one| Some((records.remove(&record_id(one.key.0))?, one.cosine?)));
     Ok(found.collect())

@@ -12,9 +12,8 @@ use reprise_types::{lock, sha256_hex};
 use tokio_postgres::SimpleQueryMessage;
 
 use super::connect::{Failure, connection, literal};
-use super::moments::{Cosines, Moments};
-use super::node::{Node, reading_within};
-use super::sample::{SMALL, frequent, moments};
+use super::node::{CHANGE_TIME, Node, one, reading_within, row, rows};
+use super::sample::{Cosines, Moments, SMALL, frequent, moments};
 use super::statements;
 use crate::caller::Caller;
 
@@ -190,8 +189,7 @@ fn look_later(shelves: &Arc<Shelves>, node: &Arc<Node>, caller: &Caller, shelf: 
     tokio::spawn(async move {
         let looked = async {
             let mut client = connection(&node.pool).await?;
-            let time = node.options.change_time;
-            let transaction = reading_within(time, &mut client, &caller, "").await?;
+            let transaction = reading_within(CHANGE_TIME, &mut client, &caller, "").await?;
             look(&transaction, std::slice::from_ref(&shelf)).await
         };
         match looked.await {
@@ -215,13 +213,9 @@ async fn look(
     if shelves.is_empty() {
         return Ok(found);
     }
-    let counted = transaction
-        .prepare_cached(
-            "SELECT shelf, count(*), avg(head)::float4 FROM reprise_global.search \
-             WHERE shelf = ANY($1) AND until IS NULL GROUP BY shelf",
-        )
-        .await?;
-    for row in transaction.query(&counted, &[&shelves]).await? {
+    let counted = "SELECT shelf, count(*), avg(head)::float4 FROM reprise_global.search \
+         WHERE shelf = ANY($1) AND until IS NULL GROUP BY shelf";
+    for row in rows(transaction, counted, &[&shelves]).await? {
         let shelf: String = row.get(0);
         let things = u32::try_from(row.get::<_, i64>(1)).unwrap_or(u32::MAX);
         let known = Known {
@@ -255,7 +249,7 @@ impl World {
         terms: &[TextTerm],
     ) -> Result<Vec<u32>, Failure> {
         let mut all = vec![0_u32; terms.len()];
-        let statement = transaction.prepare_cached(&statements::holding()).await?;
+        let statement = statements::holding();
         for (shelf, known) in &self.shelves {
             if known.things == 0 {
                 continue;
@@ -266,7 +260,7 @@ impl World {
                 numbers.filter(|term| !words.contains_key(term)).collect()
             };
             if !unknown.is_empty() {
-                let rows = transaction.query(&statement, &[shelf, &unknown]).await?;
+                let rows = rows(transaction, &statement, &[shelf, &unknown]).await?;
                 let mut words = lock(&known.words);
                 if words.len() > WORDS_MAX {
                     let is_asked = |word: &i64| terms.iter().any(|term| term.number == *word);
@@ -342,9 +336,8 @@ impl Known {
         {
             return Ok(is_indexed);
         }
-        let statement = transaction.prepare_cached(SOUND).await?;
         let name = format!("reprise_global.{}", index_of(shelf));
-        let sound = transaction.query_opt(&statement, &[&name]).await?;
+        let sound = row(transaction, SOUND, &[&name]).await?;
         let sound = sound.is_some_and(|row| row.get(0));
         *lock(&self.index) = Some((sound, Instant::now()));
         Ok(sound)
@@ -366,9 +359,7 @@ pub(super) async fn maintain(node: &Node, shelves: &Shelves) -> Result<bool, Fai
     };
     let client = connection(keeper).await?;
     // Of this session, not of a transaction: the index is built outside of any.
-    let alone = client
-        .query_one("SELECT pg_try_advisory_lock($1)", &[&LOCK])
-        .await?;
+    let alone = one(&client, "SELECT pg_try_advisory_lock($1)", &[&LOCK]).await?;
     if !alone.get::<_, bool>(0) {
         return Ok(false);
     }
@@ -398,14 +389,12 @@ pub(super) async fn maintain(node: &Node, shelves: &Shelves) -> Result<bool, Fai
         Ok(built)
     };
     let done = done.await;
-    let unlocked = client
-        .execute("SELECT pg_advisory_unlock($1)", &[&LOCK])
-        .await;
+    let unlocked = one(&client, "SELECT pg_advisory_unlock($1)", &[&LOCK]).await;
     if done.is_err() || unlocked.is_err() {
         // A transaction that failed, or the lock, may still hold the session: nobody else gets it.
         drop(Object::take(client));
     }
-    unlocked.map_err(Failure::from)?;
+    unlocked?;
     done
 }
 
@@ -429,7 +418,7 @@ async fn index(client: &Object, node: &Node, shelf: &str) -> Result<Option<bool>
     let things = counted.unwrap_or_default();
     let name = index_of(shelf);
     let known = format!("reprise_global.{name}");
-    let sound = client.query_opt(SOUND, &[&known]).await?;
+    let sound = row(client, SOUND, &[&known]).await?;
     let is_sound = sound.map(|row| row.get::<_, bool>(0));
     if things <= most {
         // Things come and go: what may be wanted again soon stays.
@@ -445,7 +434,7 @@ async fn index(client: &Object, node: &Node, shelf: &str) -> Result<Option<bool>
     }
     let there = "SELECT count(*) FROM pg_indexes WHERE schemaname = 'reprise_global' \
          AND indexname LIKE 'search\\_by\\_meaning\\_%'";
-    let there: i64 = client.query_one(there, &[]).await?.get(0);
+    let there: i64 = one(client, there, &[]).await?.get(0);
     if there >= INDEXES_MAX {
         return Ok(Some(false));
     }

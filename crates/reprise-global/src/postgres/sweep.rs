@@ -8,7 +8,7 @@ use deadpool_postgres::Pool;
 use tokio_postgres::error::SqlState;
 
 use super::connect::{Failure, connection};
-use super::node::Node;
+use super::node::{Node, one};
 use crate::error::GlobalError;
 
 /// What a thing is found by, and no text: vacuumed with its indexes, where pgvector overwrites a
@@ -74,28 +74,23 @@ impl Sweep {
 
     async fn is_rewritten(self, keeper: &Pool, table: &str, until: Instant) -> bool {
         loop {
-            match self.rewrite(keeper, table).await {
+            let why = match self.rewrite(keeper, table).await {
                 Ok(Rewrite::Clean) => return true,
-                Ok(Rewrite::TooLarge) => {
-                    tracing::warn!(
-                        table,
-                        "what was deleted is not swept: the table is too large"
-                    );
-                    return false;
-                }
+                Ok(Rewrite::TooLarge) => "the table is too large",
                 Err(failure) if !is_held(&failure) => {
                     told(table, failure);
                     return false;
                 }
                 Ok(Rewrite::NotClean) | Err(_) if Instant::now() >= until => {
-                    tracing::warn!(
-                        table,
-                        "what was deleted is not swept: others are at work there"
-                    );
-                    return false;
+                    "others are at work there"
                 }
-                Ok(Rewrite::NotClean) | Err(_) => tokio::time::sleep(PAUSE).await,
-            }
+                Ok(Rewrite::NotClean) | Err(_) => {
+                    tokio::time::sleep(PAUSE).await;
+                    continue;
+                }
+            };
+            tracing::warn!(table, "what was deleted is not swept: {why}");
+            return false;
         }
     }
 
@@ -106,7 +101,7 @@ impl Sweep {
         let key = format!("{name}_pkey");
         let mut client = connection(keeper).await?;
         let size = "SELECT pg_total_relation_size($1::text::regclass)";
-        let size = client.query_one(size, &[&name]).await?;
+        let size = one(&client, size, &[&name]).await?;
         if size.get::<_, i64>(0) > self.table_bytes_max {
             return Ok(Rewrite::TooLarge);
         }
@@ -124,7 +119,7 @@ impl Sweep {
         let clean = "SELECT greatest(t.reltuples, 0) = greatest(k.reltuples, 0) \
              FROM pg_class t, pg_class k \
              WHERE t.oid = $1::text::regclass AND k.oid = $2::text::regclass";
-        let row = transaction.query_one(clean, &[&name, &key]).await?;
+        let row = one(&transaction, clean, &[&name, &key]).await?;
         let is_clean = row.get::<_, bool>(0);
         transaction.commit().await.map_err(Failure::Commit)?;
         Ok(if is_clean {

@@ -8,7 +8,10 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::connect::{Failure, connection};
-use super::node::{Node, Shared, changing, reading_within, record_id, shelf_names, uuid, version};
+use super::node::{
+    CHANGE_TIME, Given, Node, Shared, change, changing, reading_within, record_id, row, rows,
+    shelf_names, uuid, version,
+};
 use super::publish::{Prepared, is_gone, publish_in, withdraw};
 use super::read::{bounds, damaged, record};
 use super::sweep::LEAKED;
@@ -26,8 +29,7 @@ pub(super) async fn catalogue(
 ) -> Result<Vec<Listed>, Failure> {
     let standings = shared.voices.standings(&shared.node).await?;
     let mut client = connection(&shared.node.pool).await?;
-    let time = shared.node.options.change_time;
-    let transaction = reading_within(time, &mut client, caller, "").await?;
+    let transaction = reading_within(CHANGE_TIME, &mut client, caller, "").await?;
     let statement = shared.node.sql(
         "SELECT t.shelf, t.id, t.version, t.author, t.publication, t.checksum, t.since \
          FROM reprise_global.thing t WHERE /*open*/(t.shelf = ANY($1)) AND t.until IS NULL \
@@ -35,9 +37,7 @@ pub(super) async fn catalogue(
     );
     let shelves = shelf_names(caller);
     let [limit, offset] = bounds(page);
-    let rows = transaction
-        .query(&statement, &[&shelves, &limit, &offset])
-        .await?;
+    let rows = rows(&transaction, &statement, &[&shelves, &limit, &offset]).await?;
     let mut listed = Vec::with_capacity(rows.len());
     for row in &rows {
         // An author sees his own also where its shelf is closed to him: not as an operator.
@@ -55,16 +55,14 @@ async fn on_shelf(
     id: RecordId,
 ) -> Result<(Caller, String), Failure> {
     let mut client = connection(&node.pool).await?;
-    let transaction = reading_within(node.options.change_time, &mut client, operator, "").await?;
+    let transaction = reading_within(CHANGE_TIME, &mut client, operator, "").await?;
     let statement = node.sql(
         "SELECT t.shelf, t.author FROM reprise_global.thing t \
          WHERE /*open*/(t.shelf = ANY($1)) AND t.id = $2 LIMIT 1",
     );
     let (shelves, none) = (shelf_names(operator), || GlobalError::NotFound { id });
-    let row = transaction
-        .query_opt(&statement, &[&shelves, &uuid(id)])
-        .await?
-        .ok_or_else(none)?;
+    let row = row(&transaction, &statement, &[&shelves, &uuid(id)]).await?;
+    let row = row.ok_or_else(none)?;
     let (shelf, author): (String, String) = (row.get(0), row.get(1));
     if !shelves.contains(&shelf) {
         return Err(none().into());
@@ -82,13 +80,13 @@ pub(super) async fn take_down(
     let (node, key) = (&shared.node, uuid(id));
     let (author, shelf) = on_shelf(node, operator, id).await?;
     let mut client = connection(&node.pool).await?;
-    let transaction = changing(node, &mut client, &author).await?;
+    let transaction = changing(&mut client, &author).await?;
     let statement = "SELECT a.origin, a.checksum, t.publication, clock_timestamp() \
          FROM reprise_global.authored a JOIN reprise_global.thing t \
          ON t.shelf = a.shelf AND t.id = a.id AND t.version = a.version \
          WHERE a.author = $1 AND a.id = $2 FOR UPDATE OF a";
     let name = author.user.as_str();
-    let row = transaction.query_opt(statement, &[&name, &key]).await?;
+    let row = row(&transaction, statement, &[&name, &key]).await?;
     let row = row.ok_or(GlobalError::NotFound { id })?;
     let (origin, checksum): (String, String) = (row.get(0), row.get(1));
     let held: Option<String> = (!order.leaked).then(|| row.get(2));
@@ -111,29 +109,16 @@ pub(super) async fn take_down(
          (id, author, origin, shelf, versions, checksum, reason, operator, at, held) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
     let who = operator.user.as_str();
-    let (origin, reason) = (&taken.origin, &taken.reason);
-    transaction
-        .execute(
-            statement,
-            &[
-                &key,
-                &name,
-                origin,
-                &shelf,
-                &versions,
-                &taken.checksum,
-                reason,
-                &who,
-                &at,
-                &held,
-            ],
-        )
-        .await?;
+    let (origin, checksum, reason) = (&taken.origin, &taken.checksum, &taken.reason);
+    let given: Given<'_> = &[
+        &key, &name, origin, &shelf, &versions, checksum, reason, &who, &at, &held,
+    ];
+    change(&transaction, statement, given).await?;
     let line = taken.line(at, &operator.user, "take_down");
     note(&transaction, &line).await?;
     transaction.commit().await.map_err(Failure::Commit)?;
     shared.shelves.changed(&shelf);
-    let verified = is_gone(node, &mut client, &author, &shelf, (key, &tokens)).await?;
+    let verified = is_gone(&mut client, &author, &shelf, (key, &tokens)).await?;
     drop(client);
     Ok(TakeDownDone {
         swept: order.leaked && LEAKED.run(node).await,
@@ -151,14 +136,10 @@ pub(super) async fn note(transaction: &Transaction<'_>, line: &AuditLine) -> Res
     let about = line.about.as_ref().map(reprise_types::UserId::as_str);
     let (id, name) = (line.id.map(uuid), &line.name);
     let (reason, checksum) = (&line.reason, &line.checksum);
-    transaction
-        .execute(
-            statement,
-            &[
-                &line.who, &line.what, &id, &number, name, &about, reason, checksum,
-            ],
-        )
-        .await?;
+    let given: Given<'_> = &[
+        &line.who, &line.what, &id, &number, name, &about, reason, checksum,
+    ];
+    change(transaction, statement, given).await?;
     Ok(())
 }
 
@@ -187,14 +168,13 @@ fn taken(row: &Row) -> Result<TakenDown, Failure> {
 
 pub(super) async fn taken_down(node: &Node, caller: &Caller) -> Result<Vec<TakenDown>, Failure> {
     let mut client = connection(&node.pool).await?;
-    let time = node.options.change_time;
-    let transaction = reading_within(time, &mut client, caller, "").await?;
+    let transaction = reading_within(CHANGE_TIME, &mut client, caller, "").await?;
     let statement = format!(
         "SELECT {TAKEN} FROM reprise_global.taken_down WHERE author = $1 \
          ORDER BY at DESC, id LIMIT 1000"
     );
     let author = caller.user.as_str();
-    let rows = transaction.query(&statement, &[&author]).await?;
+    let rows = rows(&transaction, &statement, &[&author]).await?;
     rows.iter().map(taken).collect()
 }
 
@@ -210,8 +190,7 @@ pub(super) async fn put_back(
         let client = connection(&node.pool).await?;
         let statement = "SELECT about, shelf FROM reprise_global.audit \
              WHERE id = $1 AND what = 'take_down' ORDER BY number DESC LIMIT 1";
-        let row = client.query_opt(statement, &[&key]).await?;
-        let row = row.ok_or_else(none)?;
+        let row = row(&client, statement, &[&key]).await?.ok_or_else(none)?;
         let (author, shelf): (Option<String>, Option<String>) = (row.get(0), row.get(1));
         let shelf = shelf.filter(|shelf| shelf_names(operator).contains(shelf));
         let author = author.and_then(|author| author.parse().ok());
@@ -221,10 +200,9 @@ pub(super) async fn put_back(
     let name = author.user.as_str();
     let held: Option<String> = {
         let mut client = connection(&node.pool).await?;
-        let time = node.options.change_time;
-        let transaction = reading_within(time, &mut client, &author, "").await?;
+        let transaction = reading_within(CHANGE_TIME, &mut client, &author, "").await?;
         let statement = "SELECT held FROM reprise_global.taken_down WHERE author = $1 AND id = $2";
-        let row = transaction.query_opt(statement, &[&name, &key]).await?;
+        let row = row(&transaction, statement, &[&name, &key]).await?;
         row.ok_or_else(none)?.get(0)
     };
     let prepared = match held {
@@ -236,11 +214,11 @@ pub(super) async fn put_back(
         None => None,
     };
     let mut client = connection(&node.pool).await?;
-    let transaction = changing(node, &mut client, &author).await?;
+    let transaction = changing(&mut client, &author).await?;
     let statement = format!(
         "DELETE FROM reprise_global.taken_down WHERE author = $1 AND id = $2 RETURNING {TAKEN}"
     );
-    let row = transaction.query_opt(&statement, &[&name, &key]).await?;
+    let row = row(&transaction, &statement, &[&name, &key]).await?;
     let was = taken(&row.ok_or_else(none)?)?;
     let line = was.line(was.at, &operator.user, "put_back");
     note(&transaction, &line).await?;

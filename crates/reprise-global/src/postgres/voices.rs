@@ -9,22 +9,18 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use deadpool_postgres::Transaction;
-use reprise_types::{RecordId, UserId, lock, sha256_hex};
-use tokio_postgres::types::ToSql;
+use reprise_types::{RecordId, UserId, lock};
 use uuid::Uuid;
 
 use super::connect::{Failure, connection};
-use super::node::{Node, changing, record_id, shelf_names, uuid};
+use super::node::{Given, Node, change, changing, one, record_id, rows, shelf_names, uuid};
 use crate::caller::Caller;
-use crate::coordination::{self, Coordination, CoordinationSettings, Standings};
+use crate::coordination::{self, Coordination, CoordinationSettings, Retrieved, Standings};
 use crate::error::GlobalError;
-use crate::store::{Fate, GlobalHit, GlobalQuery, UsageReport};
+use crate::store::{Fate, UsageReport};
 
 /// After so long everything is read anew: the database may have been brought back from a backup.
 const WHOLE: Duration = Duration::from_mins(10);
-/// Most things by reader that wait to be counted, and how long they do.
-const RETRIEVED_MAX: usize = 4_096;
-pub(super) const RETRIEVED_AFTER: Duration = Duration::from_secs(2);
 /// The most uses that one contributor's word stands for.
 const USES_MAX: i32 = 1 << 30;
 
@@ -36,10 +32,10 @@ pub(super) struct Voices {
     fold: tokio::sync::Mutex<Fold>,
     told: Mutex<Told>,
     /// What readers were given and the database does not say yet.
-    waiting: Mutex<BTreeMap<(Uuid, RecordId), i32>>,
+    pub(super) retrieved: Retrieved,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Fold {
     said: Coordination,
     /// From when on something may not have been read; everything where nothing was.
@@ -61,45 +57,25 @@ impl Voices {
             settings,
             fold: tokio::sync::Mutex::new(Fold {
                 said: Coordination::new(settings),
-                until: None,
-                whole: None,
-                hour: None,
+                ..Fold::default()
             }),
             told: Mutex::default(),
-            waiting: Mutex::default(),
+            retrieved: Retrieved::default(),
         }
-    }
-
-    /// Notes what an answer gave a reader, but for what is his own and what he tries out. Whether
-    /// nothing was waiting before.
-    pub(super) fn retrieved(
-        &self,
-        node: &Node,
-        caller: &Caller,
-        query: &GlobalQuery,
-        hits: &[GlobalHit],
-    ) -> bool {
-        let by = contributor(node, &caller.user);
-        let mut waiting = lock(&self.waiting);
-        let was_empty = waiting.is_empty();
-        for hit in hits.iter().filter(|hit| query.counts(caller, hit)) {
-            if waiting.len() < RETRIEVED_MAX {
-                *waiting.entry((by, hit.record.id)).or_default() += 1;
-            }
-        }
-        was_empty && !waiting.is_empty()
     }
 
     /// Brings what waits to the database. Beyond what counts a row is left alone: each node would
     /// read it again, and weigh everything anew, for nothing.
     pub(super) async fn tell_retrieved(&self, node: &Node) -> Result<(), Failure> {
-        let told = std::mem::take(&mut *lock(&self.waiting));
+        let told = self.retrieved.take();
         if told.is_empty() {
             return Ok(());
         }
-        let by: Vec<Uuid> = told.keys().map(|(by, _)| *by).collect();
+        let by = told.keys().map(|(user, _)| contributor(node, user));
+        let by: Vec<Uuid> = by.collect();
         let ids: Vec<Uuid> = told.keys().map(|(_, id)| uuid(*id)).collect();
-        let uses: Vec<i32> = told.into_values().collect();
+        let uses = told.into_values().map(i32::try_from);
+        let uses: Vec<i32> = uses.map(|uses| uses.unwrap_or(USES_MAX)).collect();
         let statement = format!(
             "INSERT INTO reprise_global.retrieved AS r (id, contributor, uses, at) \
              SELECT x.id, x.by, x.uses, clock_timestamp() \
@@ -110,18 +86,8 @@ impl Voices {
             coordination::USES_MAX
         );
         let client = connection(&node.pool).await?;
-        client.execute(&statement, &[&ids, &by, &uses]).await?;
+        change(&client, &statement, &[&ids, &by, &uses]).await?;
         Ok(())
-    }
-
-    /// What was taken back is counted no more.
-    pub(super) fn forget_retrieved(&self, gone: RecordId) {
-        lock(&self.waiting).retain(|(_, id), _| *id != gone);
-    }
-
-    /// What this reader was given is counted no more.
-    pub(super) fn forget_reader(&self, by: Uuid) {
-        lock(&self.waiting).retain(|(reader, _), _| *reader != by);
     }
 
     /// What is told of each thing, no older than the options say. One asker looks, the others go
@@ -173,18 +139,13 @@ impl Fold {
         }
         let client = connection(&node.pool).await?;
         let since = self.until.unwrap_or(DateTime::UNIX_EPOCH);
-        let since: [&(dyn ToSql + Sync); 1] = [&since];
-        let now = client.prepare_cached(NOW).await?;
-        let taken_back = client.prepare_cached(TAKEN_BACK).await?;
-        let voices = client.prepare_cached(VOICES).await?;
-        let ratings = client.prepare_cached(RATINGS).await?;
-        let retrieved = client.prepare_cached(RETRIEVED).await?;
+        let since: Given<'_> = &[&since];
         let (now, taken_back, voices, ratings, retrieved) = tokio::try_join!(
-            client.query_one(&now, &[]),
-            client.query(&taken_back, &since),
-            client.query(&voices, &since),
-            client.query(&ratings, &since),
-            client.query(&retrieved, &since),
+            one(&client, NOW, &[]),
+            rows(&client, TAKEN_BACK, since),
+            rows(&client, VOICES, since),
+            rows(&client, RATINGS, since),
+            rows(&client, RETRIEVED, since),
         )?;
         if self.until.is_none() {
             self.said = Coordination::new(settings);
@@ -218,11 +179,9 @@ impl Fold {
     }
 }
 
-/// The name of a user as a contributor: one voice, and nobody's name.
+/// A user as a contributor.
 pub(super) fn contributor(node: &Node, user: &UserId) -> Uuid {
-    let hash = sha256_hex(format!("{}/{user}", node.salt).as_bytes());
-    let digits = hash.get(..32).unwrap_or_default();
-    Uuid::from_u128(u128::from_str_radix(digits, 16).unwrap_or_default())
+    Uuid::from_u128(coordination::contributor(&node.salt, user))
 }
 
 /// Those of some things that the caller may see, each with whether it is his own.
@@ -238,14 +197,10 @@ async fn seen(
          UNION SELECT a.id, a.author FROM reprise_global.authored a \
          WHERE /*open*/(a.author = $3) AND a.id = ANY($2)",
     );
-    let statement = transaction.prepare_cached(&statement).await?;
     let ids: Vec<Uuid> = ids.iter().map(|id| uuid(*id)).collect();
-    let author = caller.user.as_str();
-    let rows = transaction
-        .query(&statement, &[&shelf_names(caller), &ids, &author])
-        .await?;
+    let (shelves, author) = (shelf_names(caller), caller.user.as_str());
     let mut seen = HashMap::new();
-    for row in rows {
+    for row in rows(transaction, &statement, &[&shelves, &ids, &author]).await? {
         let own = row.get::<_, &str>(1) == author;
         seen.insert(record_id(row.get(0)), own);
     }
@@ -259,7 +214,7 @@ pub(super) async fn rate(
     rating: f32,
 ) -> Result<(), Failure> {
     let mut client = connection(&node.pool).await?;
-    let transaction = changing(node, &mut client, caller).await?;
+    let transaction = changing(&mut client, caller).await?;
     match seen(node, &transaction, caller, &[id]).await?.get(&id) {
         None => return Err(GlobalError::NotFound { id }.into()),
         Some(true) => return Err(GlobalError::OwnWork { id }.into()),
@@ -269,9 +224,7 @@ pub(super) async fn rate(
          VALUES ($1, $2, $3, clock_timestamp()) ON CONFLICT (id, contributor) \
          DO UPDATE SET rating = excluded.rating, at = excluded.at";
     let by = contributor(node, &caller.user);
-    transaction
-        .execute(statement, &[&uuid(id), &by, &rating])
-        .await?;
+    change(&transaction, statement, &[&uuid(id), &by, &rating]).await?;
     transaction.commit().await.map_err(Failure::Commit)
 }
 
@@ -281,7 +234,7 @@ pub(super) async fn report(
     reports: &[UsageReport],
 ) -> Result<Vec<Fate>, Failure> {
     let mut client = connection(&node.pool).await?;
-    let transaction = changing(node, &mut client, caller).await?;
+    let transaction = changing(&mut client, caller).await?;
     let ids: Vec<RecordId> = reports.iter().map(|report| report.id).collect();
     let seen = seen(node, &transaction, caller, &ids).await?;
     // Each thing once, and all nodes in one order: no two wait for each other.
@@ -314,9 +267,7 @@ pub(super) async fn report(
          uses = least(v.uses::int8 + excluded.uses, {USES_MAX})::int4, at = excluded.at"
     );
     let by = contributor(node, &caller.user);
-    transaction
-        .execute(&statement, &[&by, &ids, &scores, &uses])
-        .await?;
+    change(&transaction, &statement, &[&by, &ids, &scores, &uses]).await?;
     transaction.commit().await.map_err(Failure::Commit)?;
     Ok(fates)
 }

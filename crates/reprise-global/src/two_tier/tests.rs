@@ -118,8 +118,47 @@ struct Others {
     reported: Mutex<Vec<(UserId, UsageReport)>>,
 }
 
-#[async_trait]
-impl GlobalStore for Others {
+/// Implements a store of which the two tiers ask no more than what is written out.
+macro_rules! asked_alone {
+    ([$($name:ident($($kind:ty),*) -> $told:ty;)+] $($asked:tt)+) => {
+        #[async_trait]
+        impl GlobalStore for Others {
+            $(async fn $name(&self, _: &Caller $(, _: $kind)*) -> Result<$told> {
+                unreachable!()
+            })+
+
+            async fn answers(&self) -> Result<()> {
+                unreachable!()
+            }
+
+            $($asked)+
+        }
+    };
+}
+
+asked_alone! {
+    [
+        publish(Publication) -> Published;
+        get(RecordId, Option<Version>) -> GlobalRecord;
+        versions_page(RecordId, ListPage) -> Vec<GlobalRecord>;
+        published_page(ListPage) -> Vec<GlobalRecord>;
+        unpublish(RecordId) -> Unpublished;
+        rate(RecordId, f32) -> ();
+        snapshot(&str) -> DateTime<Utc>;
+        branch(&str) -> Branch;
+        branches() -> Vec<Branch>;
+        draft(&str, Publication) -> Published;
+        merge(&str) -> Vec<Merged>;
+        drop_branch(&str) -> Branch;
+        catalogue(ListPage) -> Vec<Listed>;
+        take_down(RecordId, &TakeDown) -> TakeDownDone;
+        put_back(RecordId) -> PutBack;
+        taken_down() -> Vec<TakenDown>;
+        person() -> Vec<PersonLine>;
+        erase_person() -> Erased;
+        audit(usize) -> Vec<AuditLine>;
+    ]
+
     async fn query(&self, _: &Caller, query: &GlobalQuery) -> Result<GlobalAnswer> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         if self.fails.load(Ordering::SeqCst) {
@@ -147,91 +186,6 @@ impl GlobalStore for Others {
         let mut reported = self.reported.lock().unwrap();
         reported.extend(reports.iter().map(|report| (caller.user.clone(), *report)));
         Ok(Vec::new())
-    }
-
-    async fn publish(&self, _: &Caller, _: Publication) -> Result<Published> {
-        unreachable!()
-    }
-
-    async fn get(&self, _: &Caller, _: RecordId, _: Option<Version>) -> Result<GlobalRecord> {
-        unreachable!()
-    }
-
-    async fn versions_page(
-        &self,
-        _: &Caller,
-        _: RecordId,
-        _: ListPage,
-    ) -> Result<Vec<GlobalRecord>> {
-        unreachable!()
-    }
-
-    async fn published_page(&self, _: &Caller, _: ListPage) -> Result<Vec<GlobalRecord>> {
-        unreachable!()
-    }
-
-    async fn answers(&self) -> Result<()> {
-        unreachable!()
-    }
-
-    async fn unpublish(&self, _: &Caller, _: RecordId) -> Result<Unpublished> {
-        unreachable!()
-    }
-
-    async fn rate(&self, _: &Caller, _: RecordId, _: f32) -> Result<()> {
-        unreachable!()
-    }
-
-    async fn snapshot(&self, _: &Caller, _: &str) -> Result<DateTime<Utc>> {
-        unreachable!()
-    }
-
-    async fn branch(&self, _: &Caller, _: &str) -> Result<Branch> {
-        unreachable!()
-    }
-
-    async fn branches(&self, _: &Caller) -> Result<Vec<Branch>> {
-        unreachable!()
-    }
-
-    async fn draft(&self, _: &Caller, _: &str, _: Publication) -> Result<Published> {
-        unreachable!()
-    }
-
-    async fn merge(&self, _: &Caller, _: &str) -> Result<Vec<Merged>> {
-        unreachable!()
-    }
-
-    async fn drop_branch(&self, _: &Caller, _: &str) -> Result<Branch> {
-        unreachable!()
-    }
-
-    async fn catalogue(&self, _: &Caller, _: ListPage) -> Result<Vec<Listed>> {
-        unreachable!()
-    }
-
-    async fn take_down(&self, _: &Caller, _: RecordId, _: &TakeDown) -> Result<TakeDownDone> {
-        unreachable!()
-    }
-
-    async fn put_back(&self, _: &Caller, _: RecordId) -> Result<PutBack> {
-        unreachable!()
-    }
-
-    async fn taken_down(&self, _: &Caller) -> Result<Vec<TakenDown>> {
-        unreachable!()
-    }
-
-    async fn person(&self, _: &Caller) -> Result<Vec<PersonLine>> {
-        unreachable!()
-    }
-
-    async fn erase_person(&self, _: &Caller) -> Result<Erased> {
-        unreachable!()
-    }
-
-    async fn audit(&self, _: &Caller, _: usize) -> Result<Vec<AuditLine>> {
-        unreachable!()
     }
 }
 

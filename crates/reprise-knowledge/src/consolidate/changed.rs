@@ -4,6 +4,7 @@
 use super::facts::{Class, Facts, Word, stem};
 use super::judge::{happened, tokens};
 use super::lexicon::DAYS;
+use crate::values::among;
 
 /// Words behind `since` that are passed over.
 const SINCE_WORDS: usize = 5;
@@ -74,10 +75,8 @@ fn moves((text, _): (&str, &Facts), (other, said): (&str, &Facts)) -> Option<Str
     let at = words
         .iter()
         .position(|word| MOVERS.contains(&word.as_str()))?;
-    let to = words.get(at..at + 4).unwrap_or(words.get(at..)?);
-    let to = at
-        + to.iter()
-            .position(|word| matches!(word.as_str(), "to" | "until" | "till"))?;
+    let mut near = words.iter().skip(at).take(4);
+    let to = at + near.position(|word| matches!(word.as_str(), "to" | "until" | "till"))?;
     let target = words.get(to + 1..)?;
     let whole = tokens(other);
     let subject = Facts::of(&words.get(..at)?.join(" "));
@@ -124,19 +123,12 @@ fn days((one, a): (&str, &Facts), (other, b): (&str, &Facts)) -> Option<String> 
         words.iter().any(|word| verbs.contains(&word.as_str())) && !happened(words)
     };
     let dates = |words: &[String]| -> Vec<String> {
-        let mut found = Vec::new();
-        let mut before = "";
-        for (word, next) in words
-            .iter()
-            .zip(words.iter().skip(1).map(Some).chain([None]))
-        {
-            let beside = is_of_calendar(before) || next.is_some_and(|next| is_of_calendar(next));
-            if is_of_calendar(word) || (is_day(word) && beside) {
-                found.push(word.clone());
-            }
-            before = word;
-        }
-        found
+        let is_near = |at: usize| words.get(at).is_some_and(|word| is_of_calendar(word));
+        let is_beside = |at: usize| is_near(at + 1) || at.checked_sub(1).is_some_and(is_near);
+        let numbered = words.iter().enumerate();
+        let dates =
+            numbered.filter(|(at, word)| is_of_calendar(word) || (is_day(word) && is_beside(*at)));
+        dates.map(|(_, word)| word.clone()).collect()
     };
     let rest = |words: &[String], dates: &[String]| -> Vec<String> {
         let rest = words.iter().filter(|word| !dates.contains(word));
@@ -162,8 +154,7 @@ fn is_of_calendar(word: &str) -> bool {
         .trim_matches(|c: char| !c.is_alphanumeric())
         .to_lowercase();
     let is_year = lower.len() == 4 && lower.starts_with("20") && lower.parse::<u32>().is_ok();
-    let mut days = DAYS.split_whitespace().chain(["march", "may"]);
-    is_year || days.any(|day| day == lower)
+    is_year || among(DAYS, &lower) || ["march", "may"].contains(&lower.as_str())
 }
 
 fn is_day(word: &str) -> bool {

@@ -60,19 +60,17 @@ pub(super) fn compare(memory: &Snapshot, one: &Entry, other: &Entry) -> Option<R
     } else {
         judge((&one.text, &one.facts), (&other.text, &other.facts))
     };
-    if judgement == Judgement::Other || memory.are_apart(one.id, other.id) {
-        return None;
-    }
     let pair = |why: &str| Pair::of(one, other, why);
-    match judgement {
-        Judgement::Other => None,
-        Judgement::Contrary(why) => Some(Related::Contrary(pair(&why))),
-        Judgement::Doubt(why) => Some(Related::Doubt(pair(&why))),
-        Judgement::Same if !one.is_tagged_like(other) => Some(Related::Doubt(pair(
-            "they say the same under different tags",
-        ))),
-        Judgement::Same => Some(Related::Same),
-    }
+    let related = match judgement {
+        Judgement::Other => return None,
+        Judgement::Contrary(why) => Related::Contrary(pair(&why)),
+        Judgement::Doubt(why) => Related::Doubt(pair(&why)),
+        Judgement::Same if !one.is_tagged_like(other) => {
+            Related::Doubt(pair("they say the same under different tags"))
+        }
+        Judgement::Same => Related::Same,
+    };
+    (!memory.are_apart(one.id, other.id)).then_some(related)
 }
 
 /// Whether the meaning of two texts does not speak against their words: asked whenever it counts,

@@ -52,25 +52,17 @@ impl Distillate {
             day(first),
             day(last)
         );
-        let mut sources: Vec<RecordId> = said.iter().map(|source| source.id).collect();
-        sources.sort_unstable();
-        sources.truncate(SOURCES_MAX);
-        Some(Self {
-            text,
-            sources,
-            tags: tags.iter().cloned().collect(),
-            at: *last,
-        })
+        let sources = said.iter().map(|source| source.id);
+        Some(Self::of(text, sources, tags, *last))
     }
 
-    /// Of the records of runs that went the same way.
-    pub(super) fn of_runs(
+    pub(super) fn of(
         text: String,
-        runs: impl IntoIterator<Item = RecordId>,
+        sources: impl Iterator<Item = RecordId>,
         tags: &BTreeSet<String>,
         at: DateTime<Utc>,
     ) -> Self {
-        let mut sources: Vec<RecordId> = runs.into_iter().collect();
+        let mut sources: Vec<RecordId> = sources.collect();
         sources.sort_unstable();
         sources.truncate(SOURCES_MAX);
         Self {
@@ -84,8 +76,7 @@ impl Distillate {
     /// What it is called before it is kept.
     pub fn name(&self) -> String {
         let sources: Vec<String> = self.sources.iter().map(RecordId::to_string).collect();
-        let parts: Vec<&str> = sources.iter().map(String::as_str).collect();
-        format!("{TYPE} {}", hex_id(&parts))
+        format!("{TYPE} {}", hex_id(&[&sources.join(":")]))
     }
 
     /// The record that is to be kept; of the same sources there is one only, also of those put

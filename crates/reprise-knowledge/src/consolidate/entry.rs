@@ -1,5 +1,7 @@
 //! One record, as far as tending compares it; what it is about, and when its time is over.
 
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+
 use reprise_engine::alike_pairs;
 use reprise_types::Retention;
 
@@ -52,7 +54,7 @@ impl Entry {
             id: record.id,
             facts: Facts::default(),
             scope: scope_of(&record),
-            form: form_of(&record).unwrap_or_default().to_owned(),
+            form: word_of(&record, "type").unwrap_or_default().to_owned(),
             tags: record.tags.iter().cloned().collect(),
             at: record.timestamp,
             session: record.session_id.clone(),
@@ -82,21 +84,14 @@ impl Entry {
 /// Pairs of places in `entries` whose words are alike enough to be compared, each once, ascending;
 /// `None` where there was no time for it.
 pub(super) fn alike(entries: &[&Entry], go_on: &dyn Fn() -> bool) -> Option<Vec<(u32, u32)>> {
+    let hasher = BuildHasherDefault::<DefaultHasher>::default();
     let sets = entries.iter().map(|entry| {
-        let words = entry.facts.words().map(|word| number(&word.stem));
+        let words = entry.facts.words().map(|word| hasher.hash_one(&word.stem));
         let mut words: Vec<u64> = words.collect();
         words.sort_unstable();
         words
     });
     alike_pairs(&sets.collect::<Vec<_>>(), ALIKE_MIN, go_on)
-}
-
-/// A number for a word.
-fn number(word: &str) -> u64 {
-    let bytes = word.bytes();
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 /// What a statement is about beside its words: of two projects or people each may say the same and
@@ -117,21 +112,13 @@ fn scope_of(record: &MemoryRecord) -> String {
             scope.push_str(&[key, "=", value, "\n"].concat());
         }
     }
-    let mut projects: Vec<&String> = record
-        .tags
-        .iter()
-        .filter(|tag| tag.starts_with("project:"))
-        .collect();
-    projects.sort_unstable();
-    for project in projects {
+    let projects = record.tags.iter();
+    let projects = projects.filter(|tag| tag.starts_with("project:"));
+    for project in projects.collect::<BTreeSet<_>>() {
         scope.push_str(project);
         scope.push('\n');
     }
     scope
-}
-
-fn form_of(record: &MemoryRecord) -> Option<&str> {
-    record.details.as_ref()?.get("type")?.as_str()
 }
 
 /// What happened and is no statement: a commit stands for itself, however alike its message.
@@ -140,7 +127,7 @@ fn is_event(record: &MemoryRecord) -> bool {
     record.external_ids.iter().any(of_git)
         || record.is_receipt()
         || is_distilled(record)
-        || matches!(form_of(record), Some("plan" | "entity" | "outcome"))
+        || matches!(word_of(record, "type"), Some("plan" | "entity" | "outcome"))
 }
 
 /// Whether days without a word are left out of a record's age: it was kept for days, and on fewer
@@ -157,16 +144,13 @@ pub(super) fn is_young(record: &MemoryRecord, active: &BTreeSet<NaiveDate>) -> b
 /// Whether a record outlives its time: an error, decision or learning, of high quality, or one that
 /// others lead to (C2). A learning that names its own end has one (S65).
 pub(super) fn speaks_for_itself(memory: &Snapshot, record: &MemoryRecord) -> bool {
-    let details = record.details.as_ref();
-    let word = |name: &str| details.and_then(|details| details.get(name)?.as_str());
+    let word = |name: &str| word_of(record, name);
     if word("type") == Some("learning") && record.metadata.contains_key("expires_at") {
         return false;
     }
     let kinds = ["error", "decision", "learning", "failure", "lesson"];
-    let typed = [word("type"), word("observation_type")]
-        .into_iter()
-        .flatten();
-    typed.into_iter().any(|kind| kinds.contains(&kind))
+    let typed = [word("type"), word("observation_type")].into_iter();
+    typed.flatten().any(|kind| kinds.contains(&kind))
         || record.quality_score.is_some_and(|quality| quality >= 0.8)
         || memory.links(record.id).iter().any(|link| !link.outgoing)
 }

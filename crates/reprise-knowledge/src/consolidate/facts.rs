@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use super::lexicon::{DAYS, Meaning, SPELLINGS, STOPS, meaning, synonym};
 use super::{marks, tokens};
+use crate::values::among;
 
 /// A word of a text, as far as comparing needs it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -193,9 +194,7 @@ impl Facts {
             let names = names.take_while(|word| word.written.starts_with(char::is_uppercase));
             let from = at - names.count();
             let mut turned = plain.clone();
-            if let Some(part) = turned.get_mut(from..=at) {
-                part.rotate_right(1);
-            }
+            turned[from..=at].rotate_right(1);
             readings.push(turned);
         }
         readings.push(plain);
@@ -268,9 +267,7 @@ fn class_of(written: &str, whole: &str, first: bool) -> Class {
     if digits > 0 || marked || camel {
         return Class::Identifier;
     }
-    let is_day = DAYS
-        .split(' ')
-        .any(|day| day == whole.trim_end_matches('s'));
+    let is_day = among(DAYS, whole.trim_end_matches('s'));
     if is_day || (capitals > 0 && !first) {
         return Class::Name;
     }
@@ -296,7 +293,6 @@ pub(super) fn stem(lower: &str) -> String {
             let mut last = base.chars().rev();
             if let (Some(a), Some(b)) = (last.next(), last.next())
                 && a == b
-                && ending.len() < 4
                 && matches!(ending, "ing" | "ed")
                 && !matches!(a, 'l' | 's' | 'z')
             {

@@ -1,11 +1,10 @@
 //! Whether two texts say the same, the contrary, or something else. Pure, and careful: where it
 //! cannot tell, it says so, because what is merged wrongly is lost to its reader.
 
-use std::sync::LazyLock;
-
 use super::changed;
 use super::facts::{Class, Facts, Word, stem};
 use super::lexicon::meaning;
+use crate::values::among;
 
 /// What two texts are to each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -229,7 +228,7 @@ fn excludes(a: &str, b: &str) -> bool {
         return false;
     };
     let first = |span: &[String]| span.first().cloned().unwrap_or_default();
-    let labels = |word: &str| LABELS.contains(&word) || word.starts_with('#');
+    let labels = |word: &str| among(LABELS, word) || word.starts_with('#');
     // A label alone is a value: `from the branch release`.
     let labelled = |span: &&[String]| {
         let names = |word: &String| labels(word) && (span.len() > 1 || word.starts_with('#'));
@@ -290,7 +289,7 @@ fn verb_of(head: &[String], value_follows: bool, from: usize) -> Option<usize> {
     let said = |at: &usize| head.iter().take(*at).any(|word| is_subject(word));
     let takes_one = |at: &usize| {
         let word = head.get(*at).map_or("", String::as_str);
-        TAKES_ONE.contains(&word) && said(at)
+        among(TAKES_ONE, word) && said(at)
     };
     let says = |at: &usize| {
         let word = head.get(*at).map_or("", String::as_str);
@@ -366,15 +365,11 @@ const SLOTS: &[&str] = &[
 ];
 
 /// Words behind which one value stands.
-static TAKES_ONE: LazyLock<Vec<&str>> = LazyLock::new(|| {
-    "\
-     is are be equals = defaults default set listens lives live located stored hosted \
-     deployed written owned maintained meets named called prefers prefer expires takes costs \
-     lasts starts ends runs uses use has have requires require needs need allows allow pinned \
-     limited keeps keep must should times retries holds targets points"
-        .split(' ')
-        .collect()
-});
+const TAKES_ONE: &str = "\
+    is are be equals = defaults default set listens lives live located stored hosted \
+    deployed written owned maintained meets named called prefers prefer expires takes costs \
+    lasts starts ends runs uses use has have requires require needs need allows allow pinned \
+    limited keeps keep must should times retries holds targets points";
 
 /// Of these, those that may have several.
 const TAKES_MANY: &[&str] = &[
@@ -383,14 +378,10 @@ const TAKES_MANY: &[&str] = &[
 ];
 
 /// Words that say which one, so that the number behind them is a name.
-static LABELS: LazyLock<Vec<&str>> = LazyLock::new(|| {
-    "\
-     pr prs issue ticket bug commit build job run step user order case test chapter page line \
-     task story sprint iteration room item invoice customer release request merge pull patch \
-     record row episode session revision experiment milestone adr rfc"
-        .split(' ')
-        .collect()
-});
+const LABELS: &str = "\
+    pr prs issue ticket bug commit build job run step user order case test chapter page line \
+    task story sprint iteration room item invoice customer release request merge pull patch \
+    record row episode session revision experiment milestone adr rfc";
 
 /// Stems of which one excludes the other.
 const ANTONYMS: &[(&str, &str)] = &[

@@ -21,28 +21,23 @@ pub(super) struct Meaning {
 pub(super) fn meaning(lower: &str) -> Meaning {
     static KNOWN: LazyLock<HashMap<&str, Meaning>> = LazyLock::new(|| {
         let mut known: HashMap<&str, Meaning> = HashMap::new();
-        for word in NEGATIONS.split_whitespace() {
-            known.entry(word).or_default().negates = true;
+        let mut note = |words: &'static str, note: &dyn Fn(&mut Meaning, &'static str)| {
+            for word in words.split_whitespace() {
+                note(known.entry(word).or_default(), word);
+            }
+        };
+        note(NEGATIONS, &|known, _| known.negates = true);
+        note(FUNCTION_WORDS, &|known, _| known.is_function = true);
+        note(RELATIONS, &|known, word| known.relation = Some(word));
+        for (tense, words) in TENSES {
+            note(words, &|known, _| known.tense = Some(tense));
         }
-        for word in FUNCTION_WORDS.split_whitespace() {
-            known.entry(word).or_default().is_function = true;
+        for (degree, words) in DEGREES {
+            note(words, &|known, _| known.degree = Some(degree));
         }
         let numbers = NUMBER_WORDS.split_whitespace();
         for (word, number) in numbers.filter_map(|pair| pair.split_once('=')) {
             known.entry(word).or_default().number = Some(number);
-        }
-        for (tense, words) in TENSES {
-            for word in words.split_whitespace() {
-                known.entry(word).or_default().tense = Some(tense);
-            }
-        }
-        for (degree, words) in DEGREES {
-            for word in words.split_whitespace() {
-                known.entry(word).or_default().degree = Some(degree);
-            }
-        }
-        for word in RELATIONS.split_whitespace() {
-            known.entry(word).or_default().relation = Some(word);
         }
         for names in UNITS {
             for name in *names {

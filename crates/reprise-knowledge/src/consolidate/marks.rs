@@ -68,7 +68,7 @@ fn tokens(line: &str) -> Vec<String> {
     // By the number of stars, before which token nothing closes any more.
     let mut searched = [0; 4];
     for at in 0..tokens.len() {
-        let token = tokens.get(at).map_or("", String::as_str);
+        let token = tokens[at].as_str();
         let word = token.trim_start_matches('*');
         let stars = token.len() - word.len();
         if !(1..=3).contains(&stars) || !word.starts_with(char::is_alphanumeric) {
@@ -80,19 +80,12 @@ fn tokens(line: &str) -> Vec<String> {
             let told = word.get(..end)?;
             (told.ends_with(|c| c != '*') && word.ends_with('*')).then_some(end)
         };
-        let from = searched.get(stars).map_or(at, |from| at.max(*from));
-        let mut rest = tokens.iter().enumerate().skip(from);
+        let mut rest = tokens.iter().enumerate().skip(at.max(searched[stars]));
         let closed = rest.find_map(|(last, token)| Some((last, closes(token)?)));
-        if let Some(searched) = searched.get_mut(stars) {
-            *searched = closed.map_or(tokens.len(), |(last, _)| last);
-        }
+        searched[stars] = closed.map_or(tokens.len(), |(last, _)| last);
         if let Some((last, end)) = closed {
-            if let Some(token) = tokens.get_mut(last) {
-                token.replace_range(end..end + stars, "");
-            }
-            if let Some(token) = tokens.get_mut(at) {
-                token.replace_range(..stars, "");
-            }
+            tokens[last].replace_range(end..end + stars, "");
+            tokens[at].replace_range(..stars, "");
         }
     }
     tokens

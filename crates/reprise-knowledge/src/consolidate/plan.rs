@@ -59,8 +59,9 @@ impl Plan {
             };
             if agree(memory, *one, *other) {
                 groups.join(a, b);
-            } else if let Some((one, other)) = entries.get(a).zip(entries.get(b)) {
-                let pair = Pair::of(one, other, "their words agree and their meaning may not");
+            } else {
+                let why = "their words agree and their meaning may not";
+                let pair = Pair::of(&entries[a], &entries[b], why);
                 found.review.insert(pair.pair, pair);
             }
         }
@@ -154,32 +155,23 @@ pub struct Merge {
 
 /// Sets of places that say the same.
 #[derive(Debug)]
-pub(super) struct Groups {
-    parents: Vec<usize>,
-}
+pub(super) struct Groups(Vec<usize>);
 
 impl Groups {
     pub(super) fn new(count: usize) -> Self {
-        Self {
-            parents: (0..count).collect(),
-        }
+        Self((0..count).collect())
     }
 
     pub(super) fn root(&self, mut place: usize) -> usize {
-        while let Some(&parent) = self.parents.get(place)
-            && parent != place
-        {
-            place = parent;
+        while self.0[place] != place {
+            place = self.0[place];
         }
         place
     }
 
     pub(super) fn join(&mut self, one: usize, other: usize) {
         let (one, other) = (self.root(one), self.root(other));
-        let (low, high) = (one.min(other), one.max(other));
-        if let Some(parent) = self.parents.get_mut(high) {
-            *parent = low;
-        }
+        self.0[one.max(other)] = one.min(other);
     }
 
     pub(super) fn merges(&self, entries: &[Entry]) -> Vec<Merge> {
@@ -260,19 +252,15 @@ pub fn scores(memory: &Snapshot, plan: &Plan, more: usize) -> Vec<Score> {
     }
     let skipped = days.len().saturating_sub(DAYS_MAX);
     let told = days.into_iter().skip(skipped);
-    told.map(|(day, (records, trouble))| Score::of(day, records, trouble))
-        .collect()
-}
-
-impl Score {
-    fn of(day: NaiveDate, records: i64, trouble: i64) -> Self {
+    let scores = told.map(|(day, (records, trouble))| {
         let (records, trouble) = (records.max(0), trouble.clamp(0, records.max(0)));
         let share = 1.0 - trouble as f64 / records.max(1) as f64;
-        Self {
+        Score {
             day,
-            records: usize::try_from(records).unwrap_or_default(),
-            trouble: usize::try_from(trouble).unwrap_or_default(),
+            records: records as usize,
+            trouble: trouble as usize,
             score: (share * 1e3).round() / 1e3,
         }
-    }
+    });
+    scores.collect()
 }

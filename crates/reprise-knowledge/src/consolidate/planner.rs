@@ -273,7 +273,7 @@ impl Planner {
         self.join_copies(memory, &entries, &mut groups);
         let roots = (0..entries.len()).filter(|place| groups.root(*place) == *place);
         let roots: Vec<usize> = roots.collect();
-        let compared = roots.iter().filter_map(|root| Some(&entries.get(*root)?.1));
+        let compared = roots.iter().map(|root| &entries[*root].1);
         let pairs = alike(&compared.collect::<Vec<_>>(), go_on)?;
         let again = self.again.clone();
         self.part_from(&again);
@@ -281,13 +281,8 @@ impl Planner {
             if number.is_multiple_of(AT_A_TIME) && !go_on() {
                 return None;
             }
-            let ends = roots.get(one as usize).zip(roots.get(other as usize));
-            let Some((&a, &b)) = ends else {
-                continue;
-            };
-            let Some(((place, one), (beside, other))) = entries.get(a).zip(entries.get(b)) else {
-                continue;
-            };
+            let (a, b) = (roots[one as usize], roots[other as usize]);
+            let ((place, one), (beside, other)) = (&entries[a], &entries[b]);
             let is_new = *place.max(beside) >= first
                 || [one, other].iter().any(|entry| again.contains(&entry.id));
             if is_new
@@ -313,17 +308,13 @@ impl Planner {
             let key = (entry.hash, entry.scope.as_str(), entry.form.as_str());
             by_hash.entry(key).or_default().push(place);
         }
-        for places in by_hash.values().filter(|places| places.len() > 1) {
-            let mut copies = places
-                .iter()
-                .filter_map(|place| Some((*place, &entries.get(*place)?.1)));
-            let Some((first, one)) = copies.next() else {
-                continue;
-            };
-            for (place, other) in copies {
+        for places in by_hash.values() {
+            let (first, one) = (places[0], &entries[places[0]].1);
+            for place in &places[1..] {
+                let other = &entries[*place].1;
                 let copy = one.is_copy_of(other) && one.is_tagged_like(other);
                 if copy && !memory.are_apart(one.id, other.id) {
-                    groups.join(first, place);
+                    groups.join(first, *place);
                     self.keep(other.id, [one.id, other.id], Some(Related::Same));
                 }
             }

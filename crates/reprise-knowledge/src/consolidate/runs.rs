@@ -115,12 +115,8 @@ fn told(kind: &[WellDone]) -> Option<Distillate> {
     let runs = kind.len();
     let went = format!("\n(done so in {runs} runs, quality {quality:.2})");
     text.push_str(&went);
-    Some(Distillate::of_runs(
-        text,
-        kind.iter().map(|run| run.id),
-        &tags,
-        at,
-    ))
+    let sources = kind.iter().map(|run| run.id);
+    Some(Distillate::of(text, sources, &tags, at))
 }
 
 /// A step as far as it is compared.

@@ -2,6 +2,10 @@
 //!
 //! Which programs with which words do that.
 
+use reprise_types::RecordType;
+
+use crate::values::among;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ran {
     /// It runs tests: they judge the work.
@@ -9,6 +13,31 @@ pub enum Ran {
     /// It builds or lints: a failure is worth keeping, a success says little.
     Build,
     Commit,
+}
+
+impl Ran {
+    /// What of its end is worth keeping, and as what: of tests how they went, of a build that it
+    /// failed, of a commit what was `said`.
+    pub fn told(
+        self,
+        command: &str,
+        went_well: Option<bool>,
+        said: &str,
+    ) -> Option<(String, RecordType)> {
+        let failed = match said {
+            "" => format!("`{command}` failed"),
+            said => format!("`{command}` failed:\n{said}"),
+        };
+        match (self, went_well) {
+            (Self::Tests, Some(true)) => Some((format!("`{command}` passed"), RecordType::Test)),
+            (Self::Tests, Some(false)) => Some((failed, RecordType::Test)),
+            (Self::Build, Some(false)) => Some((failed, RecordType::Command)),
+            (Self::Commit, None | Some(true)) if !said.is_empty() => {
+                Some((format!("Committed {said}"), RecordType::Commit))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Programs that run what follows them.
@@ -39,11 +68,6 @@ const TESTING: &str = "test tests check verify spec specs e2e unittest citest co
 /// Words of a packager that change what is installed.
 const INSTALLING: &str = "install i add remove uninstall publish create init update";
 
-/// Whether a word stands in a list of words.
-fn among(list: &str, word: &str) -> bool {
-    list.split_ascii_whitespace().any(|one| one == word)
-}
-
 /// What a command line does; of several things the weightiest.
 pub fn ran(command: &str) -> Option<Ran> {
     let all: Vec<Ran> = parts(command)
@@ -62,15 +86,15 @@ fn parts(command: &str) -> Vec<String> {
     let mut quote = None;
     for c in command.chars() {
         match (quote, c) {
-            (None, '|' | ';' | '&' | '\n') => parts.push(String::new()),
+            (None, '|' | ';' | '&' | '\n') => {
+                parts.push(String::new());
+                continue;
+            }
             (None, '\'' | '"') => quote = Some(c),
             (Some(open), _) if open == c => quote = None,
             _ => {}
         }
-        if let Some(part) = parts
-            .last_mut()
-            .filter(|_| !matches!(c, '|' | ';' | '&' | '\n') || quote.is_some())
-        {
+        if let Some(part) = parts.last_mut() {
             part.push(c);
         }
     }

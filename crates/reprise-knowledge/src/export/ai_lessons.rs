@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, params};
 
-use super::{Outgoing, Telling};
+use super::Telling;
 use crate::carried::corner;
 use crate::lesson::{Lesson, derived_title};
 use crate::prelude::*;
@@ -38,21 +38,13 @@ pub(crate) const TYPE: &str = "type:";
 /// How ai-lessons writes an instant.
 const TIME: &str = "%Y-%m-%d %H:%M:%S";
 
-pub(super) fn write(path: &Path, all: Outgoing<'_>) -> Result<(), ExportError> {
-    let told: Vec<&Telling> = all.records.iter().collect();
-    super::lines::write(path, &database(&told, all.aliases, true)?)
-}
-
 /// The bytes of the database; as a `whole` one with a table of what its own have no place for.
 pub(crate) fn database(
     told: &[&Telling],
     aliases: &BTreeMap<String, String>,
     whole: bool,
 ) -> Result<Vec<u8>, ExportError> {
-    let failed = |error: rusqlite::Error| ExportError::Unwritable {
-        what: "the ai-lessons database".to_owned(),
-        why: error.to_string(),
-    };
+    let failed = |error: rusqlite::Error| ExportError::unwritable("the ai-lessons database", error);
     let file = tempfile::NamedTempFile::new()?;
     let mut database = Connection::open(file.path()).map_err(failed)?;
     // It is read back whole, and synced where it goes.
@@ -206,7 +198,11 @@ pub(crate) struct Row {
 
 impl Row {
     pub(crate) fn of(record: &MemoryRecord) -> Self {
-        let mut lesson = Lesson::of(record).unwrap_or_else(|| plain(&record.text));
+        // Of what is no lesson all of it.
+        let mut lesson = Lesson::of(record).unwrap_or_else(|| Lesson {
+            content: record.text.clone(),
+            ..Lesson::default()
+        });
         if lesson.title.trim().is_empty() {
             lesson.title = derived_title(&lesson.content);
         }
@@ -239,8 +235,7 @@ fn type_tag(record: &MemoryRecord) -> Option<String> {
     if Lesson::of(record).is_some() || record.tags.iter().any(|tag| tag.starts_with(TYPE)) {
         return None;
     }
-    let details = record.details.as_ref();
-    let word = |name: &str| details?.get(name)?.as_str();
+    let word = |name: &str| word_of(record, name);
     let form = word("type").filter(|form| ["decision", "failure"].contains(form));
     let word = word("observation_type")
         .or(form)
@@ -291,12 +286,4 @@ fn lesson(database: &Connection, one: &Telling, id: &str) -> Result<(), rusqlite
 /// ai-lessons writes a dash between the words.
 fn spelled(level: ConfidenceLevel) -> String {
     level.name().replace('_', "-")
-}
-
-/// A record that is no lesson: all of it.
-fn plain(text: &str) -> Lesson {
-    Lesson {
-        content: text.to_owned(),
-        ..Lesson::default()
-    }
 }

@@ -1,7 +1,5 @@
 //! Forms of an object a line: ralph's frames, Sunwell's learnings, decisions and failures.
 
-use std::io::Write;
-
 use super::Telling;
 use crate::carried::corner;
 use crate::observation::frame_of;
@@ -16,17 +14,6 @@ fn lined<T: Serialize>(lines: &[T]) -> Result<Vec<u8>, ExportError> {
         out.push(b'\n');
     }
     Ok(out)
-}
-
-pub(super) fn write(file: &Path, content: &[u8]) -> Result<(), ExportError> {
-    let mut out = fs_err::File::create_new(file)?;
-    out.write_all(content)?;
-    Ok(out.sync_all()?)
-}
-
-pub(super) fn frames(path: &Path, told: &[Telling]) -> Result<(), ExportError> {
-    let told: Vec<&Telling> = told.iter().collect();
-    write(path, &frames_file(&told, true)?)
 }
 
 /// The frames; as `whole` ones each with what a frame has no place for.
@@ -56,19 +43,9 @@ pub(crate) fn frames_file(told: &[&Telling], whole: bool) -> Result<Vec<u8>, Exp
     lined(&frames)
 }
 
-/// What is no learning, decision or failure becomes a learning of category `pattern`.
-pub(super) fn sunwell(path: &Path, told: &[Telling]) -> Result<(), ExportError> {
-    let folder = path.join(".sunwell/memory");
-    fs_err::create_dir_all(&folder)?;
-    let told: Vec<&Telling> = told.iter().collect();
-    for (name, content) in sunwell_files(&told, true)? {
-        write(&folder.join(name), &content)?;
-    }
-    Ok(())
-}
-
 /// The three files of `.sunwell/memory`, each with its lines; as `whole` ones each with what a line
-/// has no place for.
+/// has no place for. What is no learning, decision or failure becomes a learning of category
+/// `pattern`.
 pub(crate) fn sunwell_files(
     told: &[&Telling],
     whole: bool,

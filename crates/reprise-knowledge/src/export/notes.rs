@@ -26,14 +26,6 @@ const KEYS: [&str; 8] = [
     CORNER,
 ];
 
-pub(super) fn write(path: &Path, told: &[Telling]) -> Result<(), ExportError> {
-    fs_err::create_dir(path)?;
-    for (name, content) in files(told.iter())? {
-        fs_err::write(path.join(name), content)?;
-    }
-    Ok(())
-}
-
 /// The notes and their list.
 pub(crate) fn files<'a>(
     told: impl Iterator<Item = &'a Telling>,
@@ -83,10 +75,8 @@ pub(crate) fn front_matter(fields: &[(&str, Value)], of: &str) -> Result<String,
     let mut front = "---\n".to_owned();
     for (name, value) in fields {
         let field = BTreeMap::from([(*name, value)]);
-        let yaml = serde_saphyr::to_string(&field).map_err(|error| ExportError::Unwritable {
-            what: of.to_owned(),
-            why: error.to_string(),
-        })?;
+        let yaml = serde_saphyr::to_string(&field);
+        let yaml = yaml.map_err(|error| ExportError::unwritable(of, error))?;
         front.push_str(&yaml);
         if !yaml.ends_with('\n') {
             front.push('\n');
@@ -110,16 +100,20 @@ pub(crate) fn says_the_same(there: &[u8], ours: &[u8]) -> bool {
 
 /// What the file of a record is called, by the first of its versions: it stays so.
 pub(crate) fn file_name(first: &MemoryRecord) -> String {
-    let name = normal_tag(headline(&first.text)).unwrap_or_default();
-    let plain = name
-        .chars()
-        .filter(|c| c.is_alphanumeric() || *c == '-')
-        .take(NAME_CHARS);
-    format!("{}-{}.md", plain.collect::<String>(), first.id)
+    let plain = plain_name(&first.text, NAME_CHARS);
+    format!("{plain}-{}.md", first.id)
+}
+
+/// How a text begins, as a part of a file's name.
+pub(crate) fn plain_name(text: &str, chars: usize) -> String {
+    let name = normal_tag(headline(text)).unwrap_or_default();
+    let plain = name.chars();
+    let plain = plain.filter(|c| c.is_alphanumeric() || *c == '-');
+    plain.take(chars).collect()
 }
 
 /// The first version of a record that is still there.
-pub fn first_of(memory: &Snapshot, record: &MemoryRecord) -> Option<MemoryRecord> {
+pub(crate) fn first_of(memory: &Snapshot, record: &MemoryRecord) -> Option<MemoryRecord> {
     record.supersedes?;
     memory.versions(record.id).pop()
 }

@@ -21,10 +21,8 @@ const DIMENSIONS: usize = 384;
 const BATCH: usize = 10_000;
 
 pub(super) fn write(path: &Path, told: &[Telling]) -> Result<(), ExportError> {
-    let failed = |error: rvf_types::RvfError| ExportError::Unwritable {
-        what: path.display().to_string(),
-        why: format!("{error:?}"),
-    };
+    let unwritable = |why: String| ExportError::unwritable(path.display(), why);
+    let failed = |error: rvf_types::RvfError| unwritable(format!("{error:?}"));
     // The runtime takes a bare name for another place once it renames.
     let file = std::path::absolute(path)?;
     let dimensions = told
@@ -62,10 +60,8 @@ pub(super) fn write(path: &Path, told: &[Telling]) -> Result<(), ExportError> {
             .ingest_batch_with_metadata(&vectors, &ids, &metadata)
             .map_err(failed)?;
         if done.accepted != vectors.len() as u64 {
-            return Err(ExportError::Unwritable {
-                what: path.display().to_string(),
-                why: format!("{} of {} vectors were taken", done.accepted, vectors.len()),
-            });
+            let (taken, all) = (done.accepted, vectors.len());
+            return Err(unwritable(format!("{taken} of {all} vectors were taken")));
         }
     }
     let rest: Vec<Value> = waiting

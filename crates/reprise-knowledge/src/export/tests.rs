@@ -74,10 +74,10 @@ fn told() -> Vec<Telling> {
     told.collect()
 }
 
-fn written(kind: ExportKind, name: &str) -> (tempfile::TempDir, PathBuf) {
+fn written(kind: impl Into<Option<ProjectionKind>>, name: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
-    write_out(kind, &path, told()[..].into()).unwrap();
+    write_out(kind.into(), &path, told()[..].into()).unwrap();
     (folder, path)
 }
 
@@ -90,7 +90,7 @@ fn back(path: &Path, kind: ImportKind) -> All {
 
 #[test]
 fn notes_hold_every_field_and_every_link() {
-    let (_folder, path) = written(ExportKind::Markdown, "notes");
+    let (_folder, path) = written(ProjectionKind::Markdown, "notes");
     let found = back(&path, ImportKind::Markdown);
     assert_eq!((found.records.len(), found.links.len()), (4, 1));
     for one in told() {
@@ -108,7 +108,7 @@ fn notes_hold_every_field_and_every_link() {
 
 #[test]
 fn a_stock_file_is_a_whole_export_with_vectors() {
-    let (_folder, path) = written(ExportKind::Rvf, "memory.rvf");
+    let (_folder, path) = written(None::<ProjectionKind>, "memory.rvf");
     let archive = read_archive(&path).unwrap();
     let told = told();
     let lines: Vec<_> = told.iter().map(|one| one.line.clone()).collect();
@@ -134,10 +134,14 @@ fn a_stock_file_is_a_whole_export_with_vectors() {
     );
 }
 
-const OF_OTHERS: [(ExportKind, ImportKind, &str); 3] = [
-    (ExportKind::Sunwell, ImportKind::Sunwell, "project"),
-    (ExportKind::AiLessons, ImportKind::AiLessons, "knowledge.db"),
-    (ExportKind::Frames, ImportKind::Frames, "frames.jsonl"),
+const OF_OTHERS: [(ProjectionKind, ImportKind, &str); 3] = [
+    (ProjectionKind::Sunwell, ImportKind::Sunwell, "project"),
+    (
+        ProjectionKind::AiLessons,
+        ImportKind::AiLessons,
+        "knowledge.db",
+    ),
+    (ProjectionKind::Frames, ImportKind::Frames, "frames.jsonl"),
 ];
 
 #[test]
@@ -176,8 +180,8 @@ fn what_was_changed_in_another_program_is_taken_from_there() {
             fs_err::write(file, changed).unwrap();
         };
         match kind {
-            ExportKind::Sunwell => change(&path.join(".sunwell/memory/learnings.jsonl")),
-            ExportKind::Frames => change(&path),
+            ProjectionKind::Sunwell => change(&path.join(".sunwell/memory/learnings.jsonl")),
+            ProjectionKind::Frames => change(&path),
             _ => {
                 let database = rusqlite::Connection::open(&path).unwrap();
                 let update =
@@ -197,7 +201,7 @@ fn what_was_changed_in_another_program_is_taken_from_there() {
             .count();
         assert_eq!(
             (texts.len(), changed),
-            (4 + usize::from(kind == ExportKind::Sunwell) * 2, 1),
+            (4 + usize::from(kind == ProjectionKind::Sunwell) * 2, 1),
             "{texts:?}"
         );
         assert!(
@@ -210,7 +214,7 @@ fn what_was_changed_in_another_program_is_taken_from_there() {
 }
 
 /// Every link leads from a record that is there to one that is.
-fn is_joined(found: &All, kind: ExportKind) {
+fn is_joined(found: &All, kind: ProjectionKind) {
     let names = found.records.iter().flat_map(|record| &record.external_ids);
     let names: Vec<&ExternalId> = names.collect();
     assert!(!found.links.is_empty(), "{kind:?}");
@@ -227,7 +231,7 @@ fn is_joined(found: &All, kind: ExportKind) {
 fn what_was_changed_leads_to_what_was_not() {
     for (kind, from, name) in [OF_OTHERS[1], OF_OTHERS[2]] {
         let (_folder, path) = written(kind, name);
-        if kind == ExportKind::Frames {
+        if kind == ProjectionKind::Frames {
             let text = fs_err::read_to_string(&path).unwrap();
             let changed = text.replacen("Ask for them first", "Ask for them last", 1);
             fs_err::write(&path, changed).unwrap();
@@ -259,7 +263,7 @@ fn what_was_changed_leads_to_what_was_not() {
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("project");
-    write_out(ExportKind::Sunwell, &path, told[..].into()).unwrap();
+    write_out(Some(ProjectionKind::Sunwell), &path, told[..].into()).unwrap();
     let lines = path.join(".sunwell/memory/decisions.jsonl");
     let mut said: Vec<String> = fs_err::read_to_string(&lines)
         .unwrap()
@@ -269,12 +273,12 @@ fn what_was_changed_leads_to_what_was_not() {
     let newest = said.last_mut().unwrap();
     *newest = newest.replacen("One file", "Two files", 1);
     fs_err::write(&lines, said.join("\n")).unwrap();
-    is_joined(&back(&path, ImportKind::Sunwell), ExportKind::Sunwell);
+    is_joined(&back(&path, ImportKind::Sunwell), ProjectionKind::Sunwell);
 }
 
 #[test]
 fn ai_lessons_gets_a_database_of_its_last_schema() {
-    let (_folder, path) = written(ExportKind::AiLessons, "knowledge.db");
+    let (_folder, path) = written(ProjectionKind::AiLessons, "knowledge.db");
     let database = rusqlite::Connection::open(&path).unwrap();
     database.execute("DROP TABLE reprise", []).unwrap();
     drop(database);
@@ -312,6 +316,6 @@ fn ai_lessons_gets_a_database_of_its_last_schema() {
 
 #[test]
 fn nothing_is_written_over() {
-    let (_folder, path) = written(ExportKind::Frames, "frames.jsonl");
-    assert!(write_out(ExportKind::Frames, &path, told()[..].into()).is_err());
+    let (_folder, path) = written(ProjectionKind::Frames, "frames.jsonl");
+    assert!(write_out(Some(ProjectionKind::Frames), &path, told()[..].into()).is_err());
 }

@@ -3,7 +3,7 @@
 
 use super::sqlite::Database;
 use crate::export::ai_lessons::{Row, TYPE};
-use crate::lesson::derived_title;
+use crate::lesson::{Lesson, derived_title};
 use crate::prelude::*;
 use crate::reference::{Definition, TagRelation, normal_evidence};
 
@@ -143,18 +143,15 @@ struct Beside {
 impl Beside {
     fn of(database: &Database, kind: &str, tags: &str) -> Result<Self, ImportError> {
         let mut beside = Self::default();
-        if database.has(tags)? {
-            let key = format!("{kind}_id");
-            let query = format!("SELECT {key}, tag FROM {tags} ORDER BY tag");
-            database.rows(&query, [], |row| {
-                if let (Some(id), Some(tag)) = (text(row, &key), text(row, "tag")) {
-                    let tags = beside.tags.entry(id.to_owned()).or_default();
-                    tags.push(tag.to_owned());
-                }
-                Ok(())
-            })?;
-        }
-        if kind == "lesson" && database.has("lesson_contexts")? {
+        let key = format!("{kind}_id");
+        database.table(tags, "tag", |row| {
+            if let (Some(id), Some(tag)) = (text(row, &key), text(row, "tag")) {
+                let tags = beside.tags.entry(id.to_owned()).or_default();
+                tags.push(tag.to_owned());
+            }
+            Ok(())
+        })?;
+        if kind == "lesson" && database.has("lesson_contexts") {
             let query = "SELECT lesson_id, context, applies FROM lesson_contexts";
             database.rows(query, [], |row| {
                 let applies = row.get("applies").and_then(Value::as_i64) != Some(0);
@@ -195,12 +192,12 @@ fn thing(
     record.external_ids = vec![name(id)];
     record.tags = tags;
     let said_of = beside.contexts.remove(id).unwrap_or_default();
+    let seen = seen(row, &record.tags, &said_of);
     let (mut contexts, mut anti) = (Vec::new(), Vec::new());
     for (context, applies) in said_of {
         let list = if applies { &mut contexts } else { &mut anti };
         list.push(context);
     }
-    let seen = seen(row, &record.tags, &contexts, &anti);
     let whole = whole.map(|whole| {
         let is_unchanged = Row::of(&whole.record) == seen;
         (whole, is_unchanged)
@@ -223,19 +220,14 @@ fn thing(
     // SQLite's CURRENT_TIMESTAMP is of Greenwich.
     date(&mut record, &written, Zone::Utc);
     record.metadata.remove("ts_assumed_tz");
-    let rest: Map<String, Value> = row
-        .iter()
-        .filter(|(column, value)| !OWN.contains(&column.as_str()) && !value.is_null())
-        .map(|(column, value)| (column.clone(), value.clone()))
-        .collect();
-    let lesson = crate::lesson::Lesson {
+    let lesson = Lesson {
         title: title.to_owned(),
         content: content.to_owned(),
         contexts,
         anti_contexts: anti,
         source_notes: text(row, "source_notes").map(str::to_owned),
         derived_from_experiment: text(row, "derived_from_experiment").map(str::to_owned),
-        ..crate::lesson::Lesson::default()
+        ..Lesson::default()
     };
     record.text = lesson.text();
     let mut details = lesson.details();
@@ -243,7 +235,7 @@ fn thing(
         "kind": kind,
         "created_at": written,
         "updated_at": row.get("updated_at"),
-        "row": rest,
+        "row": unplaced(row, &OWN),
     });
     record.details = Some(details);
     if let Some(whole) = text(row, "resource_id") {
@@ -253,9 +245,7 @@ fn thing(
 }
 
 /// A lesson as its tables have it now.
-fn seen(row: &Map<String, Value>, tags: &[String], contexts: &[String], anti: &[String]) -> Row {
-    let applying = contexts.iter().map(|context| (context.clone(), true));
-    let others = anti.iter().map(|context| (context.clone(), false));
+fn seen(row: &Map<String, Value>, tags: &[String], contexts: &[(String, bool)]) -> Row {
     let owned = |name: &str| text(row, name).map(str::to_owned);
     Row {
         title: owned("title").unwrap_or_default(),
@@ -266,7 +256,7 @@ fn seen(row: &Map<String, Value>, tags: &[String], contexts: &[String], anti: &[
         created_at: owned("created_at").unwrap_or_default(),
         derived_from_experiment: owned("derived_from_experiment"),
         tags: tags.iter().cloned().collect(),
-        contexts: applying.chain(others).collect(),
+        contexts: contexts.iter().cloned().collect(),
     }
 }
 

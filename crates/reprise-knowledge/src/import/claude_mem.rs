@@ -1,7 +1,7 @@
 //! claude-mem's database: observations, summaries of sessions, prompts. Its schema's number says
 //! little (a fork used some again), so that every column is asked of the row.
 
-use super::sqlite::Database;
+use super::sqlite::{Database, inside};
 use crate::prelude::*;
 
 /// The project under which claude-mem's own observer talks to itself.
@@ -48,11 +48,7 @@ const SUMMARY: [(&str, &str); 6] = [
 ];
 
 pub(super) fn database(path: &Path) -> PathBuf {
-    if path.is_dir() {
-        path.join("claude-mem.db")
-    } else {
-        path.to_owned()
-    }
+    inside(path, "claude-mem.db")
 }
 
 /// A session as the host knows it.
@@ -107,12 +103,10 @@ pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError
                 date(&mut record, &at, Zone::Utc);
                 let id = hex_id(&[kind, &record.session_id, &at.to_string(), &record.text]);
                 record.external_ids = vec![ExternalId::new(ExternalId::CLAUDE_MEM, id)];
-                let mut rest = row.clone();
-                rest.retain(|name, value| !OWN.contains(&name.as_str()) && !value.is_null());
                 record.details = Some(json!({
                     "type": format!("claude_mem_{kind}"),
                     "kind": row.get("type"),
-                    "row": rest,
+                    "row": unplaced(row, &OWN),
                 }));
                 record
             });
@@ -174,13 +168,7 @@ fn summary(row: &Map<String, Value>) -> Result<NewRecord, String> {
 }
 
 fn files(row: &Map<String, Value>, names: &[&str]) -> Vec<String> {
-    let mut files: Vec<String> = Vec::new();
-    for file in names.iter().flat_map(|name| listed(row, name)) {
-        if !files.contains(&file) && files.len() < LIST_ITEMS_MAX {
-            files.push(file);
-        }
-    }
-    files
+    distinct(names.iter().flat_map(|name| listed(row, name)))
 }
 
 /// A list that stands as JSON text in its column; older rows have the bare text.

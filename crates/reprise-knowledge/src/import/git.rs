@@ -89,18 +89,20 @@ fn record(
     record.provenance.actor_id = (!by.trim().is_empty()).then(|| by.clone());
     record.timestamp = DateTime::from_timestamp(author.when().seconds(), 0);
     let files = files(repository, commit).map_err(|error| error.message().to_owned())?;
-    let changed = files
-        .iter()
-        .filter_map(|file| file["path"].as_str().map(str::to_owned));
-    record.provenance.source_refs = changed.take(LIST_ITEMS_MAX).collect();
+    let count = files.len();
+    let told = files.into_iter().take(LIST_ITEMS_MAX);
+    let (paths, told): (Vec<String>, Vec<Value>) = told
+        .map(|(path, change)| (path.clone(), json!({ "path": path, "change": change })))
+        .unzip();
+    record.provenance.source_refs = paths;
     let committer = commit.committer();
     let mut details = json!({
         "type": "commit",
         "author": by,
         "email": spoken(author.email_bytes()),
         "parents": commit.parent_ids().map(|id| id.to_string()).collect::<Vec<_>>(),
-        "files_count": files.len(),
-        "files": files.into_iter().take(LIST_ITEMS_MAX).collect::<Vec<_>>(),
+        "files_count": count,
+        "files": told,
     });
     if committer.name_bytes() != author.name_bytes() {
         details["committer"] = json!(spoken(committer.name_bytes()));
@@ -109,8 +111,11 @@ fn record(
     Ok(record)
 }
 
+/// Paths, each with what became of it.
+type Files = Vec<(String, &'static str)>;
+
 /// What a commit changed against its first parent, with a word for how.
-fn files(repository: &Repository, commit: &Commit<'_>) -> Result<Vec<Value>, git2::Error> {
+fn files(repository: &Repository, commit: &Commit<'_>) -> Result<Files, git2::Error> {
     // What a merge brings stands in the commits that it merges.
     if commit.parent_count() > 1 {
         return Ok(Vec::new());
@@ -127,10 +132,7 @@ fn files(repository: &Repository, commit: &Commit<'_>) -> Result<Vec<Value>, git
     };
     changes.between(before.as_ref(), Some(&commit.tree()?), &mut Vec::new());
     changes.found.sort();
-    let files = changes.found.into_iter();
-    Ok(files
-        .map(|(path, change)| json!({ "path": path, "change": change }))
-        .collect())
+    Ok(changes.found)
 }
 
 /// The differences of two trees. A few objects can name more files than any disk has, so that no
@@ -138,7 +140,7 @@ fn files(repository: &Repository, commit: &Commit<'_>) -> Result<Vec<Value>, git
 struct Changes<'a> {
     repository: &'a Repository,
     looked_at: usize,
-    found: Vec<(String, &'static str)>,
+    found: Files,
 }
 
 impl Changes<'_> {

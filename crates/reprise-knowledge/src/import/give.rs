@@ -1,12 +1,12 @@
 //! Handing items over: places that a reader finds again, links held back until their records came.
 
-use super::item::{Found, Item, Reading};
+use super::{Found, Item};
 use crate::archive::{Joint, named};
 use crate::prelude::*;
 
 pub(crate) struct Giver<'a> {
     root: PathBuf,
-    reading: Reading,
+    zone: Zone,
     take: &'a mut dyn FnMut(Item) -> bool,
     links: Vec<(String, Joint)>,
     /// Names by which links may lead to a record that came under another one.
@@ -14,14 +14,10 @@ pub(crate) struct Giver<'a> {
 }
 
 impl<'a> Giver<'a> {
-    pub(super) fn new(
-        root: &Path,
-        reading: Reading,
-        take: &'a mut dyn FnMut(Item) -> bool,
-    ) -> Self {
+    pub(super) fn new(root: &Path, zone: Zone, take: &'a mut dyn FnMut(Item) -> bool) -> Self {
         Self {
             root: root.to_owned(),
-            reading,
+            zone,
             take,
             links: Vec::new(),
             names: HashMap::new(),
@@ -29,7 +25,7 @@ impl<'a> Giver<'a> {
     }
 
     pub(super) fn zone(&self) -> Zone {
-        self.reading.zone
+        self.zone
     }
 
     /// A file as its place is called: from the source on.
@@ -43,7 +39,8 @@ impl<'a> Giver<'a> {
         inside.to_string_lossy().into_owned()
     }
 
-    fn give(&mut self, place: String, found: Found) -> Result<(), ImportError> {
+    pub(super) fn give(&mut self, place: &str, found: Found) -> Result<(), ImportError> {
+        let place = place.to_owned();
         if (self.take)(Item { place, found }) {
             Ok(())
         } else {
@@ -52,7 +49,7 @@ impl<'a> Giver<'a> {
     }
 
     pub(super) fn record(&mut self, place: &str, record: NewRecord) -> Result<(), ImportError> {
-        self.give(place.to_owned(), Found::Record(Box::new(record)))
+        self.give(place, Found::Record(Box::new(record)))
     }
 
     /// A record of an export of our own, with its links.
@@ -87,16 +84,7 @@ impl<'a> Giver<'a> {
         place: &str,
         why: impl Into<String>,
     ) -> Result<(), ImportError> {
-        self.give(place.to_owned(), Found::Refused(why.into()))
-    }
-
-    /// A note is read, or the files of which all are.
-    pub(super) fn told(&mut self, found: Found) -> Result<(), ImportError> {
-        self.give(String::new(), found)
-    }
-
-    pub(super) fn repeated(&mut self, place: &str) -> Result<(), ImportError> {
-        self.give(place.to_owned(), Found::Repeated)
+        self.give(place, Found::Refused(why.into()))
     }
 
     /// What a line or row has become.
@@ -144,7 +132,7 @@ impl<'a> Giver<'a> {
                     *end = name.clone();
                 }
             }
-            self.give(place, Found::Link(joint))?;
+            self.give(&place, Found::Link(joint))?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use reprise_files::unmarked;
 use crate::prelude::*;
 
 /// Largest JSON document that is read whole.
-pub(super) const DOCUMENT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+const DOCUMENT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Every object of a file: of its list, of the list that one of `names` holds, or of its lines.
 pub(super) fn objects(

@@ -10,12 +10,12 @@ use std::time::SystemTime;
 
 use reprise_types::limits::IDENTIFIER_BYTES_MAX;
 
-use super::item::Found;
+use super::Found;
 use crate::notes::{Place, Scope};
 use crate::prelude::*;
 use crate::project::Project;
 pub(crate) use note::parts_of;
-use note::{HEADING_BYTES_MAX, Note, Relation, distinct};
+use note::{HEADING_BYTES_MAX, Note, Relation};
 
 const ENDINGS: [&str; 3] = ["md", "markdown", "mdc"];
 /// Longest note that is read.
@@ -59,18 +59,15 @@ pub(super) fn instructs(path: &Path) -> bool {
 
 /// Whether a folder has a note in it.
 pub(super) fn has_notes(path: &Path) -> Result<bool, ImportError> {
-    let mut found = Vec::new();
-    walk(path, DEPTH_MAX, is_note, &mut found)?;
-    Ok(!found.is_empty())
+    Ok(!below(path, is_note)?.is_empty())
 }
 
 /// Texts in a folder that are notes only where they are named.
 pub fn plain_texts(path: &Path) -> Result<Vec<PathBuf>, ImportError> {
-    let mut found = Vec::new();
     if path.is_dir() {
-        walk(path, DEPTH_MAX, is_plain_text, &mut found)?;
+        return below(path, is_plain_text);
     }
-    Ok(found)
+    Ok(Vec::new())
 }
 
 /// Whether a file is a text by its name, but no note.
@@ -80,10 +77,8 @@ pub fn is_plain_text(path: &Path) -> bool {
 
 /// What says whether notes have changed: their names, sizes and times.
 pub fn state_of_notes(path: &Path) -> Result<Vec<(PathBuf, u64, Option<SystemTime>)>, ImportError> {
-    let mut files = vec![path.to_owned()];
+    let mut files = notes(path)?;
     if path.is_dir() {
-        files.clear();
-        walk(path, DEPTH_MAX, is_note, &mut files)?;
         files.extend(INSTRUCTIONS.map(|name| path.join(name)));
     }
     let looked = files.into_iter().filter_map(|file| {
@@ -93,8 +88,22 @@ pub fn state_of_notes(path: &Path) -> Result<Vec<(PathBuf, u64, Option<SystemTim
     Ok(looked.collect())
 }
 
+/// A note, or those of a folder.
+fn notes(path: &Path) -> Result<Vec<PathBuf>, ImportError> {
+    if path.is_dir() {
+        return below(path, is_note);
+    }
+    Ok(vec![path.to_owned()])
+}
+
 /// Every file below a folder that is `wanted`, in the order of names; what is hidden is not looked
 /// at.
+fn below(folder: &Path, wanted: fn(&Path) -> bool) -> Result<Vec<PathBuf>, ImportError> {
+    let mut found = Vec::new();
+    walk(folder, DEPTH_MAX, wanted, &mut found)?;
+    Ok(found)
+}
+
 fn walk(
     folder: &Path,
     depth: usize,
@@ -121,12 +130,7 @@ fn walk(
 
 /// A note or a folder of them.
 pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError> {
-    let mut files = vec![path.to_owned()];
-    if path.is_dir() {
-        files.clear();
-        walk(path, DEPTH_MAX, is_note, &mut files)?;
-    }
-    Reader::new(path, &[]).read(path, files, giver)
+    Reader::new(path, &[]).read(path, notes(path)?, giver)
 }
 
 /// The instructions of a project, or one file of them, with what they import by `@path`.
@@ -140,7 +144,7 @@ pub(super) fn read_instructions(path: &Path, giver: &mut Giver<'_>) -> Result<()
         if inside.is_file() {
             files.push(inside);
         } else if inside.is_dir() {
-            walk(&inside, DEPTH_MAX, is_note, &mut files)?;
+            files.extend(below(&inside, is_note)?);
         }
     }
     Reader::new(path, &["instructions"]).read(path, files, giver)
@@ -196,7 +200,7 @@ impl Reader {
         files: Vec<PathBuf>,
         giver: &mut Giver<'_>,
     ) -> Result<(), ImportError> {
-        giver.told(Found::Scope(self.scope(start)))?;
+        giver.give("", Found::Scope(self.scope(start)))?;
         let follows = self.tags.iter().any(|tag| tag == "instructions");
         let mut waiting: VecDeque<PathBuf> = files.into();
         while let Some(file) = waiting.pop_front() {
@@ -268,10 +272,9 @@ impl Reader {
             return Ok(());
         }
         let path = self.path_of(file);
-        giver.told(Found::Note(Place {
-            root: self.place.clone(),
-            path: path.clone(),
-        }))?;
+        let root = self.place.clone();
+        let of = path.clone();
+        giver.give("", Found::Note(Place { root, path: of }))?;
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();
         let title = spoken(front.get("title")).or_else(|| spoken(front.get("name")));
         let title = title.filter(|title| title.len() <= HEADING_BYTES_MAX);
@@ -292,14 +295,14 @@ impl Reader {
                 record.details = Some(own);
                 record
             };
-        let mut pieces: Vec<(usize, NewRecord)> = Vec::new();
+        let mut pieces: Vec<(usize, &str, NewRecord)> = Vec::new();
         for section in sections {
             let head = breadcrumbs(&title, &section.headings);
             let said = section.text.as_str();
             let text = [head.as_str(), "\n\n", said].concat();
             let own = json!({ "type": "note_section", "content": said });
             let record = piece(text.trim_end(), said, &section.headings, section.tags, own);
-            pieces.push((section.line, record));
+            pieces.push((section.line, "part_of", record));
         }
         for observed in observations {
             let text = format!("{title}: {}", observed.content);
@@ -311,17 +314,18 @@ impl Reader {
                 "content": observed.content, "tags": observed.tags, "context": observed.context,
             });
             let record = piece(&text, &said, &observed.headings, observed.tags, own);
-            pieces.push((observed.line, record));
+            pieces.push((observed.line, "observes", record));
         }
         if pieces.is_empty() {
             if front.is_empty() {
                 return giver.refuse(place, "the note is empty");
             }
             let own = json!({ "type": "note_section", "content": "" });
-            pieces.push((1, piece(&title, &title, &[], Vec::new(), own)));
+            let record = piece(&title, &title, &[], Vec::new(), own);
+            pieces.push((1, "part_of", record));
         }
-        pieces.sort_by_key(|(line, _)| *line);
-        let own = pieces[0].1.external_ids[0].clone();
+        pieces.sort_by_key(|(line, ..)| *line);
+        let own = pieces[0].2.external_ids[0].clone();
         let known_as = [
             spoken(front.get("permalink")),
             Some(title),
@@ -345,31 +349,22 @@ impl Reader {
             "date",
         ];
         let written = written.iter().find_map(|name| front.get(*name)).cloned();
-        for (index, (line, mut record)) in pieces.into_iter().enumerate() {
+        for (index, (line, relation, mut record)) in pieces.into_iter().enumerate() {
             let place = format!("{place}:{line}");
             match &written {
                 Some(written) => date(&mut record, written, giver.zone()),
                 None => date_of_file(&mut record, file),
             }
             record.provenance.source_refs = vec![path.clone()];
-            if index == 0 && !front.is_empty() {
-                keep_front(&mut record, &front);
+            if index == 0
+                && !front.is_empty()
+                && let Some(details) = &mut record.details
+            {
+                details["front"] = json!(front);
             }
-            let is_observation = record.details.as_ref().is_some_and(|details| {
-                details
-                    .get("type")
-                    .is_some_and(|kind| kind == "note_observation")
-            });
-            if index > 0 {
-                let piece = record.external_ids[0].clone();
-                let relation = if is_observation {
-                    "observes"
-                } else {
-                    "part_of"
-                };
-                if piece != own {
-                    giver.link(&place, piece, own.clone(), relation);
-                }
+            let piece = record.external_ids[0].clone();
+            if index > 0 && piece != own {
+                giver.link(&place, piece, own.clone(), relation);
             }
             giver.record(&place, record)?;
         }
@@ -500,12 +495,6 @@ fn words(value: Option<&Value>) -> Vec<String> {
         .iter()
         .map(|word| word.trim().trim_start_matches('#').to_owned());
     words.filter(|word| !word.is_empty()).collect()
-}
-
-fn keep_front(record: &mut NewRecord, front: &Map<String, Value>) {
-    if let Some(Value::Object(details)) = &mut record.details {
-        details.insert("front".to_owned(), Value::Object(front.clone()));
-    }
 }
 
 fn date_of_file(record: &mut NewRecord, file: &Path) {

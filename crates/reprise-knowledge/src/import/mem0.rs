@@ -4,8 +4,9 @@
 //! mem0 has no export of its own that holds everything (its platform's fills a schema of the
 //! caller's), so `get_all` is what its users have.
 
+use super::Found;
 use super::json::objects;
-use super::sqlite::Database;
+use super::sqlite::{Database, inside, is_database};
 use crate::prelude::*;
 
 /// How many memories `get_all` answers where nobody says how many.
@@ -35,11 +36,7 @@ const OWN: [&str; 15] = [
 
 /// The history in mem0's own folder.
 pub(super) fn history(path: &Path) -> PathBuf {
-    if path.is_dir() {
-        path.join("history.db")
-    } else {
-        path.to_owned()
-    }
+    inside(path, "history.db")
 }
 
 pub(super) fn is_one(object: &Map<String, Value>) -> bool {
@@ -52,7 +49,7 @@ pub(super) fn is_one(object: &Map<String, Value>) -> bool {
 
 pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError> {
     let file = history(path);
-    if super::sqlite::is_database(&file)? {
+    if is_database(&file)? {
         return changes(&Database::open(&file)?, giver);
     }
     let mut count = 0;
@@ -63,7 +60,7 @@ pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError
         |giver, place, object| {
             count += 1;
             let zone = giver.zone();
-            let read = memory(object, zone);
+            let read = memory(&object, zone);
             giver.result(place, read)
         },
     )?;
@@ -78,26 +75,26 @@ pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError
     Ok(())
 }
 
-fn memory(mut object: Map<String, Value>, zone: Zone) -> Result<NewRecord, String> {
-    if text(&object, "state").is_some_and(|state| state == "deleted") {
+fn memory(object: &Map<String, Value>, zone: Zone) -> Result<NewRecord, String> {
+    if text(object, "state").is_some_and(|state| state == "deleted") {
         return Err("the memory was deleted there".to_owned());
     }
-    let said = TEXTS.iter().find_map(|name| text(&object, name));
+    let said = TEXTS.iter().find_map(|name| text(object, name));
     let said = said.ok_or("the memory has no text (`memory`, `text`, `content` or `data`)")?;
-    let source = source_of(text(&object, "role"));
+    let source = source_of(text(object, "role"));
     let mut record = NewRecord::new(said, source, MemoryKind::Finding);
-    let id = text(&object, "id").ok_or("the memory has no `id`")?;
+    let id = text(object, "id").ok_or("the memory has no `id`")?;
     record.external_ids = vec![ExternalId::new(ExternalId::MEM0, id)];
-    text(&object, "run_id")
+    text(object, "run_id")
         .unwrap_or_default()
         .clone_into(&mut record.session_id);
-    record.provenance.run_id = text(&object, "run_id").map(str::to_owned);
-    let actor = text(&object, "actor_id").or_else(|| text(&object, "agent_id"));
+    record.provenance.run_id = text(object, "run_id").map(str::to_owned);
+    let actor = text(object, "actor_id").or_else(|| text(object, "agent_id"));
     record.provenance.actor_id = actor.map(str::to_owned);
     if let Some(Value::Object(own)) = object.get("metadata") {
         record.metadata.clone_from(own);
     }
-    if let Some(ends) = text(&object, "expiration_date") {
+    if let Some(ends) = text(object, "expiration_date") {
         record.metadata.insert("expires_at".to_owned(), json!(ends));
     }
     let labels = [object.get("categories"), record.metadata.get("category")];
@@ -109,9 +106,9 @@ fn memory(mut object: Map<String, Value>, zone: Zone) -> Result<NewRecord, Strin
         .collect();
     let written = object.get("created_at").cloned().unwrap_or_default();
     date(&mut record, &written, zone);
-    object.retain(|name, value| !OWN.contains(&name.as_str()) && !value.is_null());
-    object.insert("type".to_owned(), json!("mem0_memory"));
-    record.details = Some(Value::Object(object));
+    let mut details = Value::Object(unplaced(object, &OWN));
+    details["type"] = json!("mem0_memory");
+    record.details = Some(details);
     Ok(record)
 }
 
@@ -157,7 +154,7 @@ fn changes(database: &Database, giver: &mut Giver<'_>) -> Result<(), ImportError
             folded
                 .earlier
                 .push(json!({ "memory": before, "until": until }));
-            giver.repeated(&format!("history {id}"))?;
+            giver.give(&format!("history {id}"), Found::Repeated)?;
         }
         // A deletion says nothing.
         folded.said = text(row, "new_memory").map(str::to_owned);

@@ -1,6 +1,6 @@
 //! Our own exports: JSON, a line each, YAML.
 
-use super::json::{DOCUMENT_BYTES_MAX, Document, document, whole};
+use super::json::{Document, document, whole};
 use super::rvf;
 use crate::archive::{Archive, moved};
 use crate::prelude::*;
@@ -20,53 +20,42 @@ pub fn read_archive(path: &Path) -> Result<Archive, ImportError> {
         path: path.to_owned(),
         why,
     };
-    Archive::of(values(path)?.map_err(broken)?).map_err(broken)
-}
-
-fn values(path: &Path) -> Result<Result<Vec<Value>, String>, ImportError> {
-    if rvf::is_one(path)? {
+    let values = if rvf::is_one(path)? {
         let lines = rvf::lines(path)?;
-        return Ok(lines.ok_or_else(|| "it is no export of a memory".to_owned()));
-    }
-    if is_yaml(path)? {
+        lines.ok_or_else(|| broken("it is no export of a memory".to_owned()))?
+    } else if is_yaml(path)? {
         let text = match whole(path) {
             Err(ImportError::File(error @ FileError::TooLarge { .. })) => {
-                return Ok(Err(format!("{error}, or export it as jsonl")));
+                return Err(broken(format!("{error}, or export it as jsonl")));
             }
-            whole => String::from_utf8(whole?),
+            whole => String::from_utf8(whole?).map_err(|error| broken(error.to_string()))?,
         };
-        return Ok(text
-            .map_err(|error| error.to_string())
-            .and_then(|text| yaml(&text)));
-    }
-    Ok(match document(path)? {
-        Document::Whole(Value::Array(values)) => Ok(values),
-        Document::Whole(value) => Ok(vec![value]),
-        Document::Broken(why) => Err(why),
-        Document::Lines => {
-            let mut values = Vec::new();
-            for line in Lines::open(path, LINE_BYTES_MAX)? {
-                let (number, line) = line?;
-                let value = line.and_then(|line| {
-                    serde_json::from_str(&line).map_err(|error| error.to_string())
-                });
-                match value {
-                    Ok(value) => values.push(value),
-                    Err(why) => return Ok(Err(format!("line {number} is cut or broken: {why}"))),
+        yaml(&text).map_err(broken)?
+    } else {
+        match document(path)? {
+            Document::Whole(Value::Array(values)) => values,
+            Document::Whole(value) => vec![value],
+            Document::Broken(why) => return Err(broken(why)),
+            Document::Lines => {
+                let mut values = Vec::new();
+                for line in Lines::open(path, LINE_BYTES_MAX)? {
+                    let (number, line) = line?;
+                    let value = line.and_then(|line| {
+                        serde_json::from_str(&line).map_err(|error| error.to_string())
+                    });
+                    let cut =
+                        |why: String| broken(format!("line {number} is cut or broken: {why}"));
+                    values.push(value.map_err(cut)?);
                 }
+                values
             }
-            Ok(values)
         }
-    })
+    };
+    Archive::of(values).map_err(broken)
 }
 
 /// The documents of a stream, each read by itself.
 fn yaml(text: &str) -> Result<Vec<Value>, String> {
-    if text.len() as u64 > DOCUMENT_BYTES_MAX {
-        return Err(format!(
-            "it is longer than {DOCUMENT_BYTES_MAX} bytes; export it as jsonl"
-        ));
-    }
     let documents = text
         .split("\n---\n")
         .map(|text| text.trim_start_matches("---\n"));

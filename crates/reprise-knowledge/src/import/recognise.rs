@@ -1,9 +1,8 @@
 //! Whose form a path is in, by its names and by what stands at its beginning.
 
-use super::item::ImportKind;
 use super::json::{Document, document};
 use super::sqlite::{self, Database};
-use super::{ai_lessons, claude_mem, markdown, mem0, own, rvf, sessions, sunwell};
+use super::{ImportKind, ai_lessons, claude_mem, markdown, mem0, own, rvf, sessions, sunwell};
 use crate::archive;
 use crate::prelude::*;
 
@@ -63,8 +62,7 @@ fn file(path: &Path) -> Result<Option<ImportKind>, ImportError> {
         return Ok(Some(ImportKind::Markdown));
     }
     if sqlite::is_database(path)? {
-        let tables = Database::open(path)?.tables()?;
-        let has = |name: &str| tables.iter().any(|table| table == name);
+        let database = Database::open(path)?;
         let known = [
             ("lessons", ImportKind::AiLessons),
             ("sdk_sessions", ImportKind::ClaudeMem),
@@ -72,18 +70,12 @@ fn file(path: &Path) -> Result<Option<ImportKind>, ImportError> {
             ("cursorDiskKV", ImportKind::Cursor),
             ("part", ImportKind::Opencode),
         ];
-        return Ok(known
-            .into_iter()
-            .find(|(table, _)| has(table))
-            .map(|(_, kind)| kind));
+        let found = known.into_iter().find(|(table, _)| database.has(table));
+        return Ok(found.map(|(_, kind)| kind));
     }
     if rvf::is_one(path)? {
-        let is_own = rvf::lines(path)?.is_some();
-        return Ok(Some(if is_own {
-            ImportKind::Reprise
-        } else {
-            ImportKind::Rvf
-        }));
+        let own = rvf::lines(path)?.map(|_| ImportKind::Reprise);
+        return Ok(own.or(Some(ImportKind::Rvf)));
     }
     if let Some(kind) = sessions::of_file(path)? {
         return Ok(Some(kind));

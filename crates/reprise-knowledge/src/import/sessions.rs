@@ -10,11 +10,11 @@ mod tests;
 
 use std::io::{BufRead, BufReader, Read};
 
-use super::item::ImportKind;
+use super::ImportKind;
 use super::json::whole;
 use crate::prelude::*;
 use forms::{Form, HELPER, Speaker};
-use tell::{Projects, Source, Teller};
+use tell::{Source, Teller};
 
 /// Folders that are gone down into for sessions, and files that are read of one source.
 const DEPTH_MAX: u32 = 8;
@@ -140,11 +140,10 @@ pub(super) fn read(
             why: format!("there is no file of {kind} below it"),
         });
     }
-    let projects = Projects::default();
     let source = &mut Source {
         kind,
         form,
-        projects,
+        projects: BTreeMap::new(),
     };
     for file in all {
         // What a helper was told its agent wrote; what it did belongs to the session of its agent.
@@ -345,7 +344,7 @@ fn gemini(file: &Path, source: &mut Source, giver: &mut Giver<'_>) -> Result<(),
     if let Some(cwd) = folder_of(file) {
         teller.stands_in(&cwd);
     }
-    for (number, value) in messages.list.into_iter().flatten() {
+    for (number, value) in messages.list {
         teller.line(giver, &format!("{name}:{number}"), &value)?;
     }
     teller.flush(giver)
@@ -354,7 +353,7 @@ fn gemini(file: &Path, source: &mut Source, giver: &mut Giver<'_>) -> Result<(),
 /// Messages in their order, each under its id.
 #[derive(Default)]
 struct Messages {
-    list: Vec<Option<(u64, Value)>>,
+    list: Vec<(u64, Value)>,
     places: BTreeMap<String, usize>,
 }
 
@@ -364,8 +363,8 @@ impl Messages {
         let next = self.list.len();
         let place = *self.places.entry(id).or_insert(next);
         match self.list.get_mut(place) {
-            Some(slot) => *slot = Some((number, value)),
-            None => self.list.push(Some((number, value))),
+            Some(slot) => *slot = (number, value),
+            None => self.list.push((number, value)),
         }
     }
 

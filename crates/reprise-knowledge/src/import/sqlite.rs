@@ -20,32 +20,49 @@ pub(super) fn is_database(file: &Path) -> Result<bool, ImportError> {
     begins(file, b"SQLite format 3\0")
 }
 
+/// A database by its name in a folder of its own.
+pub(super) fn inside(path: &Path, name: &str) -> PathBuf {
+    if path.is_dir() {
+        path.join(name)
+    } else {
+        path.to_owned()
+    }
+}
+
 pub(super) struct Database {
     path: PathBuf,
     connection: Connection,
+    tables: Vec<String>,
 }
 
 impl Database {
     pub(super) fn open(path: &Path) -> Result<Self, ImportError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags);
-        let path = path.to_owned();
-        let connection = connection.map_err(|error| damaged(&path, &error))?;
-        let database = Self { path, connection };
-        // A lock is waited for a while; a header that is none shows here.
-        let patience = std::time::Duration::from_secs(5);
-        database
-            .connection
-            .busy_timeout(patience)
-            .map_err(|error| damaged(&database.path, &error))?;
-        database.tables()?;
+        let open = || -> rusqlite::Result<Connection> {
+            let connection = Connection::open_with_flags(path, flags)?;
+            // A lock is waited for a while; a header that is none shows below.
+            connection.busy_timeout(std::time::Duration::from_secs(5))?;
+            Ok(connection)
+        };
+        let mut database = Self {
+            path: path.to_owned(),
+            connection: open().map_err(|error| damaged(path, &error))?,
+            tables: Vec::new(),
+        };
+        let all = "SELECT name FROM sqlite_master WHERE type = 'table'";
+        let mut tables = Vec::new();
+        database.rows(all, [], |row| {
+            tables.extend(text(row, "name").map(str::to_owned));
+            Ok(())
+        })?;
+        database.tables = tables;
         Ok(database)
     }
 
     /// The same of a `kind` that is known by a table.
     pub(super) fn with(path: &Path, table: &str, kind: &'static str) -> Result<Self, ImportError> {
         let database = Self::open(path)?;
-        if database.has(table)? {
+        if database.has(table) {
             return Ok(database);
         }
         Err(ImportError::NotOfKind {
@@ -55,21 +72,8 @@ impl Database {
         })
     }
 
-    pub(super) fn tables(&self) -> Result<Vec<String>, ImportError> {
-        let mut names = Vec::new();
-        self.rows(
-            "SELECT name FROM sqlite_master WHERE type = 'table'",
-            [],
-            |row| {
-                names.extend(row.get("name").and_then(Value::as_str).map(str::to_owned));
-                Ok(())
-            },
-        )?;
-        Ok(names)
-    }
-
-    pub(super) fn has(&self, table: &str) -> Result<bool, ImportError> {
-        Ok(self.tables()?.iter().any(|name| name == table))
+    pub(super) fn has(&self, table: &str) -> bool {
+        self.tables.iter().any(|name| name == table)
     }
 
     /// The rows of a table in the order of a column; none where it is missing.
@@ -79,7 +83,7 @@ impl Database {
         by: &str,
         each: impl FnMut(&Map<String, Value>) -> Result<(), ImportError>,
     ) -> Result<(), ImportError> {
-        if !self.has(table)? {
+        if !self.has(table) {
             return Ok(());
         }
         self.rows(&format!("SELECT * FROM {table} ORDER BY {by}"), [], each)

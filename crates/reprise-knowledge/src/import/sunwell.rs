@@ -5,8 +5,8 @@ mod shape;
 
 use reprise_files::unmarked;
 
-use super::item::ImportKind;
 use super::json::whole;
+use super::{Found, ImportKind};
 use crate::prelude::*;
 use crate::projection::keep;
 use shape::{Lines as How, Made, Place};
@@ -53,13 +53,11 @@ pub(super) fn state_folder(path: &Path) -> Option<PathBuf> {
     (path.is_dir() && (is_named || holds(path))).then(|| path.to_owned())
 }
 
-/// Legacy ids with the names that they lead to, for one file of decisions.
-type Superseded = Vec<(String, ExternalId, String)>;
-
 #[derive(Default)]
 struct Reader {
     known: HashMap<String, ExternalId>,
-    superseded: Superseded,
+    /// Decisions with their places, and the legacy ids of those that they take the place of.
+    superseded: Vec<(String, ExternalId, String)>,
     /// The unified store holds a learning or a decision: older files are read beside it (S49).
     is_unified: bool,
 }
@@ -91,7 +89,7 @@ pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError
     for (name, place) in LINES {
         let file = root.join(name);
         if name == "memory/learnings.jsonl"
-            && let Some(newest) = newest_checkpoint(&root)?
+            && let Some(newest) = files(&root.join("memory/checkpoints"), ".checkpoint.json")?.pop()
         {
             reader.document(&newest, giver)?;
         }
@@ -147,10 +145,6 @@ fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, ImportError> {
     }
     files.sort();
     Ok(files)
-}
-
-fn newest_checkpoint(root: &Path) -> Result<Option<PathBuf>, ImportError> {
-    Ok(files(&root.join("memory/checkpoints"), ".checkpoint.json")?.pop())
 }
 
 /// A list of finished tasks, a checkpoint of the journal, or a plan.
@@ -247,7 +241,7 @@ impl Reader {
                 .and_then(|id| last.get(id))
                 .is_some_and(|last| !is_at(last))
             {
-                return giver.repeated(at);
+                return giver.give(at, Found::Repeated);
             }
             if let Some(own) = record.external_ids.first() {
                 if let Some(supersedes) = supersedes {

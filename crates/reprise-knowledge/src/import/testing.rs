@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use reprise_types::NewRecord;
+use reprise_types::{NewRecord, Zone};
 
-use super::{Found, ImportKind, Item, Reading, read};
+use super::{Found, ImportKind, Item, read};
 use crate::archive::Joint;
 
 /// All that a source holds.
@@ -28,7 +28,7 @@ pub(crate) fn all(path: &Path, kind: ImportKind) -> All {
         }
         true
     };
-    read(path, kind, &Reading::default(), &mut take).expect("the source is readable");
+    read(path, kind, Zone::default(), &mut take).expect("the source is readable");
     all
 }
 

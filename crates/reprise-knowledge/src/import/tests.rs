@@ -533,9 +533,9 @@ fn a_damaged_or_foreign_file_is_one_sentence() {
     let whole = fs_err::read(&file).unwrap();
     write(folder.path(), "cut.db", &whole[..whole.len() / 2]);
     let mut ignore = |_: Item| true;
-    let reading = Reading::default();
+    let zone = Zone::default();
     let cut = folder.path().join("cut.db");
-    let error = read(&cut, ImportKind::AiLessons, &reading, &mut ignore)
+    let error = read(&cut, ImportKind::AiLessons, zone, &mut ignore)
         .unwrap_err()
         .to_string();
     says!(error, "malformed", ".recover");
@@ -544,7 +544,7 @@ fn a_damaged_or_foreign_file_is_one_sentence() {
         .unwrap_err()
         .to_string();
     says!(error, "--from KIND");
-    let error = read(folder.path(), ImportKind::Sunwell, &reading, &mut ignore).unwrap_err();
+    let error = read(folder.path(), ImportKind::Sunwell, zone, &mut ignore).unwrap_err();
     assert!(error.to_string().contains(".sunwell"), "{error}");
     let error = recognise(&folder.path().join("gone"))
         .unwrap_err()

@@ -9,7 +9,7 @@ use reprise_store::RealDisk;
 
 use super::*;
 use crate::export::Telling;
-use crate::import::{ImportKind, Reading, read};
+use crate::import::{ImportKind, read};
 use crate::projection::{ProjectionKind, rebuild};
 
 struct Desk {
@@ -28,7 +28,7 @@ fn items_of(path: &Path) -> Vec<Item> {
         items.push(item);
         true
     };
-    read(path, ImportKind::Markdown, &Reading::default(), &mut take).unwrap();
+    read(path, ImportKind::Markdown, Zone::default(), &mut take).unwrap();
     items
 }
 

@@ -70,7 +70,6 @@ pub struct FrameSummary {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Low,
-    Medium,
     High,
     Critical,
 }
@@ -80,14 +79,13 @@ const CRITICAL: u64 = 9;
 const HIGH: u64 = 7;
 
 fn level(record: &MemoryRecord, rules: &FrameRules) -> Level {
-    let observation = Observation::of(record);
     let metadata = |name: &str| {
         let details = record.details.as_ref()?;
         let named = details.pointer(&["/metadata/", name].concat());
         named.or_else(|| details.pointer(&["/frame_metadata/", name].concat()))
     };
     let importance = metadata("importance").and_then(Value::as_u64);
-    let kind = observation.map(|observation| observation.observation_type);
+    let kind = word_of(record, "observation_type").and_then(ObservationType::of);
     let preserved = match (kind, frame_type(record)) {
         (Some(ObservationType::Error), _) => rules.preserve_errors,
         (Some(ObservationType::Decision), _) => rules.preserve_decisions,
@@ -100,10 +98,6 @@ fn level(record: &MemoryRecord, rules: &FrameRules) -> Level {
         (HIGH.., _) | (_, Some(ObservationType::Learning | ObservationType::Preference)) => {
             Level::High
         }
-        (
-            _,
-            Some(ObservationType::Success | ObservationType::Error | ObservationType::Decision),
-        ) => Level::Medium,
         _ => Level::Low,
     }
 }

@@ -59,9 +59,10 @@ impl ProjectionKind {
     ) -> Result<BTreeMap<PathBuf, Vec<u8>>, ExportError> {
         let told = all.records;
         let own: Vec<&Telling> = told.iter().filter(|one| self.holds(&one.record)).collect();
-        let mut files = BTreeMap::new();
-        match self {
+        let alone = |content: Vec<u8>| BTreeMap::from([(PathBuf::new(), content)]);
+        Ok(match self {
             Self::Sunwell => {
+                let mut files = BTreeMap::new();
                 for (name, content) in lines::sunwell_files(&own, false)? {
                     files.insert(PathBuf::from(name), content);
                 }
@@ -75,21 +76,12 @@ impl ProjectionKind {
                     let goal = serde_json::to_vec_pretty(&goal).map_err(std::io::Error::from)?;
                     files.insert(Path::new(ARTIFACTS).join(name), goal);
                 }
+                files
             }
-            Self::AiLessons => {
-                files.insert(
-                    PathBuf::new(),
-                    ai_lessons::database(&own, all.aliases, false)?,
-                );
-            }
-            Self::Frames => {
-                files.insert(PathBuf::new(), lines::frames_file(&own, false)?);
-            }
-            Self::Markdown => {
-                files = notes::files(own.into_iter())?;
-            }
-        }
-        Ok(files)
+            Self::AiLessons => alone(ai_lessons::database(&own, all.aliases, false)?),
+            Self::Frames => alone(lines::frames_file(&own, false)?),
+            Self::Markdown => notes::files(own.into_iter())?,
+        })
     }
 
     /// The files that it always has.

@@ -22,11 +22,10 @@ pub(super) struct Place {
 /// What stands where a file is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    Free,
     /// What would be written.
     Same,
-    /// What was written before.
-    Own(Stamp),
+    /// Nothing, or what was written before.
+    Due(Option<Stamp>),
     Others(Stamp),
 }
 
@@ -114,18 +113,21 @@ impl Place {
     ) -> Result<State, FileError> {
         let read = self.folder.read_stamped(self.name(name), FILE_BYTES_MAX)?;
         Ok(match read {
-            None => State::Free,
+            None => State::Due(None),
             Some((there, _)) if there == content => State::Same,
-            Some((there, stamp)) if known.holds(name, &sha256_hex(&there)) => State::Own(stamp),
-            // What a person edited, and memory has taken in.
-            Some((there, stamp))
-                if self.kind == ProjectionKind::Markdown
-                    && known.names(name)
-                    && says_the_same(&there, content) =>
-            {
-                State::Own(stamp)
+            Some((there, stamp)) => {
+                // What a person edited, and memory has taken in.
+                let is_taken_in = || {
+                    self.kind == ProjectionKind::Markdown
+                        && known.names(name)
+                        && says_the_same(&there, content)
+                };
+                if known.holds(name, &sha256_hex(&there)) || is_taken_in() {
+                    State::Due(Some(stamp))
+                } else {
+                    State::Others(stamp)
+                }
             }
-            Some((_, stamp)) => State::Others(stamp),
         })
     }
 
@@ -149,7 +151,7 @@ impl Place {
             return Ok(false);
         }
         match self.state(name, b"", known)? {
-            State::Own(stamp) => {
+            State::Due(Some(stamp)) => {
                 let removed = self.folder.remove_if(self.name(name), stamp)?;
                 Ok(removed == Placed::Done)
             }

@@ -82,60 +82,59 @@ fn key(name: &Path) -> String {
 /// The register of one place, held by one rebuild.
 pub(crate) struct Register {
     folder: Folder,
-    name: String,
-    /// What stands in it, as far as this process knows.
+    file: String,
+    /// What stands in it.
     stored: Option<Vec<u8>>,
     _alone: File,
 }
 
 impl Register {
-    pub(crate) fn alone(root: &Path, home: &Path) -> Result<Self, ExportError> {
+    /// With what was written.
+    pub(crate) fn alone(root: &Path, home: &Path) -> Result<(Self, Written), ExportError> {
         let folder = Folder::make_own(home)?.make_folder(FOLDER)?;
         let name = name_of(root);
         let alone = folder.lock(format!("{name}.lock"), PATIENCE)?;
-        Ok(Self {
+        let file = format!("{name}.json");
+        let (stored, written) = read(&folder, &file)?;
+        let register = Self {
             folder,
-            name,
-            stored: None,
+            file,
+            stored,
             _alone: alone,
-        })
+        };
+        Ok((register, written))
     }
 
-    pub(crate) fn read(&mut self) -> Result<Written, ExportError> {
-        self.stored = self.folder.read(file_of(&self.name), BYTES_MAX)?;
-        parse(self.stored.as_deref(), &self.folder, &self.name)
-    }
-
-    /// The same for whoever only compares.
+    /// What was written, for whoever only compares.
     pub(crate) fn read_of(root: &Path, home: &Path) -> Result<Written, ExportError> {
         let home = Folder::find_own(home)?;
         let folder = home.map(|home| home.find_folder(FOLDER)).transpose()?;
-        let Some(folder) = folder.flatten() else {
-            return Ok(Written::default());
-        };
-        let name = name_of(root);
-        let stored = folder.read(file_of(&name), BYTES_MAX)?;
-        parse(stored.as_deref(), &folder, &name)
+        match folder.flatten() {
+            Some(folder) => Ok(read(&folder, &format!("{}.json", name_of(root)))?.1),
+            None => Ok(Written::default()),
+        }
     }
 
     pub(crate) fn write(&mut self, written: &Written) -> Result<(), ExportError> {
         let stored = serde_json::to_vec(written).map_err(std::io::Error::from)?;
         if self.stored.as_ref() != Some(&stored) {
-            self.folder.replace(file_of(&self.name), &stored)?;
+            self.folder.replace(&self.file, &stored)?;
             self.stored = Some(stored);
         }
         Ok(())
     }
 }
 
-fn parse(stored: Option<&[u8]>, folder: &Folder, name: &str) -> Result<Written, ExportError> {
-    let Some(stored) = stored else {
-        return Ok(Written::default());
+fn read(folder: &Folder, file: &str) -> Result<(Option<Vec<u8>>, Written), ExportError> {
+    let stored = folder.read(file, BYTES_MAX)?;
+    let Some(bytes) = &stored else {
+        return Ok((None, Written::default()));
     };
-    serde_json::from_slice(stored).map_err(|error| ExportError::Unwritable {
-        what: folder.path_of(file_of(name)).display().to_string(),
-        why: format!("{error}; remove it, and run `reprise rebuild --adopt`"),
-    })
+    let written = serde_json::from_slice(bytes).map_err(|error| {
+        let why = format!("{error}; remove it, and run `reprise rebuild --adopt`");
+        ExportError::unwritable(folder.path_of(file).display(), why)
+    })?;
+    Ok((stored, written))
 }
 
 fn name_of(root: &Path) -> String {
@@ -143,8 +142,4 @@ fn name_of(root: &Path) -> String {
     let mut hash = sha256_hex(root.as_os_str().as_encoded_bytes());
     hash.truncate(DIGITS);
     hash
-}
-
-fn file_of(name: &str) -> String {
-    format!("{name}.json")
 }

@@ -12,7 +12,8 @@ use crate::lesson::Lesson;
 use crate::observation::{Observation, ObservationType};
 use crate::record_for_tests::kept;
 use crate::reference::TagRelation;
-use crate::sunwell::{Category, Decision, Failure, Learning, SCHEMAS};
+use crate::sunwell::tests::typescript::SCHEMAS;
+use crate::sunwell::{Category, Decision, Failure, Learning};
 
 fn telling(new: NewRecord, number: u32) -> Telling {
     let record = kept(new, number);

@@ -14,7 +14,7 @@ pub(super) struct Progress<'a> {
 impl SunwellMemory {
     /// A file for each goal that a finished task or a plan names, by its name.
     pub(crate) fn artifacts(&self) -> BTreeMap<String, Value> {
-        let planned = self.plans().iter().filter_map(|plan| said(plan, "goal"));
+        let planned = self.plans.iter().filter_map(|plan| said(plan, "goal"));
         let done = self.finished().filter_map(|one| one.goal.clone());
         let goals: BTreeSet<String> = planned.chain(done).collect();
         let files = goals.into_iter().map(|name| {
@@ -28,17 +28,13 @@ impl SunwellMemory {
     }
 
     fn finished(&self) -> impl Iterator<Item = &Learning> {
-        let all = self.learnings().iter();
+        let all = self.learnings.iter();
         all.filter(|one| one.category == Category::TaskCompletion)
     }
 
     /// The goal that the newest plan or finished task names.
     pub(super) fn last_goal(&self) -> Option<String> {
-        let planned = self
-            .plans()
-            .iter()
-            .rev()
-            .find_map(|plan| said(plan, "goal"));
+        let planned = self.plans.iter().rev().find_map(|plan| said(plan, "goal"));
         planned.or_else(|| self.finished().filter_map(|one| one.goal.clone()).last())
     }
 
@@ -51,7 +47,7 @@ impl SunwellMemory {
         let planned = |plan: &&Map<String, Value>| plan.get("goal").and_then(Value::as_str) == goal;
         Progress {
             done: self.finished().filter(of_goal).collect(),
-            plan: self.plans().iter().rev().find(planned),
+            plan: self.plans.iter().rev().find(planned),
         }
     }
 }

@@ -1,45 +1,21 @@
-//! What Sunwell's other programs read: the schemas, `index.json`, and the events of memory.
+//! What Sunwell's other programs read: the types of the views, `index.json`, and the events of
+//! memory.
 
 use super::{Category, Learning, SOURCE_TYPES, SunwellMemory, SunwellStats, object, said};
 use crate::prelude::*;
 
-/// The draft-07 schemas that every written line keeps to, by file name (S48).
-pub const SCHEMAS: [(&str, &str); 3] = [
-    (
-        "learning.schema.json",
-        include_str!("../../schemas/learning.schema.json"),
-    ),
-    (
-        "decision.schema.json",
-        include_str!("../../schemas/decision.schema.json"),
-    ),
-    (
-        "failure.schema.json",
-        include_str!("../../schemas/failure.schema.json"),
-    ),
-];
-
-/// The draft-07 schema of what each view answers, its parts by those of the disk.
-pub(super) const VIEWS: &str = include_str!("../../schemas/views.schema.json");
+/// The TypeScript types of every view, made of the schemas of the disk and of the views (S2).
+pub const TYPESCRIPT: &str = include_str!("../../schemas/views.d.ts");
 
 impl SunwellMemory {
     /// `index.json`: RFC-065's keys, and beside them the block that Studio reads (S31, C22).
     pub fn index(&self) -> Value {
-        let categories: Vec<String> = Category::ALL
-            .iter()
-            .map(|category| category.name().to_uppercase())
-            .collect();
-        let mut index = json!({
-            "version": "1.0",
-            "stats": self.stats(),
-            "categories": categories,
-        });
-        if let (Some(index), Ok(Value::Object(studio))) = (
-            index.as_object_mut(),
-            serde_json::to_value(self.memory_stats(None, None)),
-        ) {
-            index.extend(studio);
-        }
+        let categories = Category::ALL.iter();
+        let categories = categories.map(|category| category.name().to_uppercase());
+        let mut index = self.memory_stats(None, None);
+        index["version"] = json!("1.0");
+        index["stats"] = json!(self.stats());
+        index["categories"] = categories.collect();
         index
     }
 }

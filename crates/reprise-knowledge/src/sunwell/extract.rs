@@ -113,8 +113,7 @@ pub fn learnings_of_session<'a>(
 
 /// Whether somebody said it: what was made of other records says nothing new.
 fn is_said(record: &MemoryRecord) -> bool {
-    let details = record.details.as_ref();
-    let form = details.and_then(|details| details.get("type")?.as_str());
+    let form = word_of(record, "type");
     let is_said = |form: &str| {
         let said = form.parse::<RecordType>().ok();
         said.is_some_and(|said| !matches!(said, RecordType::Decision | RecordType::Lesson))

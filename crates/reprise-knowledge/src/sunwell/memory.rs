@@ -15,13 +15,13 @@ pub(crate) fn is_replaced(record: &RecordBody) -> bool {
     details.is_some_and(|details| details.get(LEGACY).is_some())
 }
 
-/// All learnings of some records, with the decisions and failures among them, and the plans.
+/// All learnings of some records, with the decisions and failures among them (S27), and the plans.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SunwellMemory {
-    learnings: Vec<Learning>,
-    decisions: Vec<Decision>,
-    failures: Vec<Failure>,
-    plans: Vec<Map<String, Value>>,
+    pub(super) learnings: Vec<Learning>,
+    pub(super) decisions: Vec<Decision>,
+    pub(super) failures: Vec<Failure>,
+    pub(super) plans: Vec<Map<String, Value>>,
 }
 
 /// Which learnings are asked for (S25).
@@ -81,26 +81,6 @@ impl SunwellMemory {
         Learning::is_in(record) || typed(record, "plan").is_some()
     }
 
-    /// The plans, in the order of the records.
-    pub(super) fn plans(&self) -> &[Map<String, Value>] {
-        &self.plans
-    }
-
-    /// All learnings, in the order of the records.
-    pub fn learnings(&self) -> &[Learning] {
-        &self.learnings
-    }
-
-    /// All decisions (S27).
-    pub fn decisions(&self) -> &[Decision] {
-        &self.decisions
-    }
-
-    /// All failures (S27).
-    pub fn failures(&self) -> &[Failure] {
-        &self.failures
-    }
-
     /// The learning with this id (S24).
     pub fn get(&self, id: &str) -> Option<&Learning> {
         self.learnings.iter().find(|learning| learning.id == id)
@@ -147,11 +127,7 @@ impl SunwellMemory {
             let overlap = words.intersection(&own).count();
             let whole = fact.contains(&query);
             if overlap > 0 || whole {
-                let share = if words.is_empty() {
-                    0.0
-                } else {
-                    overlap as f64 / words.len() as f64
-                };
+                let share = overlap as f64 / words.len().max(1) as f64;
                 let score = share + if whole { 0.5 } else { 0.0 };
                 found.push((learning, score * learning.confidence));
             }

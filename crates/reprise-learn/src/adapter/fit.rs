@@ -178,7 +178,8 @@ fn second_down(rows: &[Row], down: &mut [f32], up: &[f32], dimensions: usize) {
     }
 }
 
-fn add(to: &mut [f32], factor: f32, vector: &[f32]) {
+/// Adds a multiple of a vector to another one.
+pub(crate) fn add(to: &mut [f32], factor: f32, vector: &[f32]) {
     for (to, x) in to.iter_mut().zip(vector) {
         *to += factor * x;
     }

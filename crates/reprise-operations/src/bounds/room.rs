@@ -86,9 +86,21 @@ impl Room {
 }
 
 /// Whether a schema's `type` names this one.
-pub(super) fn is_of(types: &Value, wanted: &str) -> bool {
+pub(crate) fn is_of(types: &Value, wanted: &str) -> bool {
     let names = types.as_array();
     types == wanted || names.is_some_and(|names| names.iter().any(|name| name == wanted))
+}
+
+/// The schema that is meant where one only says where it stands in the `whole`; null where nothing
+/// stands there.
+pub(crate) fn resolved<'s>(whole: &'s Value, schema: &'s Value) -> &'s Value {
+    match schema["$ref"].as_str() {
+        Some(place) => {
+            let found = whole.pointer(place.trim_start_matches('#'));
+            found.map_or(&Value::Null, |schema| resolved(whole, schema))
+        }
+        None => schema,
+    }
 }
 
 fn values(json: &[u8]) -> usize {
@@ -111,9 +123,8 @@ fn within(whole: &Value, schema: &Value, depth: usize) -> Room {
         return FREE;
     };
     let inside = |part: &Value| within(whole, part, depth);
-    if let Some(place) = schema["$ref"].as_str() {
-        let place = place.strip_prefix('#').and_then(|at| whole.pointer(at));
-        return place.map_or(FREE, inside);
+    if schema.get("$ref").is_some() {
+        return inside(resolved(whole, schema));
     }
     let ways = ["anyOf", "oneOf"]
         .iter()

@@ -1,5 +1,6 @@
 //! From what a face was sent to an operation's arguments.
 
+use crate::bounds::{is_of, resolved};
 use crate::prelude::*;
 use crate::wire::{hinted, meant};
 
@@ -103,8 +104,9 @@ pub fn from_pairs(
     let mut arguments = Map::new();
     for (name, value) in pairs {
         let pointer = format!("/properties/{name}");
-        let property = schema.pointer(&pointer);
-        if is(property, "array") {
+        let property = schema.pointer(&pointer).unwrap_or(&Value::Null);
+        let is = |wanted: &str| is_of(&property["type"], wanted);
+        if is("array") {
             let list = arguments
                 .entry(name)
                 .or_insert_with(|| Value::Array(Vec::new()));
@@ -114,9 +116,9 @@ pub fn from_pairs(
             continue;
         }
         let read = match value.as_str() {
-            "true" if is(property, "boolean") => Value::Bool(true),
-            "false" if is(property, "boolean") => Value::Bool(false),
-            text if is(property, "integer") || is(property, "number") => text
+            "true" if is("boolean") => Value::Bool(true),
+            "false" if is("boolean") => Value::Bool(false),
+            text if is("integer") || is("number") => text
                 .parse()
                 .map_or_else(|_| Value::from(text), Value::Number),
             _ => Value::String(value),
@@ -131,24 +133,8 @@ pub fn from_pairs(
     Ok(arguments)
 }
 
-fn is(property: Option<&Value>, wanted: &str) -> bool {
-    match property.and_then(|property| property.get("type")) {
-        Some(Value::String(name)) => name == wanted,
-        Some(Value::Array(names)) => names.iter().any(|name| name == wanted),
-        _ => false,
-    }
-}
-
-fn items(schema: &Schema, property: Option<&Value>, value: String) -> Vec<Value> {
-    let items = property.and_then(|property| property.get("items"));
-    let place = items
-        .and_then(|items| items.get("$ref"))
-        .and_then(Value::as_str);
-    let items = match place.and_then(|place| place.strip_prefix('#')) {
-        Some(place) => schema.pointer(place),
-        None => items,
-    };
-    if items.is_some_and(|items| items.get("enum").is_some()) {
+fn items(schema: &Schema, property: &Value, value: String) -> Vec<Value> {
+    if !resolved(schema.as_value(), &property["items"])["enum"].is_null() {
         let words = value.split(',').filter(|word| !word.is_empty());
         return words.map(Value::from).collect();
     }

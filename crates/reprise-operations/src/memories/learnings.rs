@@ -3,7 +3,6 @@
 use reprise_engine::{LinkEnd, NewLink};
 use reprise_knowledge::{Learning, StoreCounts, SunwellMemory, SunwellStats, learnings_of_session};
 
-use super::Change;
 use crate::prelude::*;
 
 /// Learnings that are told one by one; of more at once listeners hear what there is.
@@ -115,11 +114,8 @@ impl Memory {
                 batch.records.push(new);
                 batch.links.push(link);
             }
-            let outcomes = engine.write(batch, now)?.outcomes.into_iter();
-            let ids = outcomes.filter_map(|outcome| match outcome {
-                WriteOutcome::Inserted { id } => Some(id),
-                _ => None,
-            });
+            let outcomes = engine.write(batch, now)?.outcomes;
+            let ids = outcomes.iter().filter_map(WriteOutcome::new_id);
             Ok(ids.collect())
         };
         let ids = self.with_engine(keep).await??;
@@ -152,12 +148,7 @@ impl Memory {
         });
         // A listener that hears nothing of it reads it with its next question.
         for (id, learning) in read.await.unwrap_or_default() {
-            self.all.send(Change {
-                user: self.user.clone(),
-                what: "memory_learning",
-                ids: vec![id],
-                event: learning.event(),
-            });
+            self.send("memory_learning", vec![id], learning.event());
         }
     }
 
@@ -177,12 +168,7 @@ impl Memory {
     /// The same of what was just read.
     pub(crate) fn tell_stats(&self, stats: &SunwellStats) {
         if let Some(event) = stats.loaded() {
-            self.all.send(Change {
-                user: self.user.clone(),
-                what: "memory_loaded",
-                ids: Vec::new(),
-                event,
-            });
+            self.send("memory_loaded", Vec::new(), event);
         }
     }
 }

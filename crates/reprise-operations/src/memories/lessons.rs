@@ -180,7 +180,7 @@ impl Memory {
             return Ok(None);
         }
         let text = Redactor::new().redact_text(&lesson.text).text;
-        let tags = self.all.tag_rules.resolve(&lesson.tags);
+        let tags = self.all.around.tags.resolve(&lesson.tags);
         let (known, name) = if self.exists() {
             let wanted = text.clone();
             let learned = self
@@ -315,7 +315,7 @@ impl Memory {
 
     async fn retag(&self, id: RecordId, tags: Vec<String>) -> Result<(), Problem> {
         let now = self.now();
-        let tags = self.all.tag_rules.resolve(&tags);
+        let tags = self.all.around.tags.resolve(&tags);
         refuse_receipts(&tags)?;
         let done = self.with_engine(move |engine| engine.tag(id, &tags, now));
         done.await??;

@@ -1,23 +1,23 @@
 //! One user's memory, as one request may use it.
 
-use reprise_agent::Intake;
-use reprise_engine::{CheckpointOutcome, CompactionOutcome, EngineStats};
+use reprise_agent::{Intake, MemoryService};
+use reprise_engine::EngineStats;
 use reprise_types::Recall;
 
-use super::PastRecall;
+use super::{Change, PastRecall, Told};
 use crate::prelude::*;
 
 /// How a request wants its records kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct WriteOptions {
+pub(crate) struct WriteOptions {
     /// The request's own name: sent again with the same name, it changes nothing more.
-    pub(super) key: Option<String>,
+    pub(crate) key: Option<String>,
     /// How its records are taken in.
-    pub(super) intake: Intake,
+    pub(crate) intake: Intake,
     /// Whether a record that is known by its external ids and says something else is replaced.
-    pub(super) updates: bool,
+    pub(crate) updates: bool,
     /// The records that the one record stands for: they are put behind it in the same commit.
-    pub(super) stands_for: Vec<RecordId>,
+    pub(crate) stands_for: Vec<RecordId>,
 }
 
 /// What operations run over. Cheap to clone.
@@ -25,8 +25,8 @@ pub(super) struct WriteOptions {
 pub struct Memory {
     pub(super) all: Memories,
     pub(super) user: UserId,
-    pub(super) options: WriteOptions,
-    is_on_machine: bool,
+    pub(crate) options: WriteOptions,
+    pub(super) is_on_machine: bool,
     pub(super) is_agent: bool,
     pub(super) asker: Option<String>,
     is_noted: bool,
@@ -37,15 +37,9 @@ reprise_types::show_fields!(Memory { user, options });
 impl Memories {
     /// One user's memory, for a request from another machine.
     pub fn of(&self, user: &UserId) -> Memory {
-        Memory::new(self.clone(), user.clone())
-    }
-}
-
-impl Memory {
-    pub(super) fn new(all: Memories, user: UserId) -> Self {
-        Self {
-            all,
-            user,
+        Memory {
+            all: self.clone(),
+            user: user.clone(),
             options: WriteOptions::default(),
             is_on_machine: false,
             is_agent: false,
@@ -53,18 +47,13 @@ impl Memory {
             is_noted: true,
         }
     }
+}
 
+impl Memory {
     /// The same for a request of this name: sent again, it changes nothing more.
     #[must_use]
     pub fn keyed(mut self, key: Option<String>) -> Self {
         self.options.key = key.map(|key| Redactor::new().name_of(&key).into_owned());
-        self
-    }
-
-    /// The same for a record that stands for these.
-    #[must_use]
-    pub(crate) fn standing_for(mut self, ids: Vec<RecordId>) -> Self {
-        self.options.stands_for = ids;
         self
     }
 
@@ -95,10 +84,6 @@ impl Memory {
         self
     }
 
-    pub(super) fn is_on_machine(&self) -> bool {
-        self.is_on_machine
-    }
-
     /// The same, keeping texts as they are, secrets and all.
     pub(crate) fn verbatim(&self) -> Result<Self, Problem> {
         if !self.is_on_machine {
@@ -110,12 +95,6 @@ impl Memory {
         let mut memory = self.clone();
         memory.options.intake.verbatim = true;
         Ok(memory)
-    }
-
-    /// The same; what is known by its external ids and says something else is replaced.
-    pub(crate) fn updating(mut self) -> Self {
-        self.options.updates = true;
-        self
     }
 
     /// Refuses requests from another machine.
@@ -153,11 +132,12 @@ impl Memory {
     }
 
     pub(crate) fn unix_ms(&self) -> u64 {
-        self.all.unix_ms()
+        u64::try_from(self.now().timestamp_millis()).unwrap_or_default()
     }
 
+    /// The days of whoever asks: those of this machine.
     pub(crate) fn calendar(&self) -> Calendar {
-        self.all.calendar()
+        Calendar::of_machine(self.now())
     }
 
     /// Whether anything was ever kept.
@@ -167,14 +147,35 @@ impl Memory {
 
     /// Tells listeners what has changed, after it is on disk.
     pub(crate) fn tell(&self, what: &'static str, ids: Vec<RecordId>) {
-        self.all.tell(&self.user, what, ids);
+        if what == "forgotten" {
+            self.all.recalls.forget(&self.user);
+            self.all.told.forget(&self.user);
+            self.all.taken_back.forget(&self.user);
+        }
+        self.send(what, ids, Map::new());
+    }
+
+    /// The same, with what an event says beside.
+    pub(super) fn send(&self, what: &'static str, ids: Vec<RecordId>, event: Map<String, Value>) {
+        let user = self.user.clone();
+        let change = Change {
+            user,
+            what,
+            ids,
+            event,
+        };
+        if let Some(told) = Told::of(&change, self.now()) {
+            self.all.told.note(&self.user, told);
+        }
+        // Nobody may be listening.
+        let _heard = self.all.changes.send(change).is_ok();
     }
 
     /// Makes each tag the one that is meant; answers what else each may be kept as, `(spelling,
     /// tag)`: an alias is no reason to lose what came before it.
     pub(crate) fn resolve_tags(&self, tags: &mut Vec<String>) -> Vec<(String, String)> {
-        *tags = self.all.tag_rules.resolve(tags);
-        self.all.tag_rules.aliases_of(tags)
+        *tags = self.all.around.tags.resolve(tags);
+        self.all.around.tags.aliases_of(tags)
     }
 
     /// The tags that are meant, with all that each may be kept as.
@@ -190,7 +191,12 @@ impl Memory {
         &self,
         read: impl FnOnce(&Snapshot) -> T + Send + 'static,
     ) -> Result<T, Problem> {
-        self.all.read(&self.user, read).await
+        let snapshot = self.snapshot().await?;
+        let done = lent(move || read(&snapshot)).await;
+        done.map_err(|error| {
+            let why = format!("the records could not be read ({error}); run `reprise check`");
+            Problem::new(ProblemKind::Internal, why)
+        })
     }
 
     /// Works on its engine, between commits.
@@ -198,13 +204,12 @@ impl Memory {
         &self,
         work: impl FnOnce(&mut Engine) -> T + Send + 'static,
     ) -> Result<T, Problem> {
-        self.all.with_engine(&self.user, work).await
+        Ok(self.service()?.with_engine(&self.user, work).await?)
     }
 
     /// Counts it beside its writer: a pass over all records.
     pub(crate) async fn stats(&self) -> Result<EngineStats, Problem> {
-        self.refuse_missing()?;
-        Ok(self.all.service.provider(&self.user).stats().await?)
+        Ok(self.service()?.provider(&self.user).stats().await?)
     }
 
     /// Bytes of its file that do not hold what they should; reads all of it, beside its writer.
@@ -228,7 +233,7 @@ impl Memory {
                 tier.beside(&request, local(request.clone())).await
             }
             RecallScope::Global => {
-                let id = self.all.recall_id();
+                let id = self.recall_id();
                 Ok(self.tier().await?.alone(&request, id).await?)
             }
         }
@@ -239,13 +244,12 @@ impl Memory {
         request: RecallRequest,
         vector: Option<Embedding>,
     ) -> Result<Recall, Problem> {
-        let query = request.query.clone();
         let asked = request.clone();
         let found = async {
-            let recall = self.all.recall(&self.user, request, vector).await?;
+            let recall = self.recall_alone(request, vector).await?;
             Ok(self.with_repositories(&asked, None, recall).await)
         };
-        self.noted(&query, found).await
+        self.noted(&asked.query, found).await
     }
 
     /// What a recall finds, once it is noted.
@@ -269,35 +273,25 @@ impl Memory {
         self.all.service.query_vector(Some(&self.user), query).await
     }
 
+    /// Its present moment, opened where it sleeps.
     pub(crate) async fn snapshot(&self) -> Result<Arc<Snapshot>, Problem> {
-        self.all.snapshot(&self.user).await
+        Ok(self.service()?.snapshot(&self.user).await?)
+    }
+
+    /// The service that runs it, where anything was ever kept.
+    pub(crate) fn service(&self) -> Result<&MemoryService, Problem> {
+        self.refuse_missing()?;
+        Ok(&self.all.service)
     }
 
     /// A slip in a user's name makes no memory: only what is kept does.
     pub(crate) fn refuse_missing(&self) -> Result<(), Problem> {
-        self.all.refuse_unknown(&self.user)
-    }
-
-    /// Saves what makes its next opening quick, beside its writer.
-    pub(crate) async fn checkpoint(&self) -> Result<CheckpointOutcome, Problem> {
-        self.refuse_missing()?;
-        Ok(self.all.service.checkpoint(&self.user).await?)
-    }
-
-    /// Rewrites its file without what was forgotten.
-    pub(crate) async fn compact(&self) -> Result<CompactionOutcome, Problem> {
-        self.refuse_missing()?;
-        Ok(self.all.service.compact(&self.user).await?)
-    }
-
-    /// Embeds some of what waits for the model in use; whether it is worth going on.
-    pub(crate) async fn embed_waiting(&self) -> Result<bool, Problem> {
-        self.refuse_missing()?;
-        Ok(self.all.service.embed_waiting(&self.user).await?)
-    }
-
-    /// Closes its file, so that another program can have it; the next request opens it again.
-    pub(crate) async fn release(&self) -> Result<(), Problem> {
-        Ok(self.all.service.release(&self.user).await?)
+        if self.exists() {
+            return Ok(());
+        }
+        Err(Problem::not_found(format!(
+            "user `{}` has no memory yet; keep a record first, or name another user",
+            self.user
+        )))
     }
 }

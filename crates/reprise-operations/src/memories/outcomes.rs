@@ -3,7 +3,6 @@
 use reprise_engine::{LearnError, RunTurn, RunWrite};
 use reprise_types::{FailKind, RunBeginning, RunEnding, RunOutcome};
 
-use crate::operations::learning::Withdrawn;
 use crate::prelude::*;
 use crate::wire::{OutcomeReport, fresh_run_id};
 
@@ -77,27 +76,6 @@ impl Memory {
             }
         }
         Ok(report)
-    }
-}
-
-impl Memory {
-    /// Takes back how a run went.
-    pub(crate) async fn withdraw_outcome(&self, run_id: String) -> Result<Withdrawn, Problem> {
-        self.refuse_missing()?;
-        let now = self.now();
-        let withdraw = move |engine: &mut Engine| -> Result<_, Problem> {
-            if engine.learning().ended_run(&run_id).is_none() {
-                return Err(Problem::not_found(format!(
-                    "no run `{run_id}` has ended; `runs` lists those that have"
-                )));
-            }
-            let used = engine.withdraw_run(&run_id, now)?;
-            Ok((used, engine.learning().status().runs))
-        };
-        let (used, runs) = self.with_engine(withdraw).await??;
-        let records = used.len();
-        self.tell("withdrawn", used);
-        Ok(Withdrawn { records, runs })
     }
 
     /// Gives a record that the engine wrote its vector, where there is a model.

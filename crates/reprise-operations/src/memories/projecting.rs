@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use reprise_knowledge::{
-    ExportError, Outgoing, ProjectionKind, Rebuilt, Telling, compare, first_of, hindrance, rebuild,
+    ExportError, Outgoing, ProjectionKind, Rebuilt, Telling, compare, hindrance, rebuild,
 };
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{sleep, timeout};
@@ -29,9 +29,15 @@ const TOGETHER: Duration = Duration::from_millis(300);
 const REST: u32 = 4;
 
 impl Projection {
-    fn refused(&self, error: &ExportError) -> String {
-        let (kind, path) = (self.kind, self.path.display());
-        format!("the {kind} projection at `{path}` is not up to date: {error}")
+    /// Writes what has changed in it; a sentence where it cannot be written.
+    fn rebuild(&self, memory: &Snapshot, rules: &TagRules, adopt: bool) -> Result<Rebuilt, String> {
+        let told = telling(memory, self.project.as_deref());
+        let (kind, path) = (self.kind, &self.path);
+        let done = rebuild(kind, path, home_of(memory), outgoing(&told, rules), adopt);
+        done.map_err(|error| {
+            let path = path.display();
+            format!("the {kind} projection at `{path}` is not up to date: {error}")
+        })
     }
 }
 
@@ -39,34 +45,32 @@ impl Memory {
     /// What keeps this user's projections from being written: what is in their way now, or what
     /// was when they were last written.
     pub(crate) async fn projection_warnings(&self) -> Vec<String> {
-        let own = self.all.projections.iter();
+        let own = self.all.around.projections.iter();
         let own: Vec<Projection> = own.filter(|own| own.user == self.user).cloned().collect();
         if own.is_empty() {
             return Vec::new();
         }
-        let failing = self.all.failing(&self.user);
+        let failing = lock(&self.all.failing).clone().into_iter();
+        let failing = failing.filter(|((user, _), _)| *user == self.user);
+        let mut warnings: BTreeMap<PathBuf, String> =
+            failing.map(|((_, path), why)| (path, why)).collect();
         let looked = self.read(move |memory| {
             let home = home_of(memory);
-            let found = own.iter().filter_map(|own| {
-                let why = hindrance(own.kind, &own.path, home);
-                let (kind, path) = (own.kind, own.path.display());
-                why.map(|why| {
-                    (
-                        own.path.clone(),
-                        format!("the {kind} projection at `{path}` cannot be written: {why}"),
-                    )
-                })
+            let found = own.into_iter().filter_map(|Projection { kind, path, .. }| {
+                let why = hindrance(kind, &path, home)?;
+                let place = path.display();
+                let said = format!("the {kind} projection at `{place}` cannot be written: {why}");
+                Some((path, said))
             });
-            found.collect::<BTreeMap<PathBuf, String>>()
+            found.collect::<Vec<_>>()
         });
-        let mut warnings = failing;
         warnings.extend(looked.await.unwrap_or_default());
         warnings.into_values().collect()
     }
 
     /// Where a project stands whose Sunwell reads what was learned here.
     pub(crate) fn sunwell_folder(&self, project: Option<&str>) -> Option<String> {
-        let own = self.all.projections.iter().find(|own| {
+        let own = self.all.around.projections.iter().find(|own| {
             let is_of = own.user == self.user && own.kind == ProjectionKind::Sunwell;
             is_of && (project.is_none() || own.project.as_deref() == project)
         });
@@ -79,26 +83,18 @@ impl Memory {
         projection: &Projection,
         adopt: bool,
     ) -> Result<Rebuilt, Problem> {
-        let (wanted, rules) = (projection.clone(), Arc::clone(&self.all.tag_rules));
-        let done = self.read(move |memory| {
-            let told = telling(memory, wanted.project.as_deref());
-            rebuild(
-                wanted.kind,
-                &wanted.path,
-                home_of(memory),
-                outgoing(&told, &rules),
-                adopt,
-            )
-        });
-        let refused = |error| Problem::new(ProblemKind::Conflict, projection.refused(&error));
-        done.await?.map_err(refused)
+        let (wanted, around) = (projection.clone(), Arc::clone(&self.all.around));
+        let done = self.read(move |memory| wanted.rebuild(memory, &around.tags, adopt));
+        done.await?.map_err(Problem::conflict)
     }
 
     /// How a projection differs from memory, a sentence each.
     pub(crate) async fn differs(&self, projection: &Projection) -> Result<Vec<String>, Problem> {
-        let (wanted, rules) = (projection.clone(), Arc::clone(&self.all.tag_rules));
-        let compared = self.read(move |memory| differences(memory, &wanted, &rules));
-        compared.await?.map_err(|error| refused(&error))
+        let (wanted, around) = (projection.clone(), Arc::clone(&self.all.around));
+        let compared = self.read(move |memory| differences(memory, &wanted, &around.tags));
+        compared
+            .await?
+            .map_err(|error| Problem::conflict(error.to_string()))
     }
 }
 
@@ -134,37 +130,25 @@ pub fn bring_up_to_date(
     projections: &[Projection],
     rules: &TagRules,
 ) -> Vec<String> {
-    let failed = projections.iter().filter_map(|own| {
-        let told = telling(memory, own.project.as_deref());
-        let done = rebuild(
-            own.kind,
-            &own.path,
-            home_of(memory),
-            outgoing(&told, rules),
-            false,
-        );
-        done.err().map(|error| own.refused(&error))
-    });
-    failed.collect()
+    let done = projections.iter();
+    let done = done.map(|own| own.rebuild(memory, rules, false));
+    done.filter_map(Result::err).collect()
 }
 
 impl Memories {
     /// Brings every projection up to date once, for a process that ends with its command. Returns
     /// a sentence for each that cannot be written.
     pub async fn refresh_projections(&self) -> Vec<String> {
-        let users = self.projections.iter().map(|own| own.user.clone());
-        let users: BTreeSet<UserId> = users.collect();
-        for user in users {
+        for user in self.projected() {
             self.refresh(&user).await;
         }
         self.failing_projections()
     }
 
-    /// The same with these projections, for [`Self::keep_projections`].
-    #[must_use]
-    pub fn with_projections(mut self, projections: Vec<Projection>) -> Self {
-        self.projections = projections.into();
-        self
+    /// Whose memories have a projection.
+    fn projected(&self) -> BTreeSet<UserId> {
+        let users = self.around.projections.iter().map(|own| own.user.clone());
+        users.collect()
     }
 
     /// Does what goes on beside requests, without end.
@@ -176,11 +160,7 @@ impl Memories {
     /// cannot be written is logged, and tried again with the next change.
     pub async fn keep_projections(&self) {
         let mut changes = self.listen();
-        let mut due: BTreeSet<UserId> = self
-            .projections
-            .iter()
-            .map(|projection| projection.user.clone())
-            .collect();
+        let mut due = self.projected();
         if due.is_empty() {
             return;
         }
@@ -219,31 +199,21 @@ impl Memories {
         if !memory.exists() {
             return;
         }
-        for projection in self.projections.iter().filter(|own| own.user == *user) {
-            let failed = memory.rebuild(projection, false).await.err();
+        let own = self.around.projections.iter();
+        for projection in own.filter(|own| own.user == *user) {
+            let done = memory.rebuild(projection, false).await;
             let path = &projection.path;
-            if let Some(problem) = &failed {
-                tracing::warn!(path = %path.display(), %problem, "a projection is not up to date");
+            let key = (user.clone(), path.clone());
+            let mut failing = lock(&self.failing);
+            match done {
+                Err(problem) => {
+                    let at = path.display();
+                    tracing::warn!(path = %at, %problem, "a projection is not up to date");
+                    failing.insert(key, problem.detail);
+                }
+                Ok(_) => drop(failing.remove(&key)),
             }
-            self.note_failure(projection, failed.map(|problem| problem.detail));
         }
-    }
-
-    fn note_failure(&self, projection: &Projection, why: Option<String>) {
-        let mut failing = lock(&self.failing);
-        let key = (projection.user.clone(), projection.path.clone());
-        match why {
-            Some(why) => failing.insert(key, why),
-            None => failing.remove(&key),
-        };
-    }
-
-    /// Why this user's projections were not written when that was last tried, by their places.
-    fn failing(&self, user: &UserId) -> BTreeMap<PathBuf, String> {
-        let failing = lock(&self.failing);
-        let own = failing.iter().filter(|((of, _), _)| of == user);
-        own.map(|((_, path), why)| (path.clone(), why.clone()))
-            .collect()
     }
 
     /// Why projections were not written when that was last tried, a sentence each.
@@ -253,10 +223,6 @@ impl Memories {
     }
 }
 
-fn refused(error: &ExportError) -> Problem {
-    Problem::new(ProblemKind::Conflict, error.to_string())
-}
-
 /// Every live record as a projection is written from it, in the order of the log; of one project
 /// where it is named.
 fn telling(memory: &Snapshot, project: Option<&str>) -> Vec<Telling> {
@@ -264,15 +230,7 @@ fn telling(memory: &Snapshot, project: Option<&str>) -> Vec<Telling> {
     let told = own.map(|record| {
         let line = serde_json::to_string(&ExportLine::new(&record)).ok();
         let line = line.and_then(|line| serde_json::from_str(&line).ok());
-        let links = memory.links(record.id).into_iter();
-        let links = links.filter(|link| link.outgoing);
-        Telling {
-            line: line.unwrap_or(Value::Null),
-            links: links.map(|link| (link.record, link.relation)).collect(),
-            vector: memory.vector(record.id),
-            first: first_of(memory, &record),
-            record,
-        }
+        Telling::of(memory, record, line.unwrap_or_default())
     });
     told.collect()
 }

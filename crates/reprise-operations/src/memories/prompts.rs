@@ -1,6 +1,7 @@
 //! Prompts as they were kept: what each was given, what of it was used, and what came of it.
 
-use super::sessions::{Given, Noted};
+use reprise_types::Verdict;
+
 use crate::prelude::*;
 
 /// Records looked at for one page of prompts: of a memory without sessions no more.
@@ -10,6 +11,66 @@ const FOLLOWED_MAX: usize = 20;
 /// Characters at a record's beginning that are its own: who writes them has read it.
 const QUOTED_CHARS: usize = 60;
 const QUOTED_CHARS_MIN: usize = 24;
+
+/// Found records that are noted, beside those that were put into the prompt.
+pub(super) const NOTED: usize = 12;
+
+/// Why a found record was not put into a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LeftOut {
+    /// It is not likely enough to help, or does not hold where the prompt was written.
+    Weak,
+    /// It belongs to another project.
+    OtherProject,
+    /// The session's own words.
+    SameSession,
+    /// An earlier prompt of the session has it.
+    Seen,
+    /// Better ones took the room there is.
+    NoRoom,
+}
+
+/// A record that came up.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Noted {
+    /// Which.
+    pub id: RecordId,
+    /// How likely it was to answer, 0..1.
+    pub score: f32,
+    /// Why it was not put into the prompt; nothing where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<LeftOut>,
+}
+
+/// What one recall gave to a prompt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Given {
+    /// The recall: an outcome names it.
+    pub recall_id: RecallId,
+    /// What was made of its best result.
+    pub verdict: Verdict,
+    /// Best first.
+    pub found: Vec<Noted>,
+}
+
+impl Given {
+    /// The `details` of a prompt that was given this, or nothing in time.
+    pub(super) fn details(given: Option<&Self>) -> Value {
+        let mut details = json!({ "type": MemoryRecord::PROMPT });
+        if let Some(given) = given {
+            details["given"] = json!(given);
+        }
+        details
+    }
+
+    /// What stands in a prompt's record; `None` where it was given nothing, or before this was
+    /// noted.
+    pub(crate) fn of(record: &MemoryRecord) -> Option<Self> {
+        let details = record.details.as_ref().filter(|_| record.is_prompt())?;
+        serde_json::from_value(details.get("given")?.clone()).ok()
+    }
+}
 
 /// A prompt of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -94,7 +155,7 @@ pub(crate) fn prompts(
     mut after: Option<Cursor>,
 ) -> (Vec<Prompt>, Option<Cursor>) {
     let mut prompts = Vec::new();
-    for _ in 0..LOOKED_AT.div_ceil(PAGE_MAX) {
+    'pages: for _ in 0..LOOKED_AT.div_ceil(PAGE_MAX) {
         let asked = ListRequest {
             filter: filter(session),
             limit: PAGE_MAX,
@@ -107,8 +168,7 @@ pub(crate) fn prompts(
                 prompts.push(prompt(record));
             }
             if prompts.len() == limit {
-                credit(memory, &mut prompts);
-                return (prompts, after);
+                break 'pages;
             }
         }
         if page.next.is_none() {
@@ -164,7 +224,7 @@ pub(crate) fn replay(memory: &Snapshot, record: &MemoryRecord) -> Replayed {
     credit(memory, &mut prompts);
     let [prompt] = prompts;
     let followed = followed(memory, record);
-    let said: Vec<String> = followed.iter().map(|one| one_line(&one.text)).collect();
+    let said: Vec<String> = followed.iter().map(|one| folded(&one.text)).collect();
     let found = prompt.given.iter().flat_map(|given| &given.found);
     let found = found.map(|noted| {
         let held = memory.get(noted.id).and_then(Result::ok);
@@ -224,13 +284,12 @@ fn followed(memory: &Snapshot, record: &MemoryRecord) -> Vec<MemoryRecord> {
 
 /// Whether what was said names a record, or repeats how it begins.
 fn quotes(said: &str, id: RecordId, text: &str) -> bool {
-    let beginning: String = one_line(text).chars().take(QUOTED_CHARS).collect();
+    let beginning: String = folded(text).chars().take(QUOTED_CHARS).collect();
     let repeats = beginning.chars().count() >= QUOTED_CHARS_MIN && said.contains(&beginning);
     repeats || said.contains(&id.to_string().to_lowercase())
 }
 
 /// Case and line breaks are nobody's signature.
-fn one_line(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").to_lowercase()
+fn folded(text: &str) -> String {
+    one_line(text).to_lowercase()
 }

@@ -5,8 +5,8 @@
 mod receipts;
 
 use reprise_global::{
-    AUDIT_MAX, Fate, GlobalError, GlobalRecord, GlobalTier, ListPage, Proposal, Published,
-    TakenDown, TextVectors, Unpublished, WallError, leave,
+    AUDIT_MAX, Fate, GlobalError, GlobalRecord, GlobalTier, Proposal, Published, TakenDown,
+    TextVectors, Unpublished, WallError, leave,
 };
 use reprise_types::sha256_hex;
 use tokio::runtime::Handle;
@@ -38,17 +38,17 @@ impl Memories {
 impl Memory {
     /// What a recall asks that does not say.
     pub(crate) fn scope(&self) -> RecallScope {
-        self.all.sharing.scope
+        self.all.around.sharing.scope
     }
 
     /// Whether there is a global store at all.
     pub(crate) fn has_global(&self) -> bool {
-        self.all.sharing.reach.is_some()
+        self.all.around.sharing.reach.is_some()
     }
 
     /// The global store as this user reaches it.
     pub(crate) async fn tier(&self) -> Result<GlobalTier, Problem> {
-        let sharing = &self.all.sharing;
+        let sharing = &self.all.around.sharing;
         if let Some(tier) = sharing.known(&self.user) {
             return Ok(tier);
         }
@@ -64,14 +64,6 @@ impl Memory {
             }
         }
         Ok(sharing.keep(&self.user, tier))
-    }
-
-    /// What operators took down of this user's, and why.
-    pub(crate) async fn taken_down(&self) -> Vec<TakenDown> {
-        match self.tier().await {
-            Ok(tier) => taken_down(&tier).await,
-            Err(_) => Vec::new(),
-        }
     }
 
     /// The records named, each as it would leave; none where one of them may not.
@@ -144,7 +136,7 @@ impl Memory {
                  `publish_preview` and agree to its `sha256`",
                 other.record
             );
-            return Err(Problem::new(ProblemKind::Conflict, said));
+            return Err(Problem::conflict(said));
         }
         let tier = self.tier().await?;
         let receipts = self.read(Receipts::read).await?;
@@ -265,12 +257,6 @@ impl Memory {
         })
     }
 
-    /// Gives a thing of others a rating, 0..1.
-    pub(crate) async fn rate(&self, id: RecordId, rating: f32) -> Result<(), Problem> {
-        let tier = self.tier().await?;
-        Ok(tier.store().rate(tier.caller(), id, rating).await?)
-    }
-
     /// The receipt of what is done by now: an error would say that it is not.
     async fn receipt_of(&self, acts: &[Act]) -> Option<RecordId> {
         if acts.is_empty() {
@@ -281,21 +267,8 @@ impl Memory {
             .ok()
     }
 
-    /// What this user has published, newest first: a page of it.
-    pub(crate) async fn published(&self, page: ListPage) -> Result<Vec<GlobalRecord>, Problem> {
-        let tier = self.tier().await?;
-        Ok(tier.store().published_page(tier.caller(), page).await?)
-    }
-
-    /// What the log says of what left, newest first; each line with its receipt.
-    pub(crate) async fn receipts(&self) -> Result<Vec<(RecordId, ReceiptLine)>, Problem> {
-        self.refuse_missing()?;
-        self.read(|memory| Receipts::read(memory).0).await
-    }
-
-    /// The records of which something stands in the global store, as the log says.
-    pub(crate) async fn published_records(&self) -> Result<HashSet<RecordId>, Problem> {
-        self.refuse_missing()?;
+    /// The records of which others can find something, as the log says.
+    pub async fn published_records(&self) -> Result<HashSet<RecordId>, Problem> {
         self.read(|memory| Receipts::read(memory).standing_records(memory))
             .await
     }
@@ -435,9 +408,9 @@ async fn standing_of_merge(
     store.published(caller).await
 }
 
-/// What operators took down of the caller's; nothing where the store cannot say, as an older
-/// service cannot.
-async fn taken_down(tier: &GlobalTier) -> Vec<TakenDown> {
+/// What operators took down of the caller's, and why; nothing where the store cannot say, as an
+/// older service cannot.
+pub(crate) async fn taken_down(tier: &GlobalTier) -> Vec<TakenDown> {
     let told = tier.store().taken_down(tier.caller()).await;
     told.unwrap_or_else(|error| {
         tracing::debug!(%error, "the store did not say what was taken down");

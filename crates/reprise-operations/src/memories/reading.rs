@@ -1,6 +1,8 @@
 //! Recalling, and reading a whole memory part by part.
 
+use reprise_agent::lend;
 use reprise_types::{MemoryProvider, Recall};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use super::{span, span_records};
@@ -12,49 +14,48 @@ const EXPORT_LINES_WAITING: usize = 64;
 /// Parts of a backup that wait for their reader, a megabyte each.
 const BACKUP_PARTS_WAITING: usize = 4;
 
-impl Memories {
-    /// What a recall finds, with whole records; `vector` is the question's where the caller has it.
-    pub(super) async fn recall(
+impl Memory {
+    /// What a recall of this memory alone finds; `vector` is the question's where the caller has
+    /// it.
+    pub(super) async fn recall_alone(
         &self,
-        user: &UserId,
         request: RecallRequest,
         vector: Option<Embedding>,
     ) -> Result<Recall, Problem> {
         let found = async {
             let Some(vector) = vector else {
-                return Ok(self.service.provider(user).recall_request(request).await?);
+                let provider = self.all.service.provider(&self.user);
+                return Ok(provider.recall_request(request).await?);
             };
             let id = self.recall_id();
-            self.read(user, move |memory| {
+            self.read(move |memory| {
                 memory.recall(&request, Some(vector.parts()), id, memory.learning())
             })
             .await
         };
-        self.spanned(user, found).await
+        self.spanned(found).await
     }
 
     /// The same within a time box, in which a model that is late is done without.
     pub(super) async fn recall_within(
         &self,
-        user: &UserId,
         request: RecallRequest,
         budget: Duration,
     ) -> Result<Recall, Problem> {
-        let provider = self.service.provider(user).within(budget);
+        let provider = self.all.service.provider(&self.user).within(budget);
         let found = async { Ok(provider.recall_request(request).await?) };
-        self.spanned(user, found).await
+        self.spanned(found).await
     }
 
-    /// What a recall of a user's memory finds; nothing where there is none.
+    /// What a recall of this memory finds; nothing where there is none.
     async fn spanned(
         &self,
-        user: &UserId,
         found: impl Future<Output = Result<Recall, Problem>>,
     ) -> Result<Recall, Problem> {
-        if !self.service.has_memory(user) {
+        if !self.exists() {
             return Ok(Recall::nothing(self.recall_id()));
         }
-        let span = span("search_memory", user);
+        let span = span("search_memory", &self.user);
         let recall = found.instrument(span.clone()).await?;
         let first = recall.results.first().map(|result| result.record.id);
         span_records(&span, recall.results.len(), first);
@@ -64,37 +65,53 @@ impl Memories {
     pub(super) fn recall_id(&self) -> RecallId {
         RecallId::from_parts(self.unix_ms(), system_entropy() >> 48)
     }
+}
 
+impl Memories {
     /// Every live record as a JSON line, read from the disk as fast as the lines are taken; those
     /// tagged as sensitive only where they are asked for.
     pub async fn export(&self, user: &UserId, sensitive: bool) -> Result<Parts<String>, Problem> {
-        let snapshot = self.snapshot(user).await?;
-        let (sender, lines) = mpsc::channel(EXPORT_LINES_WAITING);
-        tokio::task::spawn_blocking(move || write_lines(&snapshot, sensitive, &sender));
-        Ok(lines)
+        let snapshot = self.of(user).snapshot().await?;
+        let lines = move |to: &Sender<String>| write_lines(&snapshot, sensitive, to);
+        parts(EXPORT_LINES_WAITING, lines)
     }
 
     /// The user's file as of now, read from the disk as fast as it is taken. Writes go on
     /// meanwhile.
     pub async fn backup(&self, user: &UserId) -> Result<Parts<Vec<u8>>, Problem> {
-        let snapshot = self.snapshot(user).await?;
-        let (sender, parts) = mpsc::channel(BACKUP_PARTS_WAITING);
-        tokio::task::spawn_blocking(move || {
-            let copied = snapshot.log().copy_to(&mut Sending(&sender));
+        let snapshot = self.of(user).snapshot().await?;
+        parts(BACKUP_PARTS_WAITING, move |to| {
+            let copied = snapshot.log().copy_to(&mut Sending(to));
             if let Err(error) = copied {
-                let told = sender.blocking_send(Err(std::io::Error::other(error)));
+                let told = to.blocking_send(Err(std::io::Error::other(error)));
                 tracing::warn!(heard = told.is_ok(), "a backup broke off");
             }
-        });
-        Ok(parts)
+        })
     }
 }
 
 /// A body in parts, made while it is taken.
 pub type Parts<T> = mpsc::Receiver<Result<T, std::io::Error>>;
 
+type Sender<T> = mpsc::Sender<Result<T, std::io::Error>>;
+
+/// What `make` hands on from a thread that may wait for its reader.
+fn parts<T: Send + 'static>(
+    waiting: usize,
+    make: impl FnOnce(&Sender<T>) + Send + 'static,
+) -> Result<Parts<T>, Problem> {
+    let (sender, parts) = mpsc::channel(waiting);
+    match lend(&Handle::current(), move || make(&sender)) {
+        Ok(_) => Ok(parts),
+        Err(_) => Err(Problem::new(
+            ProblemKind::Unavailable,
+            "the system gives no thread to read with; try again",
+        )),
+    }
+}
+
 /// Hands on whatever is written, part by part.
-struct Sending<'a>(&'a mpsc::Sender<Result<Vec<u8>, std::io::Error>>);
+struct Sending<'a>(&'a Sender<Vec<u8>>);
 
 impl std::io::Write for Sending<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -108,11 +125,7 @@ impl std::io::Write for Sending<'_> {
     }
 }
 
-fn write_lines(
-    snapshot: &Snapshot,
-    sensitive: bool,
-    lines: &mpsc::Sender<Result<String, std::io::Error>>,
-) {
+fn write_lines(snapshot: &Snapshot, sensitive: bool, lines: &Sender<String>) {
     for record in snapshot.records() {
         let line = match record {
             Ok(record) if !sensitive && is_sensitive(&record) => continue,

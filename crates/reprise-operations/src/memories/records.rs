@@ -2,6 +2,7 @@
 
 use reprise_engine::{LinkEnd, NewLink};
 use reprise_knowledge::{Learning, restate};
+use reprise_types::Zone;
 
 use super::{refuse_receipt, span, span_records};
 use crate::operations::tending::TakenBack;
@@ -51,21 +52,12 @@ fn duplicates(outcomes: &[WriteOutcome], is_said: &[bool]) -> Vec<(usize, Record
     again.collect()
 }
 
-/// Most records of one request.
-pub(crate) const RECORDS_MAX: usize = 10_000;
-
 impl Memory {
     /// Keeps records in their ingest form; a bad one spoils only itself.
     pub(crate) async fn observe(&self, records: Vec<Value>) -> Result<WriteReport, Problem> {
-        if records.len() > RECORDS_MAX {
-            return Err(Problem::invalid(format!(
-                "{} records are too many for one request; send at most {RECORDS_MAX}",
-                records.len()
-            )));
-        }
         let mut unknown = BTreeSet::new();
         let read = records.into_iter().map(|value| {
-            let (record, fields) = read_value(value)?;
+            let (record, fields) = read_value(value, Zone::Machine)?;
             unknown.extend(fields);
             Ok(record)
         });
@@ -84,7 +76,7 @@ impl Memory {
         for (place, record) in records.into_iter().enumerate() {
             match record {
                 Ok(mut record) => {
-                    let resolve = |tags: &[String]| self.all.tag_rules.resolve(tags);
+                    let resolve = |tags: &[String]| self.all.around.tags.resolve(tags);
                     let taken = match self.options.intake.take(&mut record, resolve) {
                         Ok(taken) => taken,
                         Err(why) => {
@@ -99,11 +91,8 @@ impl Memory {
                         record: place as u64 + 1,
                     }));
                     record.updates |= self.options.updates;
-                    if let Some(key) = &self.options.key {
-                        let name = format!("{key}/{place}");
-                        let name = ExternalId::new(ExternalId::REQUEST, name);
-                        record.external_ids.push(name);
-                    }
+                    let name = self.request_name(&place.to_string());
+                    record.external_ids.extend(name);
                     fates.push(Ok(taken.truncated_from_bytes));
                     good.push(record);
                 }
@@ -112,10 +101,9 @@ impl Memory {
         }
         let teaches = good.iter().any(|record| Learning::is_in(record));
         let said_again: Vec<bool> = good.iter().map(is_said).collect();
-        let named: Vec<Named> = match self.key() {
-            Some(_) => good.iter().filter_map(named).collect(),
-            None => Vec::new(),
-        };
+        let has_key = self.key().is_some();
+        let named = good.iter().filter(|_| has_key).filter_map(named);
+        let named: Vec<Named> = named.collect();
         // Of several none is kept where one is refused; one alone is looked at if it is known.
         if named.len() > 1 {
             self.refuse_others(named.clone()).await?;
@@ -193,11 +181,10 @@ impl Memory {
         if again.is_empty() {
             return Ok(());
         }
-        let (now, key) = (self.now(), self.options.key.clone());
+        let (now, memory) = (self.now(), self.clone());
         let count = move |engine: &mut Engine| {
             let is_sent_again = |(place, of): &(usize, RecordId)| {
-                let name = key.as_ref().map(|key| format!("{key}/{place}"));
-                let name = name.map(|name| ExternalId::new(ExternalId::REQUEST, name));
+                let name = memory.request_name(&place.to_string());
                 name.is_some_and(|name| engine.duplicate_of(&name) == Some(*of))
             };
             let again = again.iter().filter(|one| !is_sent_again(one));
@@ -220,8 +207,7 @@ impl Memory {
             })
         };
         if self.with_engine(differs).await? {
-            return Err(Problem::new(
-                ProblemKind::Conflict,
+            return Err(Problem::conflict(
                 "this Idempotency-Key was used for another body; send this one with a key of its \
                  own",
             ));
@@ -309,11 +295,8 @@ impl Memory {
         }
         let old = self.record(name).await?;
         refuse_receipt(&old)?;
-        let line = serde_json::to_value(ExportLine::new(&old));
-        let mut line = match line {
-            Ok(Value::Object(line)) => line,
-            _ => Map::new(),
-        };
+        let line = serde_json::to_value(ExportLine::new(&old)).and_then(serde_json::from_value);
+        let mut line: Map<String, Value> = line.map_err(Problem::invalid)?;
         // Its names are handed on to the new version by the engine.
         for field in [
             "id",
@@ -411,10 +394,9 @@ impl Memory {
                 return Ok(of);
             }
         }
-        Err(Problem::new(
-            ProblemKind::Conflict,
-            format!("nothing was changed: `{of}` is known by the same name; correct that one"),
-        ))
+        Err(Problem::conflict(format!(
+            "nothing was changed: `{of}` is known by the same name; correct that one"
+        )))
     }
 
     pub(crate) async fn keep_one(&self, record: NewRecord) -> Result<Fate, Problem> {

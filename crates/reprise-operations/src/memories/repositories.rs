@@ -80,7 +80,8 @@ impl Memory {
                 tracing::debug!(%memory, "lessons of a checkout are still being read");
             }
             let left = answer_by.saturating_duration_since(Instant::now());
-            match self.all.recall_within(&memory, request.clone(), left).await {
+            let memory = self.all.of(&memory);
+            match memory.recall_within(request.clone(), left).await {
                 Ok(shared) => {
                     recall.considered += shared.considered;
                     found.extend(shared.results);
@@ -121,7 +122,7 @@ impl Memory {
         if self.user.is_of_repository() {
             return Vec::new();
         }
-        let trusted = self.all.repositories.trusted().into_iter();
+        let trusted = self.all.around.repositories.trusted().into_iter();
         let own = trusted
             .filter(|one| one.user == self.user)
             .filter(|one| project.is_none_or(|project| one.project == project))
@@ -135,7 +136,7 @@ impl Memory {
     async fn refreshed(&self, checkout: Trusted, memory: UserId) {
         let all = self.all.clone();
         let task = tokio::spawn(async move {
-            let seen = Arc::clone(&all.repositories.seen);
+            let seen = Arc::clone(&all.around.repositories.seen);
             let mut seen = seen.lock().await;
             let root = checkout.root.clone();
             let looked = lent(move || shared_state(&root)).await;
@@ -157,15 +158,6 @@ impl Memory {
 }
 
 impl Memories {
-    /// The same with these checkouts.
-    #[must_use]
-    pub fn with_repositories(self, repositories: Repositories) -> Self {
-        Self {
-            repositories,
-            ..self
-        }
-    }
-
     /// Has a checkout's memory say what its files say now.
     async fn taken_from(&self, checkout: &Trusted, memory: &UserId) -> Result<(), Problem> {
         let of = checkout.clone();
@@ -195,7 +187,7 @@ impl Memories {
         let new = if self.service.has_memory(memory) {
             let now = self.clock.now();
             let left = move |engine: &mut Engine| to_bring(engine, wanted, now);
-            let left = self.with_engine(memory, left).await?;
+            let left = self.of(memory).with_engine(left).await?;
             left.map_err(|error| Problem::invalid(error.to_string()))?
         } else {
             wanted

@@ -3,7 +3,6 @@
 //!
 //! What each moment of a session does.
 
-mod given;
 mod history;
 mod notes;
 mod opening;
@@ -13,13 +12,13 @@ use reprise_knowledge::{Ran, ran};
 use reprise_types::{Verdict, normal_tag};
 use tokio::time::timeout;
 
+use super::prompts::{Given, LeftOut, NOTED, Noted};
 use crate::hook::{HookAnswer, HookEvent, HookReport};
 use crate::prelude::*;
-use given::NOTED;
+use crate::wire::OutcomeReport;
 use notes::{Asked, Next, says_something};
 
-pub use given::{Given, LeftOut, Noted};
-pub(super) use notes::Sessions;
+pub(super) use notes::{SESSIONS_MAX, Session};
 
 /// Looked at for them: others may belong to other projects, or be this session's own.
 const CANDIDATES: usize = 48;
@@ -34,32 +33,38 @@ const RECALL: Duration = Duration::from_millis(140);
 const KEEPING: Duration = Duration::from_millis(40);
 /// Lines of what others published, beside those of the user's own memory.
 const PUBLISHED_MAX: usize = 2;
-/// Quality of a finished answer: with tests that passed, with none, with tests that failed.
-const QUALITY: [f32; 3] = [0.9, 0.8, 0.1];
+
+/// Quality of a finished answer, by how its tests went where there were any.
+fn quality_of(passed: Option<bool>) -> f32 {
+    match passed {
+        Some(true) => 0.9,
+        None => 0.8,
+        Some(false) => 0.1,
+    }
+}
 
 impl Memory {
+    /// Looks at, or changes, what is known of a session.
+    fn session<T>(&self, name: &str, change: impl FnOnce(&mut Session) -> T) -> T {
+        let key = (self.user.clone(), name.to_owned());
+        let mut sessions = lock(&self.all.sessions);
+        change(sessions.get_or_insert_mut(key, Session::default))
+    }
+
     /// Something happened in a session.
     pub(crate) async fn hook(
         &self,
         event: HookEvent,
         report: HookReport,
     ) -> Result<HookAnswer, Problem> {
-        let key = (self.user.clone(), report.session.clone());
-        let at = self.at(&report);
+        let (session, at) = (report.session.as_str(), self.at(&report));
         match event {
             // Told later, both would answer nobody: what was not put into a prompt teaches nothing.
             HookEvent::SessionStart if report.at.is_some() => {}
             HookEvent::UserPrompt if report.at.is_some() => {
-                self.taken(key.clone(), Next::Prompt, at).await?;
-                self.all.sessions.change(key, |session| {
-                    (session.recalled, session.judged) = (None, None);
-                    session.said.clear();
-                });
-                if says_something(&report.text) {
-                    let said = report.text.clone();
-                    let said = self.said(&report, said, MemorySource::UserInput);
-                    self.keep_said(said).await?;
-                }
+                self.taken(session, Next::Prompt, at).await?;
+                self.session(session, |session| session.prompted(None));
+                self.heard(&report, MemorySource::UserInput).await?;
             }
             HookEvent::SessionStart => {
                 let (memory, project) = (self.clone(), report.project.clone());
@@ -68,32 +73,27 @@ impl Memory {
                     let own = Some(project).filter(|project| !project.is_empty());
                     memory.tell_loaded(own).await;
                 });
-                return self.opened(key, &report.project).await;
+                return self.opened(session, &report.project, true).await;
             }
             HookEvent::UserPrompt => {
-                let (memory, session) = (self.clone(), key.clone());
+                let (memory, session) = (self.clone(), session.to_owned());
                 // The prompt does not wait for it.
-                tokio::spawn(async move { memory.taken(session, Next::Prompt, at).await });
-                return self.prompted(key, &report, RECALL).await;
+                tokio::spawn(async move { memory.taken(&session, Next::Prompt, at).await });
+                return self.prompted(&report, RECALL).await;
             }
-            HookEvent::PostTool => self.tool_used(key, &report).await?,
-            HookEvent::Answer => self.answered(&key, &report).await?,
+            HookEvent::PostTool => self.tool_used(&report).await?,
+            HookEvent::Answer => self.answered(&report).await?,
             HookEvent::PreCompact => {
                 // What stood in the conversation may not stand there any more.
-                self.all
-                    .sessions
-                    .change(key.clone(), |session| session.seen.clear());
-                self.answered(&key, &report).await?;
+                self.session(session, |session| session.seen.clear());
+                self.answered(&report).await?;
                 if report.at.is_none() {
-                    return self.kept_up(&key.1, &report.project).await;
+                    return self.opened(session, &report.project, false).await;
                 }
             }
             HookEvent::Stop | HookEvent::SessionEnd => {
-                self.answered(&key, &report).await?;
-                let edited = self
-                    .all
-                    .sessions
-                    .change(key.clone(), |session| std::mem::take(&mut session.edited));
+                self.answered(&report).await?;
+                let edited = self.session(session, |session| std::mem::take(&mut session.edited));
                 if !edited.is_empty() {
                     let files: Vec<String> = edited.into_iter().collect();
                     let text = format!("Edited {}", files.join(", "));
@@ -101,95 +101,67 @@ impl Memory {
                     self.keep_said(edited).await?;
                 }
                 let broken_off = report.succeeded == Some(false);
-                self.stopped(key.clone(), broken_off, at).await?;
+                self.stopped(session, broken_off, at).await?;
                 if event == HookEvent::SessionEnd {
                     if !broken_off {
-                        self.taken(key, Next::End, at).await?;
+                        self.taken(session, Next::End, at).await?;
                     }
-                    self.taught(&report.session).await?;
+                    // A session that is over leaves what was learned in it.
+                    if !session.is_empty() {
+                        self.extract(session, false).await?;
+                    }
                 }
             }
         }
         Ok(HookAnswer::default())
     }
 
-    /// A session that is over leaves what was learned in it.
-    async fn taught(&self, session: &str) -> Result<(), Problem> {
-        if session.is_empty() {
-            return Ok(());
-        }
-        self.extract(session, false).await.map(drop)
+    /// The agent has said something.
+    async fn answered(&self, report: &HookReport) -> Result<(), Problem> {
+        self.session(&report.session, |session| session.say(&report.text));
+        self.heard(report, MemorySource::WorkerResult).await
     }
 
-    /// The agent's words are kept where they say something.
-    async fn answered(&self, key: &(UserId, String), report: &HookReport) -> Result<(), Problem> {
-        self.all
-            .sessions
-            .change(key.clone(), |session| session.say(&report.text));
+    /// Somebody's words are kept where they say something.
+    async fn heard(&self, report: &HookReport, source: MemorySource) -> Result<(), Problem> {
         if !says_something(&report.text) {
             return Ok(());
         }
-        let said = report.text.clone();
-        let said = self.said(report, said, MemorySource::WorkerResult);
+        let said = self.said(report, report.text.clone(), source);
         self.keep_said(said).await
     }
 
     /// Tests and commits are kept as they end, builds where they fail, edits with the answer.
-    async fn tool_used(&self, key: (UserId, String), report: &HookReport) -> Result<(), Problem> {
-        self.all.sessions.change(key.clone(), |session| {
+    async fn tool_used(&self, report: &HookReport) -> Result<(), Problem> {
+        let (files, ran) = (&report.files, ran(&report.command));
+        self.session(&report.session, |session| {
             session.say(&report.command);
-            report.files.iter().for_each(|file| session.say(file));
+            for file in files {
+                session.say(file);
+            }
+            let room = EDITED_MAX.saturating_sub(session.edited.len());
+            session.edited.extend(files.iter().take(room).cloned());
+            if files.is_empty() && ran == Some(Ran::Tests) {
+                session.judged = report.succeeded.or(session.judged);
+            }
         });
-        if !report.files.is_empty() {
-            self.all.sessions.change(key, |session| {
-                let room = EDITED_MAX.saturating_sub(session.edited.len());
-                session
-                    .edited
-                    .extend(report.files.iter().take(room).cloned());
-            });
+        if !files.is_empty() {
             return Ok(());
         }
-        let ran = ran(&report.command);
-        if let (Some(Ran::Tests), Some(succeeded)) = (ran, report.succeeded) {
-            self.all
-                .sessions
-                .change(key, |session| session.judged = Some(succeeded));
-        }
-        let (command, said) = (&report.command, &report.text);
-        let what = match ran {
-            Some(Ran::Tests) => RecordType::Test,
-            Some(Ran::Commit) => RecordType::Commit,
-            _ => RecordType::Command,
-        };
-        let text = match (ran, report.succeeded) {
-            (Some(Ran::Tests), Some(true)) => format!("`{command}` passed"),
-            (Some(Ran::Tests | Ran::Build), Some(false)) if said.is_empty() => {
-                format!("`{command}` failed")
-            }
-            (Some(Ran::Tests | Ran::Build), Some(false)) => format!("`{command}` failed:\n{said}"),
-            (Some(Ran::Commit), went) if went != Some(false) && !said.is_empty() => {
-                format!("Committed {said}")
-            }
-            _ => return Ok(()),
+        let told = ran.and_then(|ran| ran.told(&report.command, report.succeeded, &report.text));
+        let Some((text, what)) = told else {
+            return Ok(());
         };
         self.keep_said(self.done(report, text, what)).await
     }
 
     /// A prompt is answered with what is known `within` so long, and kept in any case.
-    async fn prompted(
-        &self,
-        key: (UserId, String),
-        report: &HookReport,
-        within: Duration,
-    ) -> Result<HookAnswer, Problem> {
+    async fn prompted(&self, report: &HookReport, within: Duration) -> Result<HookAnswer, Problem> {
         let short = report.text.trim().chars().count() < PROMPT_CHARS_MIN;
         if short || !says_something(&report.text) {
             return Ok(HookAnswer::default());
         }
-        let seen = self
-            .all
-            .sessions
-            .change(key.clone(), |session| session.seen.clone());
+        let seen = self.session(&report.session, |session| session.seen.clone());
         // It was said before whatever its program does next, however long its keeping takes.
         let mut record = self.said(report, report.text.clone(), MemorySource::UserInput);
         let recalled = self.of_project(report, &seen, within);
@@ -199,15 +171,11 @@ impl Memory {
             prompt: report.text.clone(),
             put_in: ids_of_own(hits),
         });
-        let given = recalled.as_ref().map_or(&[][..], |(_, hits)| hits);
-        let given: Vec<RecordId> = given.iter().map(|hit| hit.record.id).collect();
-        self.all.sessions.change(key, |session| {
+        let given = recalled.iter().flat_map(|(_, hits)| hits).chain(&others);
+        let given: Vec<RecordId> = given.map(|hit| hit.record.id).collect();
+        self.session(&report.session, |session| {
             session.see(&given);
-            let others: Vec<RecordId> = others.iter().map(|hit| hit.record.id).collect();
-            session.see(&others);
-            session.recalled = asked;
-            session.judged = None;
-            session.said.clear();
+            session.prompted(asked);
         });
         // A model that is still being loaded holds no prompt up: it is kept all the same.
         record.details = Some(Given::details(
@@ -246,7 +214,7 @@ impl Memory {
         report: &HookReport,
         seen: &BTreeSet<RecordId>,
     ) -> Vec<RetrievedMemory> {
-        let Some(deadline) = self.all.sharing.hooks else {
+        let Some(deadline) = self.all.around.sharing.hooks else {
             return Vec::new();
         };
         let request = RecallRequest {
@@ -264,11 +232,10 @@ impl Memory {
         };
         let mut hits = timeout(deadline, asked).await.unwrap_or_default();
         let own = tag_of(&report.project);
-        let foreign = |tag: &String| tag.starts_with("project:") && Some(tag) != own.as_ref();
-        hits.retain(|hit| {
-            let record = &hit.record;
-            !seen.contains(&record.id) && !record.tags.iter().any(foreign)
-        });
+        let stays = |hit: &RetrievedMemory| {
+            !seen.contains(&hit.record.id) && !is_foreign(&hit.record, own.as_slice())
+        };
+        hits.retain(stays);
         hits.truncate(PUBLISHED_MAX);
         hits
     }
@@ -277,51 +244,55 @@ impl Memory {
     /// learns from how the work went, unless it was broken off: then nothing is known of it.
     async fn stopped(
         &self,
-        key: (UserId, String),
+        session: &str,
         broken_off: bool,
         at: DateTime<Utc>,
     ) -> Result<(), Problem> {
-        let (asked, judged, said) = self.all.sessions.change(key.clone(), |session| {
+        let (asked, judged, said) = self.session(session, |session| {
             let said = std::mem::take(&mut session.said);
             (session.recalled.take(), session.judged.take(), said)
         });
         let Some(asked) = asked.filter(|asked| !asked.put_in.is_empty() && !broken_off) else {
             return Ok(());
         };
-        let Asked {
-            recall_id,
-            prompt,
-            put_in,
-        } = asked;
-        let used = self.read(move |memory| -> Vec<RecordId> {
-            let shows = |id: &RecordId| memory.shows_use(*id, &prompt, &said);
-            put_in.into_iter().filter(shows).collect()
+        let line = OutcomeLine {
+            recall_id: Some(asked.recall_id),
+            quality: quality_of(judged),
+            ..OutcomeLine::default()
+        };
+        let learned = self.traced(asked.put_in, asked.prompt, said, line).await?;
+        if learned.is_some() && judged.is_none() {
+            let unjudged = Some((format!("recall {}", asked.recall_id), at));
+            self.session(session, |session| session.unjudged = unjudged);
+        }
+        Ok(())
+    }
+
+    /// Learns an outcome from those of some records that left a trace in what was `said` after a
+    /// prompt; `None` where none did.
+    async fn traced(
+        &self,
+        records: Vec<RecordId>,
+        prompt: String,
+        said: String,
+        line: OutcomeLine,
+    ) -> Result<Option<OutcomeReport>, Problem> {
+        let used = self.read(move |memory| -> Vec<String> {
+            let used = records.iter();
+            let used = used.filter(|id| memory.shows_use(**id, &prompt, &said));
+            used.map(RecordId::to_string).collect()
         });
         let used = used.await?;
         if used.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
-        let [passed, done, failed] = QUALITY;
-        let quality = match judged {
-            Some(true) => passed,
-            None => done,
-            Some(false) => failed,
-        };
+        let credit = Some(Credit::Implicit);
         let line = OutcomeLine {
-            query_id: None,
-            recall_id: Some(recall_id),
-            query: None,
-            used: used.iter().map(RecordId::to_string).collect(),
-            quality,
-            run_id: None,
-            failure_kind: None,
-            credit: Some(Credit::Implicit),
+            used,
+            credit,
+            ..line
         };
-        self.outcome(line).await?;
-        if judged.is_none() {
-            self.unjudged(key, format!("recall {recall_id}"), at);
-        }
-        Ok(())
+        self.outcome(line).await.map(Some)
     }
 
     /// What would help, belongs to this project or to none, holds here, and stands in no prompt of
@@ -339,30 +310,25 @@ impl Memory {
             top_k: CANDIDATES,
             ..RecallRequest::new(report.text.as_str())
         };
-        let request = request.heard(&self.calendar());
-        let query = request.query.clone();
+        let asked = request.heard(&self.calendar());
         let recall = async {
-            let asked = request.clone();
-            let recall = self.all.recall_within(&self.user, request, within).await?;
+            let recall = self.recall_within(asked.clone(), within).await?;
             let project = Some(report.project.as_str());
             Ok(self.with_repositories(&asked, project, recall).await)
         };
-        let mut recall = self.noted(&query, recall).await?;
+        let mut recall = self.noted(&asked.query, recall).await?;
         without_sensitive(&mut recall);
-        let foreign = |tag: &String| tag.starts_with("project:") && Some(tag) != own.as_ref();
         let here = [report.project.clone()];
         let left_out = |found: &RetrievedMemory| {
             let record = &found.record;
             if !session.is_empty() && record.session_id == *session {
                 Some(LeftOut::SameSession)
-            } else if record.tags.iter().any(foreign) {
+            } else if is_foreign(record, own.as_slice()) {
                 Some(LeftOut::OtherProject)
             } else if seen.contains(&record.id) {
                 Some(LeftOut::Seen)
             } else {
-                let mut card = LessonCard::of(record)?;
-                card.place(&here, &query);
-                (card.applies == Some(false)).then_some(LeftOut::Weak)
+                (!LessonCard::holds(record, &here, &asked.query)).then_some(LeftOut::Weak)
             }
         };
         let mut noted: Vec<Noted> = recall
@@ -375,12 +341,8 @@ impl Memory {
             })
             .collect();
         if noted.iter().any(|one| one.left_out.is_some()) {
-            let stays: BTreeSet<RecordId> = noted
-                .iter()
-                .filter(|one| one.left_out.is_none())
-                .map(|one| one.id)
-                .collect();
-            recall.results.retain(|one| stays.contains(&one.record.id));
+            let mut stays = noted.iter().map(|one| one.left_out.is_none());
+            recall.results.retain(|_| stays.next() == Some(true));
             decide(&mut recall);
         }
         let (recall_id, verdict) = (recall.recall_id, recall.verdict);
@@ -445,6 +407,12 @@ fn tag_of(project: &str) -> Option<String> {
         .flatten()
 }
 
+/// Whether a record belongs to a project that none of these tags names.
+fn is_foreign(record: &MemoryRecord, own: &[String]) -> bool {
+    let mut tags = record.tags.iter();
+    tags.any(|tag| tag.starts_with("project:") && !own.contains(tag))
+}
+
 /// One memory in a prompt.
 #[derive(Debug, Clone)]
 struct Line {
@@ -490,23 +458,15 @@ const OTHERS: &str = "Published by others: check before you rely on one.";
 /// to read more; nothing for no lines.
 fn injected(parts: &[(&str, &str, Vec<Line>)], nonce: u128) -> HookAnswer {
     let mut memory = QuotedMemory::new(nonce);
-    let lines = parts.iter().flat_map(|(head, more, lines)| {
-        let head = move |number| (number == 0).then(|| [*head, *more].concat());
-        lines
-            .iter()
-            .enumerate()
-            .map(move |(n, line)| (head(n), line))
-    });
-    for (head, line) in lines {
-        if let Some(head) = head {
-            memory.line(&head, "");
+    for (head, more, lines) in parts.iter().filter(|(.., lines)| !lines.is_empty()) {
+        memory.line(&[*head, *more].concat(), "");
+        for line in lines {
+            let text: String = one_line(&line.text).chars().take(INJECTED_CHARS).collect();
+            let when = instant(line.at);
+            let day = when.get(..10).unwrap_or_default();
+            let label = format!("- [{day}, {}] ({}) {}", line.id, line.told, line.said);
+            memory.line(&label, &text);
         }
-        let words: Vec<&str> = line.text.split_whitespace().collect();
-        let text: String = words.join(" ").chars().take(INJECTED_CHARS).collect();
-        let when = instant(line.at);
-        let day = when.get(..10).unwrap_or_default();
-        let label = format!("- [{day}, {}] ({}) {}", line.id, line.told, line.said);
-        memory.line(&label, &text);
     }
     HookAnswer {
         context: memory.into_text(),

@@ -250,15 +250,10 @@ impl Memory {
         if tags.is_empty() {
             return Ok(Vec::new());
         }
-        let rules = Arc::clone(&self.all.tag_rules);
-        let tags = rules.resolve(tags);
-        self.counted_tags(move |in_use| rules.doubts(&tags, in_use))
+        let around = Arc::clone(&self.all.around);
+        let tags = around.tags.resolve(tags);
+        self.counted_tags(move |in_use| around.tags.doubts(&tags, in_use))
             .await
-    }
-
-    /// Every tag with the number of records that have it, the most used first.
-    pub(crate) async fn tags(&self) -> Result<Vec<(String, usize)>, Problem> {
-        self.counted_tags(<[_]>::to_vec).await
     }
 
     /// What is made of every tag with the number of records that have it, the most used first, on
@@ -270,23 +265,15 @@ impl Memory {
         if !self.exists() {
             return Ok(look(&[]));
         }
-        let rules = Arc::clone(&self.all.tag_rules);
+        let around = Arc::clone(&self.all.around);
         self.read(move |memory| {
-            let mut tags = rules.counted(memory);
+            let mut tags = around.tags.counted(memory);
             // It marks a meaning of ours and says nothing of a record.
             tags.retain(|(tag, _)| ![Definition::TAG, TagRelation::TAG].contains(&tag.as_str()));
             tags.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
             look(&tags)
         })
         .await
-    }
-
-    /// The projects that records name in their metadata.
-    pub(crate) async fn projects(&self) -> Result<Vec<String>, Problem> {
-        if !self.exists() {
-            return Ok(Vec::new());
-        }
-        self.read(Snapshot::projects).await
     }
 }
 

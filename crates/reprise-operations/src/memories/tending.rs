@@ -7,7 +7,6 @@
 use std::fmt::Display;
 use std::num::NonZeroUsize;
 
-use lru::LruCache;
 use reprise_agent::{Tend, TendDone, Tended, Tender};
 use reprise_knowledge::{Done, Pair, Plan, Planner, carry_out, known};
 use tokio::sync::broadcast::error::RecvError;
@@ -99,13 +98,18 @@ impl Memory {
     ) -> Result<T, Problem> {
         let now = self.now();
         // Read once the planner is free, so that the memory is never older than its last look.
-        let mut planner = self.all.planners.of(&self.user).lock_owned().await;
+        let mut planner = self.planner().lock_owned().await;
         let look = move |memory: &Snapshot| {
             let plan = planner.plan(memory, now, &|| true);
             drop(planner);
             read(memory, plan)
         };
         self.read(look).await
+    }
+
+    fn planner(&self) -> Held {
+        let mut all = lock(&self.all.planners);
+        Arc::clone(all.get_or_insert_ref(&self.user, Arc::default))
     }
 }
 
@@ -195,28 +199,12 @@ impl Memory {
     }
 }
 
-/// Memories whose planners are kept in mind; of others the next plan looks through all again.
-const PLANNERS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(31);
+/// Memories whose planners are kept in mind, the least recently used goes first; of others the next
+/// plan looks through all again.
+pub(super) const PLANNERS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(31);
 
 /// What one plan leaves for the next.
-type Held = Arc<tokio::sync::Mutex<Planner>>;
-
-/// What is known of each memory from one plan to the next; the least recently used goes first.
-#[derive(Debug)]
-pub(super) struct Planners(Mutex<LruCache<UserId, Held>>);
-
-impl Default for Planners {
-    fn default() -> Self {
-        Self(Mutex::new(LruCache::new(PLANNERS_MAX)))
-    }
-}
-
-impl Planners {
-    pub(super) fn of(&self, user: &UserId) -> Held {
-        let mut all = lock(&self.0);
-        Arc::clone(all.get_or_insert_ref(user, Arc::default))
-    }
-}
+pub(super) type Held = Arc<tokio::sync::Mutex<Planner>>;
 
 /// The live record with this id or name.
 pub(crate) fn live(engine: &Engine, name: &str) -> Result<RecordId, Problem> {
@@ -244,29 +232,17 @@ impl Names<'_> {
             read.entry(id).or_insert_with(|| {
                 let record = self.0.version(id).and_then(Result::ok);
                 let name = record.as_ref().and_then(external_id_of);
-                let text = record
-                    .filter(|_| with_texts)
-                    .map(|record| shown(&record.text));
-                (
-                    name.unwrap_or_else(|| id.to_string()),
-                    text.unwrap_or_default(),
-                )
+                let text = record.map(|record| shown(&record.text));
+                let name = name.unwrap_or_else(|| id.to_string());
+                (name, text.unwrap_or_default())
             });
         }
-        let name = |id: RecordId| {
-            read.get(&id)
-                .map_or_else(|| self.of(id), |(name, _)| name.clone())
-        };
-        let text = |id| {
-            read.get(&id)
-                .map(|(_, text)| text.clone())
-                .unwrap_or_default()
-        };
+        let told = |id: RecordId| read.get(&id).cloned().unwrap_or_default();
         let pairs = pairs.iter().map(|pair| Doubted {
-            pair: pair.pair.map(name),
-            newest: name(pair.newest),
+            pair: pair.pair.map(|id| told(id).0),
+            newest: told(pair.newest).0,
             why: pair.why.clone(),
-            texts: with_texts.then(|| pair.pair.map(text)),
+            texts: with_texts.then(|| pair.pair.map(|id| told(id).1)),
         });
         pairs.collect()
     }
@@ -276,12 +252,18 @@ impl Names<'_> {
         pairs.collect()
     }
 
-    /// Tells what the first sets of an action say.
-    pub(crate) fn tell(&self, merged: &mut [Merged], ids: &[Vec<RecordId>]) {
-        for (merged, ids) in merged.iter_mut().zip(ids).take(TOLD) {
-            let texts = ids.iter().take(TOLD).map(|id| self.beginning(*id));
-            merged.texts = texts.collect();
-        }
+    /// Sets of records of which the first answers for all; what the first sets say is told.
+    pub(crate) fn merged(&self, sets: &[Vec<RecordId>]) -> Vec<Merged> {
+        let merged = sets.iter().enumerate().filter_map(|(place, set)| {
+            let (kept, gone) = set.split_first()?;
+            let told = set.iter().take(if place < TOLD { TOLD } else { 0 });
+            Some(Merged {
+                kept: self.of(*kept),
+                gone: self.all(gone),
+                texts: told.map(|id| self.beginning(*id)).collect(),
+            })
+        });
+        merged.collect()
     }
 
     /// As much of a text as a list needs.
@@ -302,8 +284,7 @@ pub(crate) fn beginning(text: &str) -> String {
 
 /// The beginning of a text, on one line.
 fn shown(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").chars().take(SHOWN_CHARS).collect()
+    one_line(text).chars().take(SHOWN_CHARS).collect()
 }
 
 #[cfg(test)]

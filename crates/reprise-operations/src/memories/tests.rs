@@ -4,15 +4,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
-use reprise_agent::{MemoryConfig, MemoryService};
+use reprise_agent::MemoryConfig;
 use reprise_engine::Engine;
 use reprise_simulation::HeardDisk;
-use reprise_types::{EmbedError, SystemClock};
+use reprise_types::SystemClock;
 use serde_json::{Value, json};
 
-use super::Memories;
 use crate::catalogue::{Catalogue, ToolAnswer};
-use crate::testing::{Ada, at};
+use crate::testing::{Ada, at, no_model, started};
 
 #[tokio::test]
 async fn nothing_waits_for_the_disk_on_the_thread_that_serves() {
@@ -29,14 +28,9 @@ async fn nothing_waits_for_the_disk_on_the_thread_that_serves() {
         folder.path().to_owned(),
         384,
         Arc::new(move |path, options| Engine::open(Arc::new(disk.clone()), path, options)),
-        Arc::new(|| {
-            Err(EmbedError::Unavailable {
-                message: "this test has no model".to_owned(),
-            })
-        }),
+        Arc::new(|| Err(no_model())),
     );
-    let service = MemoryService::start(config, None).await.unwrap();
-    let memories = Memories::new(service, Arc::new(SystemClock));
+    let memories = started(config, Arc::new(SystemClock)).await;
     server.set(thread::current().id()).unwrap();
 
     let catalogue = Catalogue::default();

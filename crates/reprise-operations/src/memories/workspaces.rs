@@ -30,6 +30,16 @@ impl Workspaces {
         let all = self.0.iter();
         all.map(|(name, one)| (name.as_str(), one.path.as_path()))
     }
+
+    /// The names of those that a user's own page shows: where the user is named, and where nobody
+    /// is.
+    pub fn of(&self, user: &UserId) -> Vec<String> {
+        let own = self.0.iter().filter(|(_, one)| {
+            let roles = one.users.get(user);
+            one.users.is_empty() || roles.is_some_and(|roles| roles.iter().any(|r| r == HUMAN))
+        });
+        own.map(|(name, _)| name.clone()).collect()
+    }
 }
 
 impl Registered {
@@ -63,18 +73,6 @@ impl TryFrom<BTreeMap<String, Registered>> for Workspaces {
     }
 }
 
-impl Workspaces {
-    /// The names of those that a user's own page shows: where the user is named, and where nobody
-    /// is.
-    pub fn of(&self, user: &UserId) -> Vec<String> {
-        let own = self.0.iter().filter(|(_, one)| {
-            let roles = one.users.get(user);
-            one.users.is_empty() || roles.is_some_and(|roles| roles.iter().any(|r| r == HUMAN))
-        });
-        own.map(|(name, _)| name.clone()).collect()
-    }
-}
-
 /// Which workspace a request is about.
 #[derive(Debug, Default)]
 pub(crate) struct Asked {
@@ -91,7 +89,7 @@ impl Memories {
     /// Looks after the registered workspaces, for as long as it is awaited: what people commit by
     /// plain git is announced, and scratch goes after its time.
     pub async fn keep_workspaces(&self) {
-        let Workspaces(all) = &*self.workspaces;
+        let Workspaces(all) = &self.around.workspaces;
         let mut known: BTreeMap<&str, Tended> = BTreeMap::new();
         // Where none is registered there is nothing to come back for.
         while !all.is_empty() {
@@ -116,7 +114,7 @@ impl Memories {
 impl Memory {
     /// The registered workspaces of this user's page.
     pub fn workspaces(&self) -> Vec<String> {
-        self.all.workspaces.of(&self.user)
+        self.all.around.workspaces.of(&self.user)
     }
 
     /// The actor that a request names, where the caller may be that one.
@@ -126,7 +124,7 @@ impl Memory {
             let said = "a tool acts as an agent; people use the command line, HTTP or the page";
             return Err(Problem::new(ProblemKind::Forbidden, said).under("human-hands"));
         }
-        if !self.is_on_machine() && !self.registered(asked)?.grants(&self.user, &actor) {
+        if !self.is_on_machine && !self.registered(asked)?.grants(&self.user, &actor) {
             tracing::warn!(user = %self.user, %actor, "an actor was refused");
             let said = format!(
                 "`{}` may not act as `{actor}` there; the daemon's configuration says as whom",
@@ -170,7 +168,7 @@ impl Memory {
 
     /// What a caller from elsewhere may know of a path on this machine.
     pub(crate) fn shown(&self, path: PathBuf) -> PathBuf {
-        if self.is_on_machine() {
+        if self.is_on_machine {
             return path;
         }
         path.file_name().map(PathBuf::from).unwrap_or_default()
@@ -178,14 +176,14 @@ impl Memory {
 
     fn place(&self, asked: &Asked) -> Result<PathBuf, Problem> {
         match &asked.workspace {
-            Some(path) if self.is_on_machine() && path.starts_with('/') => Ok(path.into()),
+            Some(path) if self.is_on_machine && path.starts_with('/') => Ok(path.into()),
             _ => self.registered(asked).map(|found| found.path.clone()),
         }
     }
 
     fn registered(&self, asked: &Asked) -> Result<&Registered, Problem> {
-        let Workspaces(all) = &*self.all.workspaces;
-        let reaches = |one: &Registered| self.is_on_machine() || one.users.contains_key(&self.user);
+        let Workspaces(all) = &self.all.around.workspaces;
+        let reaches = |one: &Registered| self.is_on_machine || one.users.contains_key(&self.user);
         let mut open = all.iter().filter(|(_, one)| reaches(one));
         let found = match &asked.workspace {
             Some(name) => open.find(|(own, _)| *own == name),

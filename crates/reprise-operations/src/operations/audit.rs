@@ -222,20 +222,10 @@ impl Acted {
                 None => sets.push(vec![kept, gone]),
             }
         }
-        let merged = sets.iter().filter_map(|set| {
-            let (kept, gone) = set.split_first()?;
-            Some(Merged {
-                kept: names.of(*kept),
-                gone: names.all(gone),
-                texts: Vec::new(),
-            })
-        });
-        let mut merged: Vec<Merged> = merged.collect();
-        names.tell(&mut merged, &sets);
         Self {
             action: action.action,
             at: instant(action.at),
-            merged,
+            merged: names.merged(&sets),
             purged: names.all(&action.purged),
             distilled: names.all(&action.distilled),
             contradictions: names.ends(&action.contradictions),

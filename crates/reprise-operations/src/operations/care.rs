@@ -1,6 +1,6 @@
 //! A memory as a file: counted, made smaller, merged, written for others.
 
-use reprise_engine::{EngineStats, Merged, OtherSpace};
+use reprise_engine::{EngineStats, MergeReport, OtherSpace};
 use reprise_knowledge::ProjectionKind;
 
 use crate::memories::Projection;
@@ -8,7 +8,7 @@ use crate::prelude::*;
 
 operation! {
     Spec::reads("stats", "The memory in numbers.")
-        .at(&[get("/v1/users/{user}/stats")])
+        .at(&[(Method::Get, "/v1/users/{user}/stats")])
         .tool("stats", Profile::Full);
     Stats(memory, _: NoArguments) -> EngineStats {
         memory.stats().await
@@ -35,7 +35,8 @@ pub struct Numbers {
 }
 
 operation! {
-    Spec::reads("host_stats", "ChoirOS: the memory in numbers.").at(&[get("/api/memory/stats")]);
+    Spec::reads("host_stats", "ChoirOS: the memory in numbers.")
+        .at(&[(Method::Get, "/api/memory/stats")]);
     HostStats(memory, arguments: NoArguments) -> Numbers {
         let stats = Stats::run(memory, arguments).await?;
         Ok(Numbers {
@@ -64,7 +65,8 @@ pub struct InForce {
 }
 
 operation! {
-    Spec::reads("host_config", "ChoirOS: what is in force.").at(&[get("/api/memory/config")]);
+    Spec::reads("host_config", "ChoirOS: what is in force.")
+        .at(&[(Method::Get, "/api/memory/config")]);
     HostConfig(_, _: NoArguments) -> InForce {
         Ok(InForce {
             enabled: true,
@@ -91,8 +93,8 @@ pub struct Compacted {
 
 operation! {
     Spec::adds("compact", "Remove the forgotten from the file.").at(&[
-        post("/v1/users/{user}/compact"),
-        post("/api/memory/compact"),
+        (Method::Post, "/v1/users/{user}/compact"),
+        (Method::Post, "/api/memory/compact"),
     ]);
     Compact(memory, _: NoArguments) -> Compacted {
         // Who asks for it wants no more of what had its time.
@@ -100,7 +102,7 @@ operation! {
         memory
             .with_engine(move |engine| engine.forget_over(now, now))
             .await??;
-        let report = memory.compact().await??;
+        let report = memory.service()?.compact(memory.user()).await??;
         Ok(Compacted {
             bytes_before: report.bytes_before,
             bytes_after: report.bytes_after,
@@ -137,7 +139,7 @@ operation! {
     Reembed(memory, _: NoArguments) -> Reembedded {
         let mut goes_on = true;
         for _ in 0..BATCHES {
-            goes_on = goes_on && memory.embed_waiting().await?;
+            goes_on = goes_on && memory.service()?.embed_waiting(memory.user()).await?;
         }
         let stats = memory.stats().await?;
         let EngineStats {
@@ -174,51 +176,12 @@ operation! {
         "Write the derived parts now, so that the file can be copied and opens quickly.",
     )
     .at(&[
-        post("/v1/users/{user}/checkpoint"),
-        post("/api/memory/snapshot"),
+        (Method::Post, "/v1/users/{user}/checkpoint"),
+        (Method::Post, "/api/memory/snapshot"),
     ]);
     Checkpoint(memory, _: NoArguments) -> Checkpointed {
-        memory.checkpoint().await??;
+        memory.service()?.checkpoint(memory.user()).await??;
         Ok(Checkpointed { checkpointed: true })
-    }
-}
-
-/// What the merge of a branch did.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct MergeReport {
-    /// Records that are new.
-    pub added: usize,
-    /// Records that an earlier merge, or the source itself, had brought.
-    pub known: usize,
-    /// Records that have more tags now.
-    pub retagged: usize,
-    /// Records that were not taken.
-    pub rejected: Vec<NotMerged>,
-}
-
-/// A record of a branch that was not taken.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NotMerged {
-    /// Its id in the branch.
-    pub id: RecordId,
-    /// What was wrong with it.
-    pub why: String,
-}
-
-impl From<Merged> for MergeReport {
-    fn from(merged: Merged) -> Self {
-        let rejected = merged.rejected.into_iter();
-        Self {
-            added: merged.added,
-            known: merged.known,
-            retagged: merged.retagged,
-            rejected: rejected
-                .map(|(id, why)| NotMerged {
-                    id,
-                    why: why.to_string(),
-                })
-                .collect(),
-        }
     }
 }
 
@@ -250,7 +213,7 @@ operation! {
         let compared = Arc::clone(&theirs);
         let diff = memory.read(move |own| own.diff(&compared)).await?;
         let merge = move |engine: &mut Engine| engine.merge_diff(&theirs, diff, now);
-        let report = MergeReport::from(memory.with_engine(merge).await??);
+        let report = memory.with_engine(merge).await??;
         if report.added + report.retagged > 0 {
             memory.tell("merged", Vec::new());
         }
@@ -279,7 +242,7 @@ pub struct Projected {
 }
 
 /// What was done to one projection.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Done {
     /// Its kind.
     pub kind: String,
@@ -326,11 +289,7 @@ operation! {
             let mut one = Done {
                 kind: wanted.kind,
                 path: wanted.path,
-                written: 0,
-                unchanged: 0,
-                removed: 0,
-                backup: None,
-                differs: Vec::new(),
+                ..Done::default()
             };
             if arguments.compare {
                 one.differs = memory.differs(&projection).await?;

@@ -55,7 +55,6 @@ operation! {
         /// Decisions may go, too.
         pub compact_decisions: bool,
     }) -> Compaction {
-        memory.refuse_missing()?;
         let default = FrameRules::default();
         let rules = FrameRules {
             threshold_frames: asked.threshold_frames.unwrap_or(default.threshold_frames),
@@ -108,8 +107,8 @@ async fn carry_out(memory: &Memory, plan: &FramePlan) -> Result<Vec<RecordId>, P
         record.provenance.source_refs = originals.map(RecordId::to_string).collect();
         // Each by a name of its own, where the request has one.
         let key = memory.key().map(|key| format!("{key} {}", summaries.len()));
-        let keeping = memory.clone().keyed(key);
-        let keeping = keeping.standing_for(one.originals.clone());
+        let mut keeping = memory.clone().keyed(key);
+        keeping.options.stands_for.clone_from(&one.originals);
         let id = keeping.keep_new(record).await?;
         memory.tell("updated", one.originals.clone());
         summaries.push(id);

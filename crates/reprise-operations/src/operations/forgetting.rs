@@ -240,7 +240,7 @@ operation! {
         "delete",
         "Forget a record and its earlier versions, for good.",
     )
-    .at(&[delete("/v1/users/{user}/records/{id}")])
+    .at(&[(Method::Delete, "/v1/users/{user}/records/{id}")])
     .tool("delete", Profile::Default);
     /// Which record, and why.
     #[derive(clap::Args)]
@@ -349,7 +349,7 @@ operation! {
     )
     .for_machine();
     Release(memory, _: NoArguments) -> Released {
-        memory.release().await?;
+        memory.all().service().release(memory.user()).await?;
         Ok(Released { released: true })
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use reprise_knowledge::{
-    Category, Learning, LearningQuery, StoreCounts, Studio, SunwellMemory, branch_names, typescript,
+    Category, Learning, LearningQuery, StoreCounts, SunwellMemory, TYPESCRIPT, branch_names, studio,
 };
 
 use crate::memories::{learnings_of, store_counts};
@@ -109,7 +109,7 @@ operation! {
                 }
                 let known = learnings_of(memory, arguments.project.as_deref(), now);
                 let stats = loads.then(|| known.stats());
-                (show(&known, &arguments, beside), stats)
+                (show(&known, &arguments, &beside), stats)
             };
             memory.read(read).await?
         } else {
@@ -117,7 +117,7 @@ operation! {
                 cwd: None,
                 store: Some(StoreCounts::default()),
             };
-            (show(&SunwellMemory::default(), &arguments, beside), None)
+            (show(&SunwellMemory::default(), &arguments, &beside), None)
         };
         let shown = shown?;
         if let Some(stats) = stats {
@@ -156,7 +156,7 @@ async fn branches_of(memory: &Memory) -> usize {
     count
 }
 
-fn show(known: &SunwellMemory, asked: &Arguments, beside: Beside) -> Result<Value, Problem> {
+fn show(known: &SunwellMemory, asked: &Arguments, beside: &Beside) -> Result<Value, Problem> {
     let goal = asked.goal.as_deref();
     let text = |given: &Option<String>, name: &str| {
         let missing = || Problem::invalid(format!("this view needs `{name}`"));
@@ -169,15 +169,15 @@ fn show(known: &SunwellMemory, asked: &Arguments, beside: Beside) -> Result<Valu
     });
     let category = category.transpose()?;
     Ok(match asked.view {
-        View::Intelligence => json!(known.intelligence()),
-        View::Stats => json!(known.memory_stats(asked.session.clone(), beside.store)),
-        View::Project => json!(known.project_learnings(goal)),
+        View::Intelligence => known.intelligence(),
+        View::Stats => known.memory_stats(asked.session.as_deref(), beside.store.as_ref()),
+        View::Project => known.project_learnings(goal),
         View::Get => {
             let id = text(&asked.id, "id")?;
             let found = known.get(&id);
-            json!(Studio(found.ok_or_else(|| {
+            studio(found.ok_or_else(|| {
                 Problem::not_found(format!("there is no learning `{id}`; `query` lists them"))
-            })?))
+            })?)
         }
         View::Query => {
             let found = known.query(&LearningQuery {
@@ -187,7 +187,7 @@ fn show(known: &SunwellMemory, asked: &Arguments, beside: Beside) -> Result<Valu
                 min_confidence: asked.min_confidence.unwrap_or_default(),
                 limit: asked.limit,
             });
-            let found = found.into_iter().map(Studio);
+            let found = found.into_iter().map(studio);
             json!({ "learnings": found.collect::<Vec<_>>() })
         }
         View::Search => {
@@ -196,14 +196,14 @@ fn show(known: &SunwellMemory, asked: &Arguments, beside: Beside) -> Result<Valu
             let least = asked.min_confidence.unwrap_or(CONFIDENCE_DEFAULT);
             let found = known.search(&query, limit, least).into_iter();
             let scored = |(learning, score): (&Learning, f64)| {
-                let learning = Studio(learning);
+                let learning = studio(learning);
                 json!({ "learning": learning, "score": score })
             };
             json!({ "results": found.map(scored).collect::<Vec<_>>() })
         }
-        View::Context => json!(known.context(&text(&asked.goal, "goal")?, beside.cwd)),
+        View::Context => known.context(&text(&asked.goal, "goal")?, beside.cwd.as_deref()),
         View::Index => known.index(),
         View::Loaded => json!(known.stats().loaded().unwrap_or_default()),
-        View::Types => json!({ "typescript": typescript() }),
+        View::Types => json!({ "typescript": TYPESCRIPT }),
     })
 }

@@ -14,7 +14,7 @@ const APART: f32 = 1.0;
 const ROUNDS: usize = 20;
 
 /// The picture.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Landscape {
     /// The largest first.
     pub groups: Vec<Ground>,

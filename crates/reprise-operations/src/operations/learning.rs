@@ -39,7 +39,20 @@ operation! {
         #[schemars(length(min = 1, max = 512))]
         pub run_id: String,
     }) -> Withdrawn {
-        memory.withdraw_outcome(asked.run_id).await
+        let (now, run_id) = (memory.now(), asked.run_id);
+        let withdraw = move |engine: &mut Engine| -> Result<_, Problem> {
+            if engine.learning().ended_run(&run_id).is_none() {
+                return Err(Problem::not_found(format!(
+                    "no run `{run_id}` has ended; `runs` lists those that have"
+                )));
+            }
+            let used = engine.withdraw_run(&run_id, now)?;
+            Ok((used, engine.learning().status().runs))
+        };
+        let (used, runs) = memory.with_engine(withdraw).await??;
+        let records = used.len();
+        memory.tell("withdrawn", used);
+        Ok(Withdrawn { records, runs })
     }
 
     fn text(done: &Withdrawn) -> Cow<'_, str> {
@@ -233,7 +246,7 @@ pub struct Moved {
 }
 
 /// Runs, and what they say.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunsFound {
     /// How many there are of those asked for.
     pub all: usize,
@@ -283,12 +296,7 @@ fn versions_of(snapshot: &Snapshot, id: RecordId) -> Vec<RecordId> {
 
 /// Runs that used one of these, or any where none is named.
 fn found(snapshot: &Snapshot, limit: usize, of: &[RecordId]) -> RunsFound {
-    let mut found = RunsFound {
-        all: 0,
-        runs: Vec::new(),
-        titles: BTreeMap::new(),
-        moved: Vec::new(),
-    };
+    let mut found = RunsFound::default();
     for run in snapshot.learner().ended_runs() {
         if !of.is_empty() && !run.used.iter().any(|used| of.contains(used)) {
             continue;

@@ -119,7 +119,7 @@ operation! {
         "link_many",
         "Connect many records at once, by the names that they have in other systems.",
     )
-    .at(&[post("/v1/users/{user}/links")]);
+    .at(&[(Method::Post, "/v1/users/{user}/links")]);
     /// The links.
     #[derive(Default)]
     LinkMany(memory, arguments: LinkManyArguments {
@@ -127,14 +127,7 @@ operation! {
         #[schemars(length(max = LINKS_MAX))]
         pub links: Vec<NamedLink>,
     }) -> LinkedMany {
-        let links = arguments.links;
-        if links.len() > LINKS_MAX {
-            return Err(Problem::invalid(format!(
-                "{} links are too many for one request; send at most {LINKS_MAX}",
-                links.len()
-            )));
-        }
-        let now = memory.now();
+        let (now, links) = (memory.now(), arguments.links);
         let link = move |engine: &mut Engine| -> Result<_, Problem> {
             let ends = named_ends(engine, links);
             let new = engine.link_all(&ends, now)?;

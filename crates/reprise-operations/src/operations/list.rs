@@ -3,7 +3,7 @@
 use reprise_types::{ID_PATTERN, Order, Page, SystemClock};
 
 use crate::prelude::*;
-use crate::wire::short;
+use crate::wire::{add, short};
 
 fn cursors() -> String {
     format!("^(?:{}|{ID_PATTERN})$", Cursor::pattern())
@@ -24,21 +24,12 @@ pub struct Listed {
     pub notes: Vec<String>,
 }
 
-#[derive(Serialize)]
-struct ListLine<'a> {
-    #[serde(flatten)]
-    line: ExportLine<'a>,
-    #[serde(flatten)]
-    about: About,
-    cursor: Cursor,
-}
-
 operation! {
     Spec::reads(
         "list",
         "Look through memory without a question, the newest first, page by page.",
     )
-    .at(&[get("/v1/users/{user}/records")])
+    .at(&[(Method::Get, "/v1/users/{user}/records")])
     .tool("list", Profile::Full)
     .presetting(r#"{"limit":20,"brief":true}"#);
     /// What is to be listed.
@@ -130,25 +121,16 @@ fn page(snapshot: &Snapshot, asked: &Arguments, calendar: &Calendar) -> Result<L
     };
     let page = snapshot.list_in(order, &request);
     let line = |record: &MemoryRecord| {
-        let line = ExportLine::new(record);
-        let (about, cursor) = (About::of(record), Cursor::of(record));
-        let line = ListLine {
-            line,
-            about,
-            cursor,
-        };
-        let mut line = serde_json::to_value(line).map_err(Problem::invalid)?;
+        let mut line = json!(ExportLine::new(record));
+        add(&mut line, &About::of(record));
+        line["cursor"] = json!(Cursor::of(record));
         if asked.brief {
             line["text"] = json!(short(&record.text, &[]));
         }
-        Ok(line)
+        line
     };
     Ok(Listed {
-        records: page
-            .records
-            .iter()
-            .map(line)
-            .collect::<Result<_, Problem>>()?,
+        records: page.records.iter().map(line).collect(),
         next: page.next,
         considered: page.considered,
         damaged: page.damaged,

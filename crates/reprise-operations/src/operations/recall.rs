@@ -1,6 +1,6 @@
 //! What resonates with a text: records with scores and reasons, or one text for a prompt.
 
-use reprise_engine::{TokenCounter, context_block, context_candidates, decide};
+use reprise_engine::{context_block, context_candidates, decide};
 use reprise_types::ContextBlock;
 use reprise_types::limits::DIMENSIONS_MAX;
 
@@ -65,10 +65,16 @@ operation! {
         #[arg(skip)]
         pub embedding_space: Option<EmbeddingSpace>,
     }) -> Recalled {
-        Ok(match arguments.max_tokens {
-            Some(most) => Recalled::Context(Box::new(context(memory, &arguments, most).await?)),
-            None => Recalled::Answer(Box::new(answer(memory, &arguments).await?)),
-        })
+        let Some(most) = arguments.max_tokens else {
+            let answer = answer(memory, &arguments).await?;
+            return Ok(Recalled::Answer(Box::new(answer)));
+        };
+        let asked = RecallArguments {
+            limit: Some(context_candidates(most)),
+            ..arguments
+        };
+        let (_, context) = with_context(memory, &asked, most).await?;
+        Ok(Recalled::Context(Box::new(context)))
     }
 }
 
@@ -86,29 +92,14 @@ pub async fn answer(memory: &Memory, asked: &RecallArguments) -> Result<Answer, 
     Ok(answer)
 }
 
-/// One text for a prompt, at most `most` tokens long.
-pub async fn context(
-    memory: &Memory,
-    asked: &RecallArguments,
-    most: usize,
-) -> Result<ContextBlock, Problem> {
-    let asked = RecallArguments {
-        limit: Some(context_candidates(most)),
-        ..asked.clone()
-    };
-    Ok(with_context(memory, &asked, most).await?.1)
-}
-
-/// What a recall finds, and what a prompt of `most` tokens gets of it. The embedder's tokenisers
-/// are busy embedding, so four bytes count as a token here.
+/// What a recall finds, and what a prompt of `most` tokens gets of it.
 pub async fn with_context(
     memory: &Memory,
     asked: &RecallArguments,
     most: usize,
 ) -> Result<(reprise_types::Recall, ContextBlock), Problem> {
     let recall = found(memory, asked).await?;
-    let counter = TokenCounter::BytesOverFour;
-    let context = context_block(&recall, most, counter, system_entropy());
+    let context = context_block(&recall, most, system_entropy());
     Ok((recall, context))
 }
 
@@ -135,14 +126,9 @@ pub async fn found(
         ..request
     };
     let mut recall = memory.recall(request, vector, scope).await?;
-    let stays = |record: &MemoryRecord| {
-        let card = LessonCard::of(record).map(|mut card| {
-            card.place(&asked.context, &asked.query);
-            card
-        });
-        card.is_none_or(|card| card.applies != Some(false))
-    };
-    recall.results.retain(|found| stays(&found.record));
+    let (here, question) = (&asked.context, &asked.query);
+    let results = &mut recall.results;
+    results.retain(|found| LessonCard::holds(&found.record, here, question));
     recall.results.truncate(wanted);
     decide(&mut recall);
     Ok(recall)
@@ -165,12 +151,10 @@ impl RecallArguments {
     /// it.
     pub fn request(&self, calendar: &Calendar) -> Result<RecallRequest, String> {
         let request = RecallRequest {
-            query: self.query.clone(),
             top_k: self.limit.unwrap_or(TOP_K_DEFAULT),
             filter: self.filter.read(calendar)?,
             as_of: time(calendar, self.as_of.as_deref(), Calendar::until)?,
-            when: Vec::new(),
-            now: None,
+            ..RecallRequest::new(self.query.as_str())
         };
         request.check().map_err(|error| error.to_string())?;
         Ok(request.heard(calendar))
@@ -178,7 +162,8 @@ impl RecallArguments {
 }
 
 operation! {
-    Spec::reads("search", "ChoirOS: search by `q`, at most `k`.").at(&[get("/api/memory/search")]);
+    Spec::reads("search", "ChoirOS: search by `q`, at most `k`.")
+        .at(&[(Method::Get, "/api/memory/search")]);
     /// A question.
     Search(memory, arguments: SearchArguments {
         /// The new input, in the user's words.

@@ -5,11 +5,10 @@ use reprise_types::SystemClock;
 use schemars::json_schema;
 
 use crate::bounds::ALONE;
-use crate::catalogue::patch;
 use crate::memories::{MAY_CHANGE, own_title};
 use crate::operations::care::Stats;
 use crate::prelude::*;
-use crate::wire::{IngestLine, WriteReport, record_of_value};
+use crate::wire::{IngestLine, WriteReport, add, record_of_value};
 
 /// Records of one request.
 const RECORDS_MAX: usize = 50;
@@ -55,9 +54,8 @@ operation! {
         #[arg(long, value_name = "TIME")]
         pub as_of: Option<String>,
     }) -> Got {
-        let most = arguments.ids.len();
         let names: Vec<String> = arguments.ids.into_iter().chain(arguments.id).collect();
-        if names.is_empty() || most > RECORDS_MAX {
+        if names.is_empty() {
             return Err(Problem::invalid(format!(
                 "name 1 to {RECORDS_MAX} records by `id` or `ids`"
             )));
@@ -89,11 +87,8 @@ operation! {
             let beside = move |memory: &Snapshot| (memory.links(id), memory.seen(id));
             let (links, seen) = memory.read(beside).await?;
             let mut line = json!(ExportLine::new(&record));
-            for more in [json!(About::of(&record)), json!(seen)] {
-                if let (Some(line), Value::Object(more)) = (line.as_object_mut(), more) {
-                    line.extend(more);
-                }
-            }
+            add(&mut line, &About::of(&record));
+            add(&mut line, &seen);
             line["title"] = json!(title_of(&record));
             if own_title(&record).is_none() {
                 line["title_derived"] = json!(true);
@@ -215,7 +210,7 @@ mod tests {
 }
 
 operation! {
-    Spec::reads("show", "Show a record.").at(&[get("/v1/users/{user}/records/{id}")]);
+    Spec::reads("show", "Show a record.").at(&[(Method::Get, "/v1/users/{user}/records/{id}")]);
     /// Which record.
     Show(memory, arguments: ShowArguments {
         /// Its id, or its external id.
@@ -287,7 +282,7 @@ pub struct Revised {
 
 operation! {
     Spec::adds("revise", "Correct a record: a new version replaces it.")
-        .at(&[patch("/v1/users/{user}/records/{id}")]);
+        .at(&[(Method::Patch, "/v1/users/{user}/records/{id}")]);
     Revise(memory, arguments: ReviseArguments) -> Revised {
         let (old, new) = memory.revise(&arguments.id, arguments.changes).await?;
         Ok(Revised {
@@ -333,7 +328,7 @@ fn has_unfit_vector(record: &Value) -> bool {
 
 operation! {
     Spec::adds("observe", "Keep a record, or a list of them.")
-        .at(&[post("/v1/users/{user}/records")])
+        .at(&[(Method::Post, "/v1/users/{user}/records")])
         .body_of("records");
     /// What is to be kept.
     Observe(memory, arguments: ObserveArguments {
@@ -351,9 +346,7 @@ operation! {
         } else {
             memory.clone()
         };
-        if arguments.update {
-            memory = memory.updating();
-        }
+        memory.options.updates = arguments.update;
         match arguments.records {
             Records::Many(records) => {
                 if records.iter().any(|record| !record.is_object()) {
@@ -400,7 +393,7 @@ operation! {
         let path = uri.strip_prefix("memory://").ok_or_else(unknown)?;
         let value = match path.split_once('/') {
             None if path == "recent" => memory.read(recent).await?,
-            None if path == "tags" => json!(memory.tags().await?),
+            None if path == "tags" => json!(memory.counted_tags(<[_]>::to_vec).await?),
             None if path == "stats" => json!(Stats::run(memory, NoArguments {}).await?),
             Some(("records", name)) if !name.is_empty() => {
                 json!(ExportLine::new(&memory.record(name).await?))

@@ -28,8 +28,8 @@ pub struct Found {
 
 operation! {
     Spec::reads("episodes", "The latest runs and sessions.").at(&[
-        get("/v1/users/{user}/episodes"),
-        get("/api/memory/episodes"),
+        (Method::Get, "/v1/users/{user}/episodes"),
+        (Method::Get, "/api/memory/episodes"),
     ]);
     Episodes(memory, asked: PageAsked) -> Found {
         // It reads every record once.
@@ -79,8 +79,8 @@ pub struct EpisodeRecords {
 
 operation! {
     Spec::reads("episode", "The records of one run or session.").at(&[
-        get("/v1/users/{user}/episodes/{id}"),
-        get("/api/memory/episodes/{id}"),
+        (Method::Get, "/v1/users/{user}/episodes/{id}"),
+        (Method::Get, "/api/memory/episodes/{id}"),
     ]);
     /// Which episode.
     Episode(memory, asked: EpisodeArguments {
@@ -160,7 +160,7 @@ operation! {
 
 operation! {
     Spec::adds("hook", "A moment of a session: keeps it, answers a prompt.")
-        .at(&[post("/v1/users/{user}/hooks/{event}")]);
+        .at(&[(Method::Post, "/v1/users/{user}/hooks/{event}")]);
     /// What happened.
     Hook(memory, arguments: HookArguments {
         /// The moment, by our name or by Claude Code's.

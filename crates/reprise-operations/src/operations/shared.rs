@@ -6,7 +6,7 @@ use reprise_global::{
 };
 use reprise_types::{Visibility as Seen, sha256_hex};
 
-use crate::memories::{ReceiptLine, Wanted};
+use crate::memories::{self, ReceiptLine, Wanted, taken_down};
 use crate::operations::records::ShowArguments;
 use crate::prelude::*;
 
@@ -77,7 +77,7 @@ operation! {
         "publish_preview",
         "Show exactly what would leave if records were published.",
     )
-    .at(&[post("/v1/users/{user}/publish/preview")])
+    .at(&[(Method::Post, "/v1/users/{user}/publish/preview")])
     .tool("publish_preview", Profile::Full);
     /// What is to be published, and how. Of what was published before, what is not said stays as it
     /// is in the version that stands.
@@ -149,7 +149,7 @@ operation! {
         "publish_branch",
         "Let others find everything that was published on a branch, all of it or nothing.",
     )
-    .at(&[post("/v1/users/{user}/branches/{branch}/publish")]);
+    .at(&[(Method::Post, "/v1/users/{user}/branches/{branch}/publish")]);
     /// Which branch.
     PublishBranch(memory, asked: PublishBranchArguments {
         /// Its name.
@@ -212,22 +212,24 @@ impl From<GlobalRecord> for PublishedRow {
 
 operation! {
     Spec::reads("published", "What this user has published.")
-        .at(&[get("/v1/users/{user}/published")])
+        .at(&[(Method::Get, "/v1/users/{user}/published")])
         .tool("published", Profile::Full);
     PublishedList(memory, asked: PageAsked) -> PublishedRows {
         let Part { offset, limit } = Part::of(asked.offset, asked.limit);
-        let records = memory.published(ListPage { offset, limit }).await?;
+        let tier = memory.tier().await?;
+        let page = |page| tier.store().published_page(tier.caller(), page);
+        let records = page(ListPage { offset, limit }).await?;
         let next = offset.saturating_add(limit);
         let after = ListPage {
             offset: next,
             limit: 1,
         };
         let is_full = limit > 0 && records.len() == limit;
-        let is_more = is_full && !memory.published(after).await?.is_empty();
+        let is_more = is_full && !page(after).await?.is_empty();
         let next = is_more.then_some(next);
         let published = records.into_iter().map(PublishedRow::from).collect();
         let taken_down = match offset {
-            0 => memory.taken_down().await,
+            0 => taken_down(&tier).await,
             _ => Vec::new(),
         };
         Ok(PublishedRows {
@@ -243,7 +245,7 @@ operation! {
         "published_thing",
         "A published thing, in its newest or a named version.",
     )
-    .at(&[get("/v1/users/{user}/published/{id}")]);
+    .at(&[(Method::Get, "/v1/users/{user}/published/{id}")]);
     /// Which thing.
     PublishedThing(memory, arguments: PublishedThingArguments {
         /// Its id in the global store.
@@ -275,7 +277,7 @@ operation! {
         "unpublish",
         "Take a published thing back, in every version, out of every answer.",
     )
-    .at(&[delete("/v1/users/{user}/published/{id}")])
+    .at(&[(Method::Delete, "/v1/users/{user}/published/{id}")])
     .tool("unpublish", Profile::Full);
     /// Which thing.
     Unpublish(memory, asked: UnpublishArguments {
@@ -297,7 +299,7 @@ operation! {
         "rate",
         "Say how good something is that others published, 0..1.",
     )
-    .at(&[post("/v1/users/{user}/published/{id}/rating")])
+    .at(&[(Method::Post, "/v1/users/{user}/published/{id}/rating")])
     .tool("rate", Profile::Full);
     /// Which thing, and what it is given; the answer is the same.
     #[derive(Copy)]
@@ -309,7 +311,9 @@ operation! {
         #[schemars(range(min = 0.0, max = 1.0))]
         pub rating: f32,
     }) -> Rating {
-        memory.rate(given.id, given.rating).await?;
+        let tier = memory.tier().await?;
+        let store = tier.store();
+        store.rate(tier.caller(), given.id, given.rating).await?;
         Ok(given)
     }
 }
@@ -329,19 +333,15 @@ pub struct ReceiptRow {
     pub line: ReceiptLine,
 }
 
-/// The records of a memory of which others can find something, as its own log says.
-pub async fn published_records(memory: &Memory) -> Result<HashSet<RecordId>, Problem> {
-    memory.published_records().await
-}
-
 operation! {
     Spec::reads(
         "receipts",
         "What was published, taken back and used of others, as the user's own log says.",
     )
-    .at(&[get("/v1/users/{user}/receipts")]);
+    .at(&[(Method::Get, "/v1/users/{user}/receipts")]);
     ReceiptsOf(memory, _: NoArguments) -> Receipts {
-        let lines = memory.receipts().await?.into_iter();
+        let read = memory.read(|memory| memories::Receipts::read(memory).0);
+        let lines = read.await?.into_iter();
         let receipts = lines.map(|(receipt, line)| ReceiptRow { receipt, line });
         Ok(Receipts {
             receipts: receipts.collect(),
@@ -382,7 +382,7 @@ operation! {
         "visibility",
         "By which ways a record may leave this memory, and what of it is published.",
     )
-    .at(&[get("/v1/users/{user}/records/{id}/visibility")])
+    .at(&[(Method::Get, "/v1/users/{user}/records/{id}/visibility")])
     .tool("visibility", Profile::Full);
     Visibility(memory, arguments: ShowArguments) -> Answer {
         let record = memory.record(&arguments.id).await?;

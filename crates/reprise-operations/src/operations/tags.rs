@@ -57,15 +57,16 @@ operation! {
         };
         let (tags, alike) = memory.counted_tags(look).await?;
         let tags = tags.into_iter();
-        let relations = if memory.exists() {
-            memory.read(relations).await?
+        let (relations, projects) = if memory.exists() {
+            let beside = |memory: &Snapshot| (relations(memory), memory.projects());
+            memory.read(beside).await?
         } else {
-            Vec::new()
+            (Vec::new(), Vec::new())
         };
         Ok(Tagged {
             relations,
             tags: tags.map(|(tag, count)| TagCount { tag, count }).collect(),
-            projects: memory.projects().await?,
+            projects,
             alike,
         })
     }

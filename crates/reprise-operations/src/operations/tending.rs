@@ -105,19 +105,12 @@ fn behind(done: &Consolidated) -> String {
 }
 
 fn told(names: &Names<'_>, plan: &Plan, dry_run: bool) -> Consolidated {
-    let merged = plan.merged.iter().map(|merge| Merged {
-        kept: names.of(merge.kept),
-        gone: names.all(&merge.gone),
-        texts: Vec::new(),
-    });
-    let mut merged: Vec<Merged> = merged.collect();
-    let ids = plan.merged.iter();
-    let ids = ids.map(|merge| [&[merge.kept], &merge.gone[..]].concat());
-    names.tell(&mut merged, &ids.collect::<Vec<_>>());
+    let sets = plan.merged.iter();
+    let sets = sets.map(|merge| [&[merge.kept], &merge.gone[..]].concat());
     Consolidated {
         action: None,
         dry_run,
-        merged,
+        merged: names.merged(&sets.collect::<Vec<_>>()),
         review: names.pairs(&plan.review, false),
         review_more: plan.review_more,
         contradictions: names.pairs(&plan.contradictions, false),

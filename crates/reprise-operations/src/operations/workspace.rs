@@ -13,32 +13,6 @@ use crate::bounds::AGENTS_BRANCH;
 use crate::memories::Asked;
 use crate::prelude::*;
 
-/// The profile of the tool, where the operation is one.
-macro_rules! as_tool {
-    ($spec:expr, $name:literal) => {
-        $spec
-    };
-    ($spec:expr, $name:literal, tool) => {
-        $spec.tool(concat!("workspace_", $name), Profile::Workspace)
-    };
-}
-
-/// Which tree is meant: the shared one, or that of an agent's branch.
-macro_rules! asked {
-    ($given:ident) => {
-        Asked {
-            workspace: $given.workspace.clone(),
-            branch: None,
-        }
-    };
-    ($given:ident, $branch:ident) => {
-        Asked {
-            workspace: $given.workspace.clone(),
-            branch: $given.$branch.clone(),
-        }
-    };
-}
-
 macro_rules! in_workspace {
     (
         $effect:ident $method:ident $($tool:ident)? $name:literal $summary:literal
@@ -50,11 +24,9 @@ macro_rules! in_workspace {
         $($more:tt)*
     ) => {
         operation! {
-            as_tool!(
-                Spec::$effect(concat!("workspace_", $name), $summary)
-                    .at(&[$method(concat!("/v1/users/{user}/workspace/", $name))]),
-                $name $(, $tool)?
-            );
+            Spec::$effect(concat!("workspace_", $name), $summary)
+                .at(&[(Method::$method, concat!("/v1/users/{user}/workspace/", $name))])
+                $(.$tool(concat!("workspace_", $name), Profile::Workspace))?;
             /// Which workspace, and what of it.
             #[derive(Default)]
             $operation($memory, $given: $arguments {
@@ -67,7 +39,11 @@ macro_rules! in_workspace {
                 )?
                 $($(#[$($attribute)*])* pub $field: $type,)*
             }) -> $answer {
-                let $asked = asked!($given $(, $branch)?);
+                // The shared tree, or that of an agent's branch.
+                let $asked = Asked {
+                    workspace: $given.workspace.clone(),
+                    branch: None$(.or($given.$branch.clone()))?,
+                };
                 $body
             }
             $($more)*
@@ -75,7 +51,7 @@ macro_rules! in_workspace {
     };
 }
 
-in_workspace! { reads get tool "status" "How a governed workspace is: branch, artifacts, uncommitted work, loose ends."
+in_workspace! { reads Get tool "status" "How a governed workspace is: branch, artifacts, uncommitted work, loose ends."
     Status(StatusArguments { [branch] }) -> State
     |memory, asked, given| {
         let mut status = memory.on_workspace(asked, Workspace::status).await?;
@@ -84,7 +60,7 @@ in_workspace! { reads get tool "status" "How a governed workspace is: branch, ar
     }
 }
 
-in_workspace! { reads get tool "read" "Read a committed file of a workspace."
+in_workspace! { reads Get tool "read" "Read a committed file of a workspace."
     Read(ReadArguments {
         [branch]
         /// Where it is in the tree.
@@ -105,7 +81,7 @@ in_workspace! { reads get tool "read" "Read a committed file of a workspace."
     fn text(content: &Content) -> Cow<'_, str> { content.text.as_str().into() }
 }
 
-in_workspace! { adds post tool "write" "Write files of a workspace in one governed transaction, all or none."
+in_workspace! { adds Post tool "write" "Write files of a workspace in one governed transaction, all or none."
     Write(WriteArguments {
         [branch]
         /// Who: an agent's name, or `human:NAME`.
@@ -131,7 +107,7 @@ in_workspace! { adds post tool "write" "Write files of a workspace in one govern
     }
 }
 
-in_workspace! { reads get tool "audit" "Who changed what, when, under which rule."
+in_workspace! { reads Get tool "audit" "Who changed what, when, under which rule."
     Audit(AuditArguments {
         [branch]
         /// Only what this actor did.
@@ -162,7 +138,7 @@ in_workspace! { reads get tool "audit" "Who changed what, when, under which rule
     }
 }
 
-in_workspace! { reads get tool "diff" "What changed, file by file: what people have not committed, or between two states."
+in_workspace! { reads Get tool "diff" "What changed, file by file: what people have not committed, or between two states."
     Diff(DiffArguments {
         [branch]
         /// A branch, a commit or a transaction; the newest commit where left out.
@@ -185,7 +161,7 @@ in_workspace! { reads get tool "diff" "What changed, file by file: what people h
     }
 }
 
-in_workspace! { reads get tool "log" "The commits of a workspace, newest first, each with its transaction."
+in_workspace! { reads Get tool "log" "The commits of a workspace, newest first, each with its transaction."
     Log(LogArguments {
         [branch]
         /// At most so many; 30 where left out.
@@ -198,7 +174,7 @@ in_workspace! { reads get tool "log" "The commits of a workspace, newest first, 
     }
 }
 
-in_workspace! { reads get tool "graph" "The DAG of artifacts: what is made from what."
+in_workspace! { reads Get tool "graph" "The DAG of artifacts: what is made from what."
     Graph(GraphArguments { [branch] }) -> Dag
     |memory, asked, given| {
         let artifacts = memory.on_workspace(asked, Workspace::graph).await?;
@@ -206,7 +182,7 @@ in_workspace! { reads get tool "graph" "The DAG of artifacts: what is made from 
     }
 }
 
-in_workspace! { adds post tool "propose" "Begin the branch agent/NAME, or open it again; write there with `branch`."
+in_workspace! { adds Post tool "propose" "Begin the branch agent/NAME, or open it again; write there with `branch`."
     Propose(ProposeArguments {
         /// The agent, whose name the branch has.
         actor: String,
@@ -220,7 +196,7 @@ in_workspace! { adds post tool "propose" "Begin the branch agent/NAME, or open i
     }
 }
 
-in_workspace! { reads get tool "review" "What merging a branch would bring; without one, the branches that a person has to approve."
+in_workspace! { reads Get tool "review" "What merging a branch would bring; without one, the branches that a person has to approve."
     Review(ReviewArguments {
         branch: Option<String>,
     }) -> Reviews
@@ -234,7 +210,7 @@ in_workspace! { reads get tool "review" "What merging a branch would bring; with
     }
 }
 
-in_workspace! { adds post "approve" "Record that a person approves a branch or commit as it stands now."
+in_workspace! { adds Post "approve" "Record that a person approves a branch or commit as it stands now."
     Approve(ApproveArguments {
         /// Who, with or without `human:`.
         human: String,
@@ -247,7 +223,7 @@ in_workspace! { adds post "approve" "Record that a person approves a branch or c
     }
 }
 
-in_workspace! { adds post "decline" "Record that a person declines a branch or commit as it stands now; an approval of it ends."
+in_workspace! { adds Post "decline" "Record that a person declines a branch or commit as it stands now; an approval of it ends."
     Decline(DeclineArguments {
         /// Who, with or without `human:`.
         human: String,
@@ -263,7 +239,7 @@ in_workspace! { adds post "decline" "Record that a person declines a branch or c
     }
 }
 
-in_workspace! { adds post tool "merge" "Merge a branch into the one that is checked out, under the rules."
+in_workspace! { adds Post tool "merge" "Merge a branch into the one that is checked out, under the rules."
     Merge(MergeArguments {
         [branch]
         /// Who: an agent's name, or `human:NAME`.
@@ -280,7 +256,7 @@ in_workspace! { adds post tool "merge" "Merge a branch into the one that is chec
     }
 }
 
-in_workspace! { destroys post tool "abandon" "Put the branch agent/NAME aside; its commits are kept."
+in_workspace! { destroys Post tool "abandon" "Put the branch agent/NAME aside; its commits are kept."
     Abandon(AbandonArguments {
         /// The agent, whose name the branch has.
         actor: String,
@@ -293,7 +269,7 @@ in_workspace! { destroys post tool "abandon" "Put the branch agent/NAME aside; i
     }
 }
 
-in_workspace! { adds post tool "rollback" "Take back what a commit did to core/, by a new commit."
+in_workspace! { adds Post tool "rollback" "Take back what a commit did to core/, by a new commit."
     Rollback(RollbackArguments {
         [branch]
         /// Who: an agent's name, or `human:NAME`.
@@ -310,7 +286,7 @@ in_workspace! { adds post tool "rollback" "Take back what a commit did to core/,
     }
 }
 
-in_workspace! { adds post tool "checkpoint" "Save an agent's state."
+in_workspace! { adds Post tool "checkpoint" "Save an agent's state."
     Checkpoint(CheckpointArguments {
         [branch]
         /// Who: an agent's name, or `human:NAME`.
@@ -328,7 +304,7 @@ in_workspace! { adds post tool "checkpoint" "Save an agent's state."
     }
 }
 
-in_workspace! { reads get tool "state" "An agent's newest checkpoint."
+in_workspace! { reads Get tool "state" "An agent's newest checkpoint."
     StateOf(StateArguments {
         [branch]
         agent: String,
@@ -338,7 +314,7 @@ in_workspace! { reads get tool "state" "An agent's newest checkpoint."
     }
 }
 
-in_workspace! { adds post tool "snapshot" "Keep the committed tree as an archive with a manifest of hashes."
+in_workspace! { adds Post tool "snapshot" "Keep the committed tree as an archive with a manifest of hashes."
     Snapshot(SnapshotArguments {
         /// Who: an agent's name, or `human:NAME`.
         actor: String,
@@ -352,7 +328,7 @@ in_workspace! { adds post tool "snapshot" "Keep the committed tree as an archive
     }
 }
 
-in_workspace! { reads get "snapshots" "The snapshots of a workspace, oldest first."
+in_workspace! { reads Get "snapshots" "The snapshots of a workspace, oldest first."
     Snapshots(SnapshotsArguments {}) -> Kept
     |memory, asked, given| {
         let found = memory.on_workspace(asked, Workspace::snapshots).await?;
@@ -361,7 +337,7 @@ in_workspace! { reads get "snapshots" "The snapshots of a workspace, oldest firs
     }
 }
 
-in_workspace! { destroys post "restore" "Set the tree back to a snapshot by a new commit; logs keep what came since."
+in_workspace! { destroys Post "restore" "Set the tree back to a snapshot by a new commit; logs keep what came since."
     Restore(RestoreArguments {
         /// Who: an agent's name, or `human:NAME`.
         actor: String,
@@ -373,7 +349,7 @@ in_workspace! { destroys post "restore" "Set the tree back to a snapshot by a ne
     }
 }
 
-in_workspace! { reads get "events" "What a workspace announced, oldest first."
+in_workspace! { reads Get "events" "What a workspace announced, oldest first."
     Events(EventsArguments {
         [branch]
         /// Only what came after the event with this id.
@@ -389,7 +365,7 @@ in_workspace! { reads get "events" "What a workspace announced, oldest first."
     }
 }
 
-in_workspace! { adds post "recover" "Tie up what crashes left: finish what had happened, take back what had not."
+in_workspace! { adds Post "recover" "Tie up what crashes left: finish what had happened, take back what had not."
     Recover(RecoverArguments { [branch] }) -> Recovered
     |memory, asked, given| {
         memory.on_workspace(asked, Workspace::recover).await

@@ -119,6 +119,13 @@ fn named(what: &str) -> String {
     name.to_owned()
 }
 
+/// Adds the fields of something to an object.
+pub(crate) fn add(object: &mut Value, more: &impl Serialize) {
+    if let (Some(object), Value::Object(more)) = (object.as_object_mut(), json!(more)) {
+        object.extend(more);
+    }
+}
+
 /// Reads JSON, with a byte order mark or without; the error is a sentence about it.
 pub fn from_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);

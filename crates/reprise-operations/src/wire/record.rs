@@ -115,26 +115,8 @@ fn episode() -> String {
     "episode".to_owned()
 }
 
-/// The fields that a caller may leave out, and so miss by a slip.
-const OPTIONAL: [&str; 17] = [
-    "external_id",
-    "source",
-    "kind",
-    "session_id",
-    "timestamp",
-    "metadata",
-    "quality_score",
-    "tags",
-    "details",
-    "confidence",
-    "evidence",
-    "embedding",
-    "embedding_space",
-    "external_ids",
-    "provenance",
-    "retention",
-    "visibility",
-];
+/// Fields beside those of [`IngestLine`] that have a place in the record.
+const TAKEN: [&str; 3] = ["confidence", "evidence", "visibility"];
 
 /// What an export says besides: ignored on the way back in, or read by `import` alone.
 const PRINTED: [&str; 4] = ["seen_count", "last_seen", "archive", "links"];
@@ -145,26 +127,21 @@ const TIMES: [&str; 4] = ["created_at", "date", "time", "ts"];
 /// Reads one ingest line, its times as of a zone where they name none, and names its fields that
 /// nobody reads; the error is a sentence about it.
 pub fn read_line(line: &str, zone: Zone) -> Result<(NewRecord, Vec<String>), String> {
-    bounded(from_json(line.as_bytes())?, zone)
+    read_value(from_json(line.as_bytes())?, zone)
 }
 
-/// The same of one record of a request.
-pub(crate) fn read_value(value: Value) -> Result<(NewRecord, Vec<String>), String> {
-    bounded(value, Zone::Machine)
-}
-
-/// A record within the bounds of its schema.
-fn bounded(value: Value, zone: Zone) -> Result<(NewRecord, Vec<String>), String> {
+/// The same of JSON that was read.
+pub(crate) fn read_value(value: Value, zone: Zone) -> Result<(NewRecord, Vec<String>), String> {
     let bounds = Bounds::of::<IngestLine>();
     bounds.check(&value)?;
     let line =
         serde_json::from_value(bounds.settled(value)).map_err(|error| hinted(error.to_string()))?;
-    taken(line, zone)
+    taken(line, zone, &bounds)
 }
 
 /// Reads one record of a request; the error is a sentence about it.
 pub fn record_of_value(value: Value) -> Result<NewRecord, String> {
-    read_value(value).map(|(record, _)| record)
+    read_value(value, Zone::Machine).map(|(record, _)| record)
 }
 
 /// Names in the metadata that memory reads beside those of an author.
@@ -183,10 +160,17 @@ fn depth(value: &Value) -> usize {
     1 + inside.unwrap_or_default()
 }
 
-fn taken(mut line: IngestLine, zone: Zone) -> Result<(NewRecord, Vec<String>), String> {
+fn taken(
+    mut line: IngestLine,
+    zone: Zone,
+    bounds: &Bounds,
+) -> Result<(NewRecord, Vec<String>), String> {
     line.other
         .retain(|name, _| !PRINTED.contains(&name.as_str()));
-    refuse_slips(&line.other, &OPTIONAL)?;
+    // What may be left out is missed by a slip.
+    let fields = bounds.fields().into_iter().chain(TAKEN);
+    let fields: Vec<&str> = fields.filter(|name| *name != "text").collect();
+    refuse_slips(&line.other, &fields)?;
     if line.text.trim().is_empty() {
         // As the engine says, which need not be opened for it.
         return Err(RejectReason::EmptyText.to_string());
@@ -254,31 +238,19 @@ fn taken(mut line: IngestLine, zone: Zone) -> Result<(NewRecord, Vec<String>), S
 /// The ingest line of a record that is to be kept: the inverse of [`read_line`].
 #[must_use]
 pub fn line_of(record: &NewRecord) -> String {
-    let mut line = json!({
-        "text": record.text,
-        "source": record.source,
-        "kind": record.kind,
-        "session_id": record.session_id,
-        "metadata": record.metadata,
-        "tags": record.tags,
-        "external_ids": record.external_ids,
-        "provenance": record.provenance,
-        "retention": record.retention,
-    });
+    let mut line = json!(record.body);
     let embedding = record.embedding.as_ref();
     for (name, value) in [
         ("timestamp", json!(record.timestamp)),
-        ("quality_score", json!(record.quality_score)),
-        ("confidence", json!(record.confidence)),
-        ("evidence", json!(record.evidence)),
-        ("details", json!(record.details)),
         ("visibility", json!(workspace(record.visibility))),
+        ("supersedes", Value::Null),
         ("embedding", json!(embedding.map(|e| &e.vector))),
         ("embedding_space", json!(embedding.map(|e| &e.space))),
     ] {
-        if !value.is_null() {
-            line[name] = value;
-        }
+        line[name] = value;
+    }
+    if let Some(fields) = line.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
     }
     line.to_string()
 }

@@ -1,7 +1,9 @@
 //! What a reader is told of a record before its text: what it is, who said it, where and when, and
-//! whether it still stands; and the part of the text that a light answer shows.
+//! whether it still stands; the part of the text that a light answer shows; and of a lesson how
+//! sure it is, on what ground, where it holds, and whether it does here.
 
 use reprise_engine::excerpt;
+use reprise_knowledge::{Fit, Lesson};
 use reprise_types::parse_timestamp;
 
 use crate::prelude::*;
@@ -77,6 +79,63 @@ pub(crate) fn short(text: &str, words: &[String]) -> String {
 pub(crate) fn within(text: &str, words: &[String], chars: usize) -> String {
     let fits = |part: &str| part.chars().count() <= chars;
     excerpt(text, words, &fits).unwrap_or_else(|| text.chars().take(chars).collect())
+}
+
+/// What a lesson says beside its text.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LessonCard {
+    /// The line that names it.
+    pub title: String,
+    /// How sure its author was.
+    pub confidence: Option<ConfidenceLevel>,
+    /// Its ground.
+    pub evidence: Option<String>,
+    /// Where it holds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contexts: Vec<String>,
+    /// Where not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub anti_contexts: Vec<String>,
+    /// Whether it holds where the question is asked; missing where it says nothing of that.
+    pub applies: Option<bool>,
+    /// That it does not, for a reader.
+    pub warning: Option<String>,
+}
+
+impl LessonCard {
+    /// The card of a record; `None` where it holds no lesson.
+    pub fn of(record: &MemoryRecord) -> Option<Self> {
+        let lesson = Lesson::of(record)?;
+        Some(Self {
+            title: lesson.title,
+            confidence: record.confidence_level(),
+            evidence: evidence_of(record).map(str::to_owned),
+            contexts: lesson.contexts,
+            anti_contexts: lesson.anti_contexts,
+            applies: None,
+            warning: None,
+        })
+    }
+
+    /// Whether a record holds `here`, or says nothing of where it does.
+    pub(crate) fn holds(record: &MemoryRecord, here: &[String], question: &str) -> bool {
+        let fit = Lesson::of(record)
+            .map(|own| Fit::of(&own.contexts, &own.anti_contexts, here, question));
+        !matches!(fit, Some(Fit::DoesNotApply(_)))
+    }
+
+    /// Says whether it holds here: `here` in the asker's words, and the question itself.
+    pub fn place(&mut self, here: &[String], question: &str) {
+        match Fit::of(&self.contexts, &self.anti_contexts, here, question) {
+            Fit::Applies(_) => self.applies = Some(true),
+            Fit::DoesNotApply(context) => {
+                self.applies = Some(false);
+                self.warning = Some(format!("does not apply here: {context}"));
+            }
+            Fit::Unsaid => {}
+        }
+    }
 }
 
 #[cfg(test)]

@@ -54,19 +54,9 @@ pub(crate) async fn show(visit: Visit, pairs: Pairs) -> Answer<Markup> {
             }
         }
         (list)
-        nav class="pages" aria-label="Pages" {
-            @if pairs.get("after").is_some() {
-                a href=(format!("/prompts?{}", pairs.with(&[("after", "")]))) { "Newest" }
-            }
-            @if let Some(next) = next {
-                @let next = pairs.with(&[("after", &next.to_string())]);
-                a rel="next" href=(format!("/prompts?{next}")) {
-                    "Older"
-                }
-            }
-        }
+        (pairs::pages(&pairs, "/prompts", next))
     };
-    Ok(Room::new(Place::Agents, "/prompts", "Prompts").shows(&visit, &body))
+    Ok(room(&visit, "/prompts", "Prompts", &body))
 }
 
 fn by_session(prompts: &[Prompt], calendar: &Calendar) -> Markup {
@@ -103,7 +93,8 @@ fn by_session(prompts: &[Prompt], calendar: &Calendar) -> Markup {
     }
 }
 
-fn put_in(given: &Given) -> usize {
+/// How many records stood in what a prompt was given.
+pub(super) fn put_in(given: &Given) -> usize {
     let found = given.found.iter();
     found.filter(|one| one.left_out.is_none()).count()
 }
@@ -175,7 +166,7 @@ pub(crate) async fn replay(
         (turn(&visit, &replayed, &calendar))
         (why_not(&again))
     };
-    Ok(Room::new(Place::Agents, "/prompts", "A prompt").shows(&visit, &body))
+    Ok(room(&visit, "/prompts", "A prompt", &body))
 }
 
 fn why_not(asked: &str) -> Markup {
@@ -199,11 +190,8 @@ fn why_not(asked: &str) -> Markup {
 /// A prompt, what memory put into it, what of that was used, and what followed.
 fn turn(visit: &Visit, replayed: &Replayed, calendar: &Calendar) -> Markup {
     let prompt = &replayed.prompt;
-    let empty = Vec::new();
-    let used = prompt
-        .outcome
-        .as_ref()
-        .map_or(&empty, |outcome| &outcome.used);
+    let used = prompt.outcome.as_ref();
+    let used = used.map_or(&[][..], |outcome| &outcome.used);
     let (put, left): (Vec<_>, Vec<_>) = replayed
         .found
         .iter()
@@ -354,7 +342,7 @@ pub(crate) async fn activity(visit: Visit) -> Markup {
             }
         }
     };
-    Room::new(Place::Agents, "/activity", "Lately").shows(&visit, &body)
+    room(&visit, "/activity", "Lately", &body)
 }
 
 fn learned(told: &Told) -> Markup {

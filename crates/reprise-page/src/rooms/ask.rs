@@ -5,8 +5,9 @@ use reprise_operations::operations::{learning, tags};
 use reprise_types::limits::TOP_K_MAX;
 use reprise_types::{RecallId, Verdict};
 
+use super::memory::completions;
 use super::narrow::{facets, over_time};
-use super::why_not::{self, Found, Place as Stands, recalled};
+use super::why_not::{self, Found, Place, recalled};
 use crate::prelude::*;
 use crate::rows::When;
 
@@ -20,8 +21,6 @@ const BUDGET: usize = 1_000;
 const BUDGET_MAX: usize = 32_000;
 /// The furthest day back that can be chosen.
 const BACK_MAX: i64 = 365;
-/// Names that a field completes from.
-const KNOWN: usize = 200;
 
 const _: () = assert!(LOOKED <= TOP_K_MAX);
 
@@ -74,7 +73,7 @@ pub(crate) async fn show(visit: Visit, pairs: Pairs) -> Answer<Markup> {
         let request = asked.request(&visit.page, &pairs)?;
         let found = recalled(&visit, &request, asked.scope, asked.budget).await?;
         if let Some(expected) = asked.expected {
-            let of = Stands::of(&visit, &request, &found.recall, expected, asked.shown);
+            let of = Place::of(&visit, &request, &found.recall, expected, asked.shown);
             place = Some(of.await?);
         }
         answer = Some(found);
@@ -100,30 +99,35 @@ pub(crate) async fn show(visit: Visit, pairs: Pairs) -> Answer<Markup> {
     let body = html! {
         (undo::told(&visit, pairs.get("done")))
         (form(&pairs, &asked))
-        @if let Some(known) = known {
-            (pairs::known("project", super::memory::projects_of(&known).into_iter().take(KNOWN)))
-            (pairs::known("tag", known.tags.into_iter().map(|one| one.tag).take(KNOWN)))
-        }
+        @if let Some(known) = known { (completions(known)) }
         @if let Some(found) = &answer {
             (rows::known(found.recall.results.iter().map(|hit| &hit.record)))
         }
         (results)
     };
-    Ok(Room::new(Place::Ask, "/search", "Ask").shows(&visit, &body))
+    Ok(room(&visit, "/search", "Ask", &body))
+}
+
+/// The field of a question: with what was asked, or with the cursor where that is nothing yet;
+/// `None` where the room is for something else.
+pub(super) fn question(asked: Option<&str>) -> Markup {
+    html! {
+        label class="question" {
+            (icon("search"))
+            span class="unseen-text" { "Question" }
+            input type="search" name="q" value=(asked.unwrap_or_default()) autocomplete="off"
+                data-key="/" placeholder="What does my agent know about \u{2026}"
+                autofocus[asked == Some("")];
+            kbd { "/" }
+        }
+    }
 }
 
 fn form(pairs: &Pairs, asked: &Asked<'_>) -> Markup {
     let others = ["top_k", "budget", "scope"];
     html! {
         form class="stack" role="search" action="/search" data-typing="results" {
-            label class="question" {
-                (icon("search"))
-                span class="unseen-text" { "Question" }
-                input type="search" name="q" value=(asked.query) autocomplete="off" data-key="/"
-                    placeholder="What does my agent know about \u{2026}"
-                    autofocus[asked.query.is_empty()];
-                kbd { "/" }
-            }
+            (question(Some(asked.query)))
             div class="bar" {
                 (pairs::chips(pairs, "/search"))
                 details class="f" {
@@ -216,7 +220,7 @@ fn results(
     pairs: &Pairs,
     asked: &Asked<'_>,
     found: &Found,
-    place: Option<&Stands>,
+    place: Option<&Place>,
     known: &Known,
 ) -> Markup {
     let recall = &found.recall;
@@ -389,7 +393,7 @@ fn below(name: &str, hits: &[&RetrievedMemory], known: &Known, open: bool) -> Ma
             details class="fold" open[open] {
                 summary { (name) " " small { (hits.len()) } }
                 ol class="rows" {
-                    @for hit in hits { (rows::row(&hit.record, When::Ago, known)) }
+                    @for hit in hits { (rows::row(&hit.record, When::Ago, known, &html! {})) }
                 }
             }
         }

@@ -7,8 +7,9 @@ use reprise_operations::operations::audit::{Audit, Audited};
 use reprise_operations::operations::care::Stats;
 
 use super::home;
+use super::review::chips_of;
 use crate::chart::Line;
-use crate::host::{Backup, Token};
+use crate::page::{Backup, Token};
 use crate::prelude::*;
 
 /// Records named for one trouble.
@@ -61,7 +62,8 @@ pub(crate) async fn show(visit: Visit, pairs: Pairs) -> Answer<Markup> {
             }
         }
     };
-    Ok(Room::new(Place::Order, "/care", "File, copies, tokens, settings").shows(&visit, &body))
+    let title = "File, copies, tokens, settings";
+    Ok(room(&visit, "/care", title, &body))
 }
 
 fn copies(visit: &Visit, backups: &[Backup], calendar: &Calendar) -> Markup {
@@ -151,7 +153,7 @@ pub(crate) async fn add_token(posted: Posted) -> Answer<Markup> {
             p { a class="button" href="/care" { "Done" } }
         }
     };
-    Ok(Room::new(Place::Order, "/care", "A new token").shows(visit, &body))
+    Ok(room(visit, "/care", "A new token", &body))
 }
 
 pub(crate) async fn revoke_token(posted: Posted) -> Answer<Redirect> {
@@ -188,7 +190,7 @@ pub(crate) async fn audit(visit: Visit) -> Answer<Markup> {
             }
         },
     };
-    Ok(Room::new(Place::Order, "/care/audit", "How memory stands").shows(&visit, &body))
+    Ok(room(&visit, "/care/audit", "How memory stands", &body))
 }
 
 fn numbers(audited: &Audited) -> Vec<(&'static str, String)> {
@@ -243,16 +245,7 @@ fn troubles(audited: &Audited) -> Markup {
     html! {
         @for (title, names) in all {
             (fold(title, names.len(), &html! {
-                div class="chips" {
-                    @for name in names.iter().take(NAMED) {
-                        a class="chip" href=(format!("/records/{}", encoded(name))) {
-                            (text::line(name, 60))
-                        }
-                    }
-                    @if names.len() > NAMED {
-                        span class="faint" { "and " (names.len() - NAMED) " more" }
-                    }
-                }
+                div class="chips" { (chips_of(names, NAMED)) }
             }))
         }
     }

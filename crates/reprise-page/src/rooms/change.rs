@@ -1,17 +1,17 @@
 //! What a person changes: correcting, tagging, linking, pinning; forgetting one or many, with its
 //! proof, and the erasure from the file.
 
+use reprise_operations::operations::graph::Tie;
 use reprise_operations::operations::records::{Get, GetArguments};
 use reprise_operations::operations::{care, forgetting, lessons};
 use reprise_operations::{Lesson, taken_out};
 use reprise_types::Link;
 use reprise_types::limits::TEXT_BYTES_MAX;
 
-use super::record::{SEEN, Seen, Standing, Wording};
-use crate::acts::{Act, Done, Undo};
+use super::record::{SEEN, Standing, Wording};
 use crate::page::bad_field;
 use crate::prelude::*;
-use crate::undo::{did, linked, noted, revised, tagged, unlinked};
+use crate::undo::{Act, Back, Done, Undo, did, linked, noted, revised, tagged, unlinked};
 
 const REASON: &str = "asked for on the page";
 /// Records of one form.
@@ -55,10 +55,11 @@ pub(crate) async fn correct(Named(id): Named<RecordId>, posted: Posted) -> Answe
         lesson,
     };
     let ran = visit.ran::<lessons::Update>(asked).await?;
-    let act = Act::Corrected {
-        old: Box::new(old),
-        new: ran.answer.id,
+    let (old, new) = (Box::new(old), ran.answer.id);
+    let says = "Corrected; the earlier wording is in the history.";
+    let act = Act {
         taken_out: taken_out(&ran.redacted),
+        ..Act::new(new, says, Back::Revise { old, new })
     };
     Ok(did(visit, act))
 }
@@ -72,11 +73,12 @@ pub(crate) async fn tag(Named(id): Named<RecordId>, posted: Posted) -> Answer<Re
         .map(str::to_owned)
         .collect();
     tagged(visit, record.id, tags).await?;
-    let act = Act::Tagged {
-        record: record.id,
-        before: record.body.tags,
-    };
-    Ok(did(visit, act))
+    Ok(did(visit, retagged(record.id, record.body.tags)))
+}
+
+/// That a record had these tags before.
+fn retagged(record: RecordId, tags: Vec<String>) -> Act {
+    Act::new(record, "The tags are saved.", Back::Tag { record, tags })
 }
 
 pub(crate) async fn stand(Named(id): Named<RecordId>, posted: Posted) -> Answer<Redirect> {
@@ -98,30 +100,26 @@ pub(crate) async fn stand(Named(id): Named<RecordId>, posted: Posted) -> Answer<
         });
     }
     if before.seen != seen {
-        changes["visibility"] = match seen {
-            Seen::Owner => Value::Null,
-            Seen::Private => json!(Visibility::Private),
-            Seen::Workspace => json!(Visibility::Workspace),
-        };
+        changes["visibility"] = json!(seen);
     }
     let new = revised(visit, old.id, changes).await?;
     let old = Box::new(old);
-    Ok(did(visit, Act::Settled { old, new }))
+    let back = Back::Revise { old, new };
+    Ok(did(visit, Act::new(new, "Saved as a new version.", back)))
 }
 
 pub(crate) async fn link(Named(id): Named<RecordId>, posted: Posted) -> Answer<Redirect> {
     let visit = &posted.visit;
-    let relation = posted.get("relation").trim().to_owned();
     let (other, _) = present(visit, posted.get("other").trim()).await?;
-    if !linked(visit, id, other.id, &relation).await? {
-        return Ok(Redirect::to(&format!("/records/{id}?done=linked")));
-    }
-    let act = Act::Linked {
+    let tie = Tie {
         from: id,
         to: other.id,
-        relation,
+        relation: posted.get("relation").trim().to_owned(),
     };
-    Ok(did(visit, act))
+    if !linked(visit, &tie).await? {
+        return Ok(Redirect::to(&format!("/records/{id}?done=linked")));
+    }
+    Ok(did(visit, Act::new(id, "Linked.", Back::Unlink(tie))))
 }
 
 pub(crate) async fn unlink(Named(id): Named<RecordId>, posted: Posted) -> Answer<Redirect> {
@@ -131,8 +129,9 @@ pub(crate) async fn unlink(Named(id): Named<RecordId>, posted: Posted) -> Answer
     } else {
         (other, id)
     };
-    unlinked(&posted.visit, from, to, &relation).await?;
-    let act = Act::Unlinked { from, to, relation };
+    let tie = Tie { from, to, relation };
+    unlinked(&posted.visit, &tie).await?;
+    let act = Act::new(from, "The link is gone.", Back::Link(tie));
     let number = noted(&posted.visit, act);
     Ok(Redirect::to(&format!("/records/{id}?done={number}")))
 }
@@ -167,7 +166,7 @@ pub(crate) async fn ask(visit: Visit, Named(id): Named<RecordId>) -> Answer<Mark
     let record = present(&visit, &id.to_string()).await?;
     let action = format!("{}/forget", rows::path(&record.0));
     let body = goes(&[record], &visit, &action, &html! {});
-    Ok(Room::new(Place::Order, "", "Forget this?").shows(&visit, &body))
+    Ok(room(&visit, "", "Forget this?", &body))
 }
 
 /// Forgets a record with all its versions.
@@ -187,10 +186,11 @@ async fn gone(visit: &Visit, id: &str, reason: &str) -> Answer<Act> {
         reason: Some(reason.unwrap_or(REASON).to_owned()),
     };
     let gone = visit.ask::<forgetting::Delete>(asked).await?.forgotten;
-    Ok(Act::Forgotten {
-        record: Box::new(record),
+    let (id, record) = (record.id, Box::new(record));
+    let back = Back::Unforget { record, links };
+    Ok(Act {
         gone,
-        links,
+        ..Act::new(id, "Forgotten.", back)
     })
 }
 
@@ -225,12 +225,9 @@ pub(crate) async fn many(posted: Posted) -> Answer<Response> {
                 let before = record.body.tags;
                 let tags = before.iter().cloned().chain([tag.to_owned()]).collect();
                 tagged(visit, record.id, tags).await?;
-                acts.push(Act::Tagged {
-                    record: record.id,
-                    before,
-                });
+                acts.push(retagged(record.id, before));
             }
-            let number = noted(visit, Act::Many(acts));
+            let number = noted(visit, Act::many(acts));
             let path = format!("/timeline?tag={}&done={number}", encoded(tag));
             Ok(Redirect::to(&path).into_response())
         }
@@ -238,7 +235,7 @@ pub(crate) async fn many(posted: Posted) -> Answer<Response> {
             for id in ids {
                 acts.push(gone(visit, id, posted.get("reason")).await?);
             }
-            let number = noted(visit, Act::Many(acts));
+            let number = noted(visit, Act::many(acts));
             Ok(Redirect::to(&format!("/forgotten/{number}")).into_response())
         }
         "forget" => {
@@ -251,8 +248,7 @@ pub(crate) async fn many(posted: Posted) -> Answer<Response> {
                 @for id in &ids { input type="hidden" name="id" value=(id); }
             };
             let body = goes(&records, visit, "/many", &fields);
-            let room = Room::new(Place::Order, "", "Forget these?");
-            Ok(room.shows(visit, &body).into_response())
+            Ok(room(visit, "", "Forget these?", &body).into_response())
         }
         _ => Err(Trouble::invalid(bad_field("act"))),
     }
@@ -262,12 +258,12 @@ pub(crate) async fn many(posted: Posted) -> Answer<Response> {
 pub(crate) async fn forgotten(visit: Visit, Named(number): Named<u64>) -> Answer<Markup> {
     let done = visit.undo(|undo| undo.get(number)).flatten();
     let done: Done = done.ok_or_else(undo::gone)?;
-    let gone = done.act.gone();
+    let gone = &done.act.gone;
     if gone.is_empty() {
-        return Err(Trouble::new(StatusCode::GONE, undo::gone().sentence));
+        return Err(undo::gone());
     }
     let mut still = false;
-    for id in &gone {
+    for id in gone {
         let asked = HistoryArguments { id: id.to_string() };
         still |= visit.ask_if::<History>(asked).await?.is_some();
     }
@@ -276,7 +272,7 @@ pub(crate) async fn forgotten(visit: Visit, Named(number): Named<u64>) -> Answer
             h2 { "The proof" }
             @if still { p { "Memory still answers for one of these: tell whoever made it." } }
             @else { p { "Memory was asked again for each of these, and has none of them." } }
-            ul { @for id in &gone { li { code { (id) } } } }
+            ul { @for id in gone { li { code { (id) } } } }
             div class="acts" { (undo::take_back(&visit, &done)) }
         }
         div class="card" {
@@ -294,7 +290,7 @@ pub(crate) async fn forgotten(visit: Visit, Named(number): Named<u64>) -> Answer
             }
         }
     };
-    Ok(Room::new(Place::Order, "", "Forgotten").shows(&visit, &body))
+    Ok(room(&visit, "", "Forgotten", &body))
 }
 
 /// Compacts the file; from then on nothing forgotten can be taken back.
@@ -313,5 +309,5 @@ pub(crate) async fn erase(posted: Posted) -> Answer<Markup> {
             p class="why" { "`reprise check` reads it from end to end." }
         }
     };
-    Ok(Room::new(Place::Order, "/care", "Erased").shows(visit, &body))
+    Ok(room(visit, "/care", "Erased", &body))
 }

@@ -93,7 +93,7 @@ pub(crate) async fn users(visit: Visit) -> Answer<Markup> {
             td { @if one.user == visit.user.as_str() { "here" } @else { (go(&one.user)) } }
         })))
     };
-    Ok(Room::new(Place::Order, "/users", "Users").shows(&visit, &body))
+    Ok(room(&visit, "/users", "Users", &body))
 }
 
 pub(crate) async fn switch(posted: Posted) -> Answer<Redirect> {

@@ -8,7 +8,8 @@ use reprise_engine::EngineStats;
 use reprise_operations::operations::{care, learning, list, sessions, tending, workspace};
 use reprise_operations::{Memory, Prompt};
 
-use super::review::Pair;
+use super::agents::put_in;
+use super::ask::question;
 use super::{learning as learned, review};
 use crate::chart::Bar;
 use crate::prelude::*;
@@ -64,14 +65,15 @@ pub(crate) async fn show(visit: Visit, pairs: Pairs) -> Answer<Markup> {
         Known::of(&visit),
     );
     let Some(stats) = found(stats.map_err(Into::into))? else {
-        return Ok(Room::new(Place::Home, "", "Home").shows(&visit, &empty(&visit)));
+        let body = html! { (asks()) (nothing(&visit)) };
+        return Ok(room(&visit, "/", "Home", &body));
     };
     let (records, prompts, known) = (records?.records, prompts?.prompts, known?);
     let calendar = known.calendar;
     let is_small = stats.live <= COMPARED;
     let body = html! {
         (undo::told(&visit, pairs.get("done")))
-        (question(""))
+        (asks())
         div class="split" {
             @if stats.live == 0 {
                 (nothing(&visit))
@@ -101,22 +103,12 @@ pub(crate) async fn show(visit: Visit, pairs: Pairs) -> Answer<Markup> {
             }
         }
     };
-    Ok(Room::new(Place::Home, "", "Home").shows(&visit, &body))
+    Ok(room(&visit, "/", "Home", &body))
 }
 
-/// The question that Home begins with.
-pub(super) fn question(asked: &str) -> Markup {
-    html! {
-        form class="stack" role="search" action="/search" {
-            label class="question" {
-                (icon("search"))
-                span class="unseen-text" { "Question" }
-                input type="search" name="q" value=(asked) autocomplete="off" data-key="/"
-                    placeholder="What does my agent know about \u{2026}";
-                kbd { "/" }
-            }
-        }
-    }
+/// What Home begins with.
+fn asks() -> Markup {
+    html! { form class="stack" role="search" action="/search" { (question(None)) } }
 }
 
 fn digest(records: &[MemoryRecord], prompts: &[Prompt], known: &Known) -> Markup {
@@ -197,27 +189,19 @@ fn span(group: &Group<'_>, calendar: &Calendar) -> String {
         project = project.or(one.project);
         by = by.or(one.by);
     }
-    let [newest, .., oldest] = group.records.as_slice() else {
-        let at = group.records.first();
-        let at = at.map(|record| calendar.clock_of(record.timestamp));
-        return [project, by, at]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join(" \u{b7} ");
+    // The newest comes first.
+    let mut times = group.records.iter().rev().map(|record| record.timestamp);
+    let (from, to) = (times.next(), times.next_back());
+    let [from, to] = [from, to].map(|at| at.map(|at| calendar.clock_of(at)));
+    let when = match (from, to) {
+        (Some(from), Some(to)) if from != to => Some(format!("{from}\u{2013}{to}")),
+        (from, _) => from,
     };
-    let [from, to] = [oldest, newest].map(|record| calendar.clock_of(record.timestamp));
-    let when = (from != to)
-        .then(|| format!("{from}\u{2013}{to}"))
-        .or(Some(from));
-    [project, by, when]
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join(" \u{b7} ")
+    let says: Vec<String> = [project, by, when].into_iter().flatten().collect();
+    says.join(" \u{b7} ")
 }
 
-/// How its last tests ended, and that something failed before.
+/// How its last tests ended.
 fn how_it_went(group: &Group<'_>) -> Markup {
     let mut tests = group
         .records
@@ -234,7 +218,7 @@ fn how_it_went(group: &Group<'_>) -> Markup {
 
 /// What is not as it should be, in sentences.
 fn troubles(stats: &EngineStats, memory: &Memory) -> Vec<String> {
-    let failed = memory.all().service_stats().pool.failed;
+    let failed = memory.all().service().stats().pool.failed;
     let by_words = stats.unembedded.saturating_sub(stats.foreign_vectors);
     let mut troubles = Vec::new();
     if by_words > 0 {
@@ -276,10 +260,7 @@ pub(super) async fn damage(visit: &Visit) -> Option<String> {
 fn into_prompts(prompts: &[Prompt], now: DateTime<Utc>, calendar: &Calendar) -> Markup {
     let since = now - TimeDelta::days(DAYS);
     let week: Vec<&Prompt> = prompts.iter().filter(|prompt| prompt.at >= since).collect();
-    let put = |prompt: &Prompt| -> usize {
-        let given = prompt.given.iter().flat_map(|given| &given.found);
-        given.filter(|one| one.left_out.is_none()).count()
-    };
+    let put = |prompt: &Prompt| prompt.given.as_ref().map_or(0, put_in);
     let helped = week.iter().filter(|prompt| put(prompt) > 0).count();
     let total: usize = week.iter().map(|prompt| put(prompt)).sum();
     let used = week.iter().filter_map(|prompt| {
@@ -319,7 +300,7 @@ fn into_prompts(prompts: &[Prompt], now: DateTime<Utc>, calendar: &Calendar) -> 
 }
 
 fn numbers(stats: &EngineStats, page: &Page, calendar: &Calendar) -> Markup {
-    let recall = page.memories().service_stats().recall;
+    let recall = page.memories().service().stats().recall;
     let mut rows = vec![
         ("records", text::count(stats.live.into())),
         ("sessions", text::count(stats.sessions.into())),
@@ -339,10 +320,6 @@ fn numbers(stats: &EngineStats, page: &Page, calendar: &Calendar) -> Markup {
         model.rsplit('/').next_back().unwrap_or(&model).to_owned(),
     ));
     html! { section { h2 { a href="/care" { "Memory" } } (figures(&rows)) } }
-}
-
-fn empty(visit: &Visit) -> Markup {
-    html! { (question("")) (nothing(visit)) }
 }
 
 /// What begins a memory.
@@ -386,10 +363,10 @@ pub(crate) async fn needs(visit: Visit, pairs: Pairs) -> Answer<Markup> {
             div class="need" { b { "Not well" } p { (damage) } }
         }
         @for pair in contradictions.iter().take(NEEDS) {
-            (review::need(&visit, &Pair::of(pair), "Which holds now?"))
+            (review::need(&visit, pair, "Which holds now?"))
         }
         @for pair in alike.iter().take(NEEDS - 1) {
-            (review::need(&visit, &Pair::of(pair), "Do these say the same?"))
+            (review::need(&visit, pair, "Do these say the same?"))
         }
         @if all > contradictions.len().min(NEEDS) + alike.len().min(NEEDS - 1) {
             p {
@@ -412,5 +389,5 @@ pub(crate) async fn needs(visit: Visit, pairs: Pairs) -> Answer<Markup> {
     if pairs.get("part").is_some() {
         return Ok(body);
     }
-    Ok(Room::new(Place::Order, "/needs", "Needs you").shows(&visit, &body))
+    Ok(room(&visit, "/needs", "Needs you", &body))
 }

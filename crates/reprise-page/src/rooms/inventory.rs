@@ -40,7 +40,7 @@ pub(crate) async fn show(visit: Visit) -> Markup {
             section data-part=(name) { h2 { (name) } (part) }
         }
     };
-    Room::new(Place::Order, "/inventory", "How this page is made").shows(&visit, &body)
+    room(&visit, "/inventory", "How this page is made", &body)
 }
 
 const MARKDOWN: &str = "# A heading\nPlain words with `code` and **weight**.\n\n- one\n- two\n\n\

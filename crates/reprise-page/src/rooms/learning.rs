@@ -20,19 +20,15 @@ const LOOKED: usize = 200;
 const USED: usize = 3;
 
 pub(crate) async fn show(visit: Visit, pairs: Pairs) -> Answer<Markup> {
-    let memory = visit.memory();
     let asked = RunsArguments {
         record: None,
         limit: Some(LOOKED),
     };
     let (report, runs) = tokio::join!(
-        LearningReport::run(&memory, NoArguments {}),
-        Runs::run(&memory, asked)
+        visit.ask_if::<LearningReport>(NoArguments {}),
+        visit.ask_if::<Runs>(asked)
     );
-    let (report, runs) = (
-        found(report.map_err(Into::into))?,
-        found(runs.map_err(Into::into))?,
-    );
+    let (report, runs) = (report?, runs?);
     let calendar = visit.page.calendar();
     let body = if let (Some(report), Some(runs)) = (&report, &runs) {
         html! {
@@ -47,7 +43,7 @@ pub(crate) async fn show(visit: Visit, pairs: Pairs) -> Answer<Markup> {
     } else {
         html! { div class="empty" { h2 { "Nothing is remembered yet" } } }
     };
-    Ok(Room::new(Place::Agents, "/learning", "Learning").shows(&visit, &body))
+    Ok(room(&visit, "/learning", "Learning", &body))
 }
 
 /// All of it in one or two sentences.

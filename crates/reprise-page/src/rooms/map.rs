@@ -3,12 +3,9 @@
 
 use axum::Json;
 use reprise_operations::operations::graph::Tie;
-use reprise_operations::operations::landscape::{
-    Ground, Landscape, LandscapeArguments, LandscapeOf,
-};
+use reprise_operations::operations::landscape::{Landscape, LandscapeArguments, LandscapeOf, Spot};
 use reprise_operations::operations::links::{Direction, Related, RelatedArguments};
-use reprise_operations::operations::{landscape, tags};
-use serde::Serialize;
+use reprise_operations::operations::tags;
 
 use super::memory::projects_of;
 use crate::prelude::*;
@@ -20,24 +17,8 @@ const PROJECTS: usize = 8;
 /// Records of a group that are listed.
 const LISTED: usize = 12;
 
-/// A picture: records, what ties them, and their groups.
-#[derive(Debug, Default, Serialize)]
-pub(crate) struct Picture {
-    records: Vec<Spot>,
-    links: Vec<Tie>,
-    groups: Vec<Ground>,
-}
-
-#[derive(Debug, Serialize)]
-struct Spot {
-    id: RecordId,
-    title: String,
-    kind: &'static str,
-    group: Option<usize>,
-}
-
 /// What is around a record.
-async fn picture(visit: &Visit, id: &str) -> Answer<Picture> {
+async fn picture(visit: &Visit, id: &str) -> Answer<Landscape> {
     let asked = HistoryArguments { id: id.to_owned() };
     let middle = visit.ask::<History>(asked).await?.present;
     let asked = RelatedArguments {
@@ -48,11 +29,11 @@ async fn picture(visit: &Visit, id: &str) -> Answer<Picture> {
         ..RelatedArguments::default()
     };
     let related = visit.ask::<Related>(asked).await?.related;
-    let mut picture = Picture::default();
+    let mut picture = Landscape::default();
     picture.records.push(Spot {
         id: middle.id,
         title: rows::title(&middle).chars().take(80).collect(),
-        kind: middle.record_type().name(),
+        record_type: middle.record_type(),
         group: None,
     });
     for one in related {
@@ -61,7 +42,7 @@ async fn picture(visit: &Visit, id: &str) -> Answer<Picture> {
         } else {
             (one.id, one.via)
         };
-        picture.links.push(Tie {
+        picture.ties.push(Tie {
             from,
             to,
             relation: one.relation,
@@ -70,7 +51,7 @@ async fn picture(visit: &Visit, id: &str) -> Answer<Picture> {
             picture.records.push(Spot {
                 id: one.id,
                 title: one.title,
-                kind: one.record_type.map_or("note", RecordType::name),
+                record_type: one.record_type.unwrap_or(RecordType::Note),
                 group: None,
             });
         }
@@ -78,43 +59,22 @@ async fn picture(visit: &Visit, id: &str) -> Answer<Picture> {
     Ok(picture)
 }
 
-/// The newest records, of a project where one is named, in groups of those that are alike.
-async fn landscape(visit: &Visit, project: Option<&str>) -> Answer<Picture> {
+/// Around a record where one is named, else the newest, of a project or of all, in groups.
+async fn drawn(visit: &Visit, pairs: &Pairs) -> Answer<Landscape> {
+    if let Some(id) = pairs.get("around") {
+        return picture(visit, id).await;
+    }
     let asked = LandscapeArguments {
-        project: project.map(str::to_owned),
+        project: pairs.get("project").map(str::to_owned),
         limit: None,
     };
-    let found = visit.ask_if::<LandscapeOf>(asked).await?;
-    let Some(Landscape {
-        groups,
-        records,
-        ties,
-    }) = found
-    else {
-        return Ok(Picture::default());
-    };
-    let spot = |one: landscape::Spot| Spot {
-        id: one.id,
-        title: one.title,
-        kind: one.record_type.name(),
-        group: one.group,
-    };
-    Ok(Picture {
-        records: records.into_iter().map(spot).collect(),
-        links: ties,
-        groups,
-    })
+    Ok(visit
+        .ask_if::<LandscapeOf>(asked)
+        .await?
+        .unwrap_or_default())
 }
 
-/// Around a record where one is named, else of a project, else of all.
-async fn drawn(visit: &Visit, pairs: &Pairs) -> Answer<Picture> {
-    match pairs.get("around") {
-        Some(id) => picture(visit, id).await,
-        None => landscape(visit, pairs.get("project")).await,
-    }
-}
-
-pub(crate) async fn around(visit: Visit, pairs: Pairs) -> Answer<Json<Picture>> {
+pub(crate) async fn around(visit: Visit, pairs: Pairs) -> Answer<Json<Landscape>> {
     drawn(&visit, &pairs).await.map(Json)
 }
 
@@ -175,11 +135,11 @@ pub(crate) async fn show(visit: Visit, pairs: Pairs) -> Answer<Markup> {
             }
         }
     };
-    Ok(Room::new(Place::Memory, "/map", "Map").shows_with(&visit, &bar, &body))
+    Ok(room_with(&visit, "/map", "Map", &bar, &body))
 }
 
 /// The groups of a picture, or what stands around the record that was walked to.
-fn grouped(picture: &Picture, pairs: &Pairs) -> Markup {
+fn grouped(picture: &Landscape, pairs: &Pairs) -> Markup {
     let at: Option<RecordId> = pairs.read("at").ok().flatten();
     let place = |id: RecordId| {
         format!(
@@ -206,7 +166,7 @@ fn grouped(picture: &Picture, pairs: &Pairs) -> Markup {
             }
         };
     };
-    let ties = picture.links.iter().filter_map(|tie| match middle.id {
+    let ties = picture.ties.iter().filter_map(|tie| match middle.id {
         id if id == tie.from => Some((tie.to, &tie.relation)),
         id if id == tie.to => Some((tie.from, &tie.relation)),
         _ => None,
@@ -242,7 +202,7 @@ fn grouped(picture: &Picture, pairs: &Pairs) -> Markup {
     }
 }
 
-fn listed(picture: &Picture) -> Markup {
+fn listed(picture: &Landscape) -> Markup {
     let title = |id: RecordId| {
         let found = picture.records.iter().find(|spot| spot.id == id);
         found.map_or("", |spot| spot.title.as_str())
@@ -252,10 +212,10 @@ fn listed(picture: &Picture) -> Markup {
             @if let Some(middle) = picture.records.first() {
                 a href=(format!("/records/{}", middle.id)) { (text::line(&middle.title, 90)) }
             }
-            " " small { (text::of(picture.links.len(), "link", "links")) }
+            " " small { (text::of(picture.ties.len(), "link", "links")) }
         }
         ul {
-            @for tie in &picture.links {
+            @for tie in &picture.ties {
                 li class="put" {
                     span {
                         a href=(format!("/map?around={}", tie.from)) {

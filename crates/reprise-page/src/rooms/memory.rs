@@ -25,14 +25,12 @@ pub(crate) async fn timeline(visit: Visit, pairs: Pairs) -> Answer<Markup> {
         limit: rows::PAGE,
         after: pairs.read("after")?,
     };
-    let memory = visit.memory();
     let (listed, tagged, known) = tokio::join!(
         listed(&visit, request),
-        tags::Tags::run(&memory, tags::TagsArguments::default()),
+        visit.ask_if::<tags::Tags>(tags::TagsArguments::default()),
         Known::of(&visit)
     );
-    let (listed, known) = (listed?, known?);
-    let tagged = found(tagged.map_err(Into::into))?;
+    let (listed, tagged, known) = (listed?, tagged?, known?);
     let bar = html! {
         form class="stack" role="search" action="/timeline" {
             div class="bar" {
@@ -48,10 +46,7 @@ pub(crate) async fn timeline(visit: Visit, pairs: Pairs) -> Answer<Markup> {
     };
     let body = html! {
         (undo::told(&visit, pairs.get("done")))
-        @if let Some(tagged) = tagged {
-            (pairs::known("project", projects_of(&tagged).into_iter().take(KNOWN)))
-            (pairs::known("tag", tagged.tags.into_iter().map(|one| one.tag).take(KNOWN)))
-        }
+        @if let Some(tagged) = tagged { (completions(tagged)) }
         (rows::known(listed.records.iter()))
         (split(&visit, &html! {
             @if listed.records.is_empty() {
@@ -61,10 +56,18 @@ pub(crate) async fn timeline(visit: Visit, pairs: Pairs) -> Answer<Markup> {
                 }
             } @else { (by_day(&listed.records, &known)) }
             @for note in &listed.notes { p class="faint" { (note) } }
-            (pages("/timeline", &pairs, &listed))
+            (pairs::pages(&pairs, "/timeline", listed.next))
         }))
     };
-    Ok(Room::new(Place::Memory, "/timeline", "Memory").shows_with(&visit, &bar, &body))
+    Ok(room_with(&visit, "/timeline", "Memory", &bar, &body))
+}
+
+/// What the fields of a filter complete from: the projects and the tags of a memory.
+pub(super) fn completions(known: tags::Tagged) -> Markup {
+    html! {
+        (pairs::known("project", projects_of(&known).into_iter().take(KNOWN)))
+        (pairs::known("tag", known.tags.into_iter().map(|one| one.tag).take(KNOWN)))
+    }
 }
 
 /// A list with room for a record beside it.
@@ -89,22 +92,6 @@ fn by_day(records: &[MemoryRecord], known: &Known) -> Markup {
     let groups = rows::groups(records, &known.calendar, true);
     let told = groups.iter().map(Told::all);
     rows::by_day(&told.collect::<Vec<_>>(), known)
-}
-
-fn pages(path: &str, pairs: &Pairs, listed: &Listed) -> Markup {
-    html! {
-        nav class="pages" aria-label="Pages" {
-            @if pairs.get("after").is_some() {
-                a href=(format!("{path}?{}", pairs.with(&[("after", "")]))) { "Newest" }
-            }
-            @if let Some(next) = listed.next {
-                @let next = pairs.with(&[("after", &next.to_string())]);
-                a rel="next" href=(format!("{path}?{next}")) {
-                    "Older"
-                }
-            }
-        }
-    }
 }
 
 /// What a record of knowledge may be: how a run went stands with the runs.
@@ -170,7 +157,7 @@ pub(crate) async fn knowledge(visit: Visit, pairs: Pairs) -> Answer<Markup> {
             } @else {
                 ol class="rows" { (learned(&listed.records, &known)) }
             }
-            (pages("/knowledge", &pairs, &listed))
+            (pairs::pages(&pairs, "/knowledge", listed.next))
             @if !done.records.is_empty() {
                 h2 { "Done and failed" }
                 ol class="rows" { (learned(&done.records, &known)) }
@@ -179,7 +166,7 @@ pub(crate) async fn knowledge(visit: Visit, pairs: Pairs) -> Answer<Markup> {
         @if let Some(tags) = &tags { (in_use(&visit, tags)) }
     };
     let bar = sorts(typed);
-    Ok(Room::new(Place::Memory, "/knowledge", "Knowledge").shows_with(&visit, &bar, &body))
+    Ok(room_with(&visit, "/knowledge", "Knowledge", &bar, &body))
 }
 
 /// The sorts of knowledge, to choose one.
@@ -206,7 +193,7 @@ fn sorts(typed: Option<RecordType>) -> Markup {
 fn learned(records: &[MemoryRecord], known: &Known) -> Markup {
     html! {
         @for record in records {
-            (rows::row_with(record, When::Ago, known, &html! {
+            (rows::row(record, When::Ago, known, &html! {
                 @if let Some(goal) = goal(record) { span class="session" { "from: " (text::line(goal, 30)) } }
             }))
         }
@@ -326,7 +313,7 @@ pub(crate) async fn projects(visit: Visit) -> Answer<Markup> {
             }
         }
     };
-    Ok(Room::new(Place::Memory, "/projects", "Projects").shows(&visit, &body))
+    Ok(room(&visit, "/projects", "Projects", &body))
 }
 
 #[cfg(test)]

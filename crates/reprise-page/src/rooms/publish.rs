@@ -10,8 +10,8 @@ use reprise_operations::operations::shared::{
 use reprise_operations::{Deed, PageAsked};
 use reprise_types::limits::PAGE_MAX;
 
-use crate::acts::Act;
 use crate::prelude::*;
+use crate::undo::{Act, Back};
 
 const POLICIES: [(&str, &str); 3] = [
     ("public", "everybody"),
@@ -66,7 +66,7 @@ pub(crate) async fn ask(visit: Visit, Named(id): Named<RecordId>, pairs: Pairs) 
             }
         }
     };
-    Ok(Room::new(Place::Shared, "/global", "Publish this?").shows(&visit, &body))
+    Ok(room(&visit, "/global", "Publish this?", &body))
 }
 
 fn terms_form(path: &str, title: &str, policy: &str, licence: &str) -> Markup {
@@ -131,7 +131,8 @@ pub(crate) async fn publish(Named(id): Named<RecordId>, posted: Posted) -> Answe
     let done = posted.visit.ask::<Publish>(asked).await?;
     let global = done.published.first().map(|done| done.id);
     let global = global.ok_or_else(|| Trouble::invalid("Nothing was published; try again."))?;
-    let act = Act::Published { record: id, global };
+    let back = Back::Unpublish { record: id, global };
+    let act = Act::new(id, "Published: others can find it now.", back);
     Ok(undo::did(&posted.visit, act))
 }
 
@@ -188,7 +189,7 @@ pub(crate) async fn show(visit: Visit, pairs: Pairs) -> Answer<Markup> {
             }
         }
     };
-    Ok(Room::new(Place::Shared, "/global", "Published").shows(&visit, &body))
+    Ok(room(&visit, "/global", "Published", &body))
 }
 
 fn one(visit: &Visit, row: &PublishedRow, calendar: &Calendar) -> Markup {
@@ -279,7 +280,7 @@ pub(crate) async fn thing(visit: Visit, Named(id): Named<RecordId>) -> Answer<Ma
             }
         }
     };
-    Ok(Room::new(Place::Shared, "/global", "Published").shows(&visit, &body))
+    Ok(room(&visit, "/global", "Published", &body))
 }
 
 pub(crate) async fn unpublish(posted: Posted) -> Answer<Redirect> {

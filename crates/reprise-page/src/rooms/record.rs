@@ -54,29 +54,20 @@ impl Wording {
 pub(super) struct Standing {
     /// No clean-up takes it.
     pub(super) is_pinned: bool,
-    pub(super) seen: Seen,
+    /// What its owner says of that, if anything.
+    pub(super) seen: Option<Visibility>,
 }
 
-/// How far a record may travel, as its owner says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seen {
-    /// By its owner, until he publishes it.
-    Owner,
-    /// By its owner; it cannot be published.
-    Private,
-    /// By whoever reads the project's workspace, too.
-    Workspace,
-}
-
-pub(super) const SEEN: [(Seen, &str, &str); 3] = [
-    (Seen::Owner, "owner", "You alone, until you publish it"),
+/// How far a record may travel, as its owner says: the words of a form, and of the page.
+pub(super) const SEEN: [(Option<Visibility>, &str, &str); 3] = [
+    (None, "owner", "You alone, until you publish it"),
     (
-        Seen::Private,
+        Some(Visibility::Private),
         "private",
         "You alone; it cannot be published",
     ),
     (
-        Seen::Workspace,
+        Some(Visibility::Workspace),
         "workspace",
         "Whoever reads the project's workspace, too",
     ),
@@ -85,11 +76,10 @@ pub(super) const SEEN: [(Seen, &str, &str); 3] = [
 impl Standing {
     pub(super) fn of(record: &MemoryRecord) -> Self {
         let seen = if record.visibility == Visibility::Workspace {
-            Seen::Workspace
-        } else if record.may_leave(WayOut::Publication) == Err(Withheld::Private) {
-            Seen::Private
+            Some(Visibility::Workspace)
         } else {
-            Seen::Owner
+            let is_private = record.may_leave(WayOut::Publication) == Err(Withheld::Private);
+            is_private.then_some(Visibility::Private)
         };
         let is_pinned = record.retention == Retention::Pinned;
         Self { is_pinned, seen }
@@ -174,7 +164,7 @@ pub(crate) async fn show(visit: Visit, Named(name): Named<String>, pairs: Pairs)
             div class="side" id="side" { (article) }
         }
     };
-    Ok(Room::new(Place::Memory, "/timeline", "Record").shows(&visit, &body))
+    Ok(room(&visit, "/timeline", "Record", &body))
 }
 
 /// What happened with it: its session, else what came before it.
@@ -533,14 +523,9 @@ fn provenance(record: &MemoryRecord) -> Markup {
                 @for (name, value) in &facts { dt { (name) } dd { (text::line(value, 200)) } }
                 @for (name, value) in &record.metadata {
                     dt { (text::line(name, 60)) }
-                    dd { (text::line(&plain(value), 200)) }
+                    dd { (text::line(&text::word(value), 200)) }
                 }
             }
         }))
     }
-}
-
-fn plain(value: &Value) -> String {
-    let text = value.as_str().map(str::to_owned);
-    text.unwrap_or_else(|| value.to_string())
 }

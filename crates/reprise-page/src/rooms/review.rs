@@ -23,45 +23,32 @@ const ANSWERS: [(&str, &str, &str); 4] = [
     ("different", "d", "Both hold"),
 ];
 
-/// Two records that may say the same, or cannot both hold: the older first.
-pub(super) struct Pair<'a> {
-    names: &'a [String; 2],
-    texts: [&'a str; 2],
-    why: &'a str,
-}
-
-impl<'a> Pair<'a> {
-    pub(super) fn of(pair: &'a Doubted) -> Self {
-        let text = |side: usize| pair.texts.as_ref().map_or("", |texts| texts[side].as_str());
-        Self {
-            names: &pair.pair,
-            texts: [text(0), text(1)],
-            why: &pair.why,
-        }
-    }
+/// What the older (0) or the newer (1) of a pair says.
+fn text_of(pair: &Doubted, side: usize) -> &str {
+    pair.texts.as_ref().map_or("", |texts| &texts[side])
 }
 
 /// A pair among the things that need a person, with its answers.
-pub(super) fn need(visit: &Visit, pair: &Pair<'_>, question: &str) -> Markup {
+pub(super) fn need(visit: &Visit, pair: &Doubted, question: &str) -> Markup {
     html! {
         div class="need" data-pair {
             b { (question) }
             p {
-                "\u{201c}" (text::line(pair.texts[0], 110)) "\u{201d} and \u{201c}"
-                (text::line(pair.texts[1], 110)) "\u{201d}"
+                "\u{201c}" (text::line(text_of(pair, 0), 110)) "\u{201d} and \u{201c}"
+                (text::line(text_of(pair, 1), 110)) "\u{201d}"
             }
             (answers(visit, pair, false))
         }
     }
 }
 
-fn answers(visit: &Visit, pair: &Pair<'_>, is_next: bool) -> Markup {
+fn answers(visit: &Visit, pair: &Doubted, is_next: bool) -> Markup {
     form(
         visit,
         "/knowledge/answer",
         &html! {
-            input type="hidden" name="one" value=(pair.names[0]);
-            input type="hidden" name="other" value=(pair.names[1]);
+            input type="hidden" name="one" value=(pair.pair[0]);
+            input type="hidden" name="other" value=(pair.pair[1]);
             div class="acts" {
                 @for (place, (answer, key, says)) in ANSWERS.into_iter().enumerate() {
                     button name="answer" value=(answer) data-answer=(key) data-command=(says)
@@ -96,8 +83,7 @@ pub(crate) async fn show(visit: Visit, pairs: Pairs) -> Answer<Markup> {
         ] {
             let mut cards = Vec::new();
             for pair in of.iter().take(SHOWN) {
-                let pair = Pair::of(pair);
-                cards.push(side_by_side(&visit, &pair, is_first, &calendar).await?);
+                cards.push(side_by_side(&visit, pair, is_first, &calendar).await?);
                 is_first = false;
             }
             let more = more + of.len().saturating_sub(SHOWN);
@@ -116,12 +102,8 @@ pub(crate) async fn show(visit: Visit, pairs: Pairs) -> Answer<Markup> {
         }
         @if doubt.is_none() { div class="empty" { h2 { "Nothing is remembered yet" } } }
     };
-    Ok(Room::new(
-        Place::Order,
-        "/knowledge/review",
-        "Contradictions and duplicates",
-    )
-    .shows(&visit, &body))
+    let title = "Contradictions and duplicates";
+    Ok(room(&visit, "/knowledge/review", title, &body))
 }
 
 fn answered(visit: &Visit, pairs: &Pairs) -> Markup {
@@ -145,12 +127,12 @@ fn taken_back(visit: &Visit, action: &str) -> Markup {
 
 async fn side_by_side(
     visit: &Visit,
-    pair: &Pair<'_>,
+    pair: &Doubted,
     is_next: bool,
     calendar: &Calendar,
 ) -> Answer<Markup> {
     let mut when = Vec::new();
-    for name in pair.names {
+    for name in &pair.pair {
         let asked = HistoryArguments { id: name.clone() };
         let found = visit.ask_if::<History>(asked).await?;
         when.push(found.map(|found| found.present.timestamp));
@@ -158,20 +140,20 @@ async fn side_by_side(
     let sides = ["The older", "The newer"].into_iter().zip(when).enumerate();
     Ok(html! {
         article class="card pair" data-pair {
-            p class="why" { (text::line(pair.why, 300)) }
+            p class="why" { (text::line(&pair.why, 300)) }
             div class="sides" {
                 @for (side, (name, at)) in sides {
                     section {
                         h3 {
                             (name) " "
-                            a href=(format!("/records/{}", encoded(&pair.names[side]))) {
+                            a href=(format!("/records/{}", encoded(&pair.pair[side]))) {
                                 @match at {
                                     Some(at) => (calendar.minute_of(at)),
                                     None => "the record",
                                 }
                             }
                         }
-                        div class="said" { (text::whole(pair.texts[side])) }
+                        div class="said" { (text::whole(text_of(pair, side))) }
                     }
                 }
             }
@@ -217,7 +199,7 @@ pub(crate) async fn tidying(visit: Visit, pairs: Pairs) -> Answer<Markup> {
             @for acted in &actions { (told(&visit, acted)) }
         }
     };
-    Ok(Room::new(Place::Order, "/knowledge/tidy", "Tidy up").shows(&visit, &body))
+    Ok(room(&visit, "/knowledge/tidy", "Tidy up", &body))
 }
 
 fn plan(visit: &Visit, would: &Consolidated) -> Markup {
@@ -307,15 +289,16 @@ fn link(name: &str, says: &str) -> Markup {
 }
 
 fn named(names: &[String]) -> Markup {
+    html! { p class="chips" { (chips_of(names, NAMED)) } }
+}
+
+/// The first so many of some records, each a chip that leads to it.
+pub(super) fn chips_of(names: &[String], most: usize) -> Markup {
     html! {
-        p class="chips" {
-            @for name in names.iter().take(NAMED) {
-                a class="chip" href=(format!("/records/{}", encoded(name))) {
-                    (text::line(name, 40))
-                }
-            }
-            @if names.len() > NAMED { span class="faint" { "and " (names.len() - NAMED) " more" } }
+        @for name in names.iter().take(most) {
+            a class="chip" href=(format!("/records/{}", encoded(name))) { (text::line(name, 60)) }
         }
+        @if names.len() > most { span class="faint" { "and " (names.len() - most) " more" } }
     }
 }
 

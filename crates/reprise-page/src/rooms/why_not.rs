@@ -103,65 +103,40 @@ impl Place {
     }
 }
 
+/// Takes a part of a filter over into another one.
+type Part = fn(&mut MemoryFilter, &MemoryFilter);
+
+/// The parts of a filter that a record's own fields decide.
+const PARTS: [(&str, Part); 5] = [
+    ("sort", |one, of| one.kinds.clone_from(&of.kinds)),
+    ("source", |one, of| one.sources.clone_from(&of.sources)),
+    ("since", |one, of| one.since = of.since),
+    ("until", |one, of| one.until = of.until),
+    ("session", |one, of| {
+        one.session_id.clone_from(&of.session_id);
+    }),
+];
+
 /// The part of a question that leaves a record out, as far as the record says.
 fn left_out_by(asked: &RecallRequest, record: &MemoryRecord) -> Option<&'static str> {
     if asked.as_of.is_some_and(|day| record.known_at > day) {
         return Some("days back");
     }
     let filter = &asked.filter;
-    let says = |filter: MemoryFilter| {
-        let session = &record.session_id;
-        filter.admits(record.kind, record.source, record.timestamp, session)
-    };
-    let with = |part: MemoryFilter| !says(part);
     let types = filter.types.as_ref();
-    let own = MemoryFilter::default;
-    let tags = filter.tags.iter().flatten();
-    let mut tags = tags.filter(|tag| !record.tags.contains(tag));
-    [
-        (
-            types.is_some_and(|types| !types.contains(&record.record_type())),
-            "kind",
-        ),
-        (
-            with(MemoryFilter {
-                kinds: filter.kinds.clone(),
-                ..own()
-            }),
-            "sort",
-        ),
-        (
-            with(MemoryFilter {
-                sources: filter.sources.clone(),
-                ..own()
-            }),
-            "source",
-        ),
-        (
-            with(MemoryFilter {
-                since: filter.since,
-                ..own()
-            }),
-            "since",
-        ),
-        (
-            with(MemoryFilter {
-                until: filter.until,
-                ..own()
-            }),
-            "until",
-        ),
-        (
-            with(MemoryFilter {
-                session_id: filter.session_id.clone(),
-                ..own()
-            }),
-            "session",
-        ),
-        (tags.next().is_some(), "tag"),
-    ]
-    .into_iter()
-    .find_map(|(leaves_out, part)| leaves_out.then_some(part))
+    if types.is_some_and(|types| !types.contains(&record.record_type())) {
+        return Some("kind");
+    }
+    // The first with which it is left out is the one that does it.
+    let (mut upto, session) = (MemoryFilter::default(), &record.session_id);
+    for (part, take) in PARTS {
+        take(&mut upto, filter);
+        if !upto.admits(record.kind, record.source, record.timestamp, session) {
+            return Some(part);
+        }
+    }
+    let mut tags = filter.tags.iter().flatten();
+    tags.any(|tag| !record.tags.contains(tag)).then_some("tag")
 }
 
 /// The question for any record, and what is said of one.

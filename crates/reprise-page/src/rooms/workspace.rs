@@ -43,9 +43,14 @@ pub(crate) async fn show(visit: Visit, pairs: Pairs) -> Answer<Markup> {
                 }
             }
         };
-        return Ok(Room::new(Place::Shared, "/workspace", "Workspace").shows(&visit, &body));
+        return Ok(room(&visit, "/workspace", "Workspace", &body));
     };
     let name = own(&names, name)?;
+    let asked = StatusArguments {
+        workspace: Some(name.to_owned()),
+        ..StatusArguments::default()
+    };
+    let tree = visit.ask::<Status>(asked).await?;
     let body = html! {
         @if names.len() > 1 {
             nav class="tabs" aria-label="Workspaces" {
@@ -55,13 +60,13 @@ pub(crate) async fn show(visit: Visit, pairs: Pairs) -> Answer<Markup> {
                 }
             }
         }
-        (difference(&visit, name, &pairs).await?)
-        (waiting(&visit, name).await?)
-        (state(&visit, name).await?)
+        (difference(&visit, name, &tree.main, &pairs).await?)
+        (waiting(&visit, name, &tree.main).await?)
+        (state(&visit, name, &tree))
         (transactions(&visit, name).await?)
         (audit(&visit, name, &pairs).await?)
     };
-    Ok(Room::new(Place::Shared, "/workspace", "Workspace").shows(&visit, &body))
+    Ok(room(&visit, "/workspace", "Workspace", &body))
 }
 
 /// One of those that the user may see.
@@ -73,21 +78,12 @@ fn own<'a>(names: &'a [String], name: &str) -> Answer<&'a str> {
         .ok_or_else(|| Trouble::new(StatusCode::NOT_FOUND, said))
 }
 
-async fn status(visit: &Visit, name: &str) -> Answer<<Status as Operation>::Answer> {
-    let asked = StatusArguments {
-        workspace: Some(name.to_owned()),
-        ..StatusArguments::default()
-    };
-    visit.ask::<Status>(asked).await
-}
-
-async fn waiting(visit: &Visit, name: &str) -> Answer<Markup> {
+async fn waiting(visit: &Visit, name: &str, main: &str) -> Answer<Markup> {
     let asked = ReviewArguments {
         workspace: Some(name.to_owned()),
         ..ReviewArguments::default()
     };
     let reviews = visit.ask::<Review>(asked).await?.reviews;
-    let main = status(visit, name).await?.main;
     Ok(html! {
         section {
             h2 { "Waits for you " small { (reviews.len()) } }
@@ -160,10 +156,9 @@ async fn waiting(visit: &Visit, name: &str) -> Answer<Markup> {
     })
 }
 
-async fn state(visit: &Visit, name: &str) -> Answer<Markup> {
-    let tree = status(visit, name).await?;
+fn state(visit: &Visit, name: &str, tree: &<Status as Operation>::Answer) -> Markup {
     let at = tree.commit.as_deref().map_or("nothing", short);
-    Ok(html! {
+    html! {
         section class="card" {
             h2 { (text::line(name, 120)) }
             p class="why" {
@@ -201,7 +196,7 @@ async fn state(visit: &Visit, name: &str) -> Answer<Markup> {
                 } }
             }
         }
-    })
+    }
 }
 
 async fn transactions(visit: &Visit, name: &str) -> Answer<Markup> {
@@ -316,7 +311,7 @@ async fn trail(visit: &Visit, name: &str, pairs: &Pairs, limit: usize) -> Answer
 }
 
 /// What a transaction changed, or what a branch would bring.
-async fn difference(visit: &Visit, name: &str, pairs: &Pairs) -> Answer<Markup> {
+async fn difference(visit: &Visit, name: &str, main: &str, pairs: &Pairs) -> Answer<Markup> {
     let workspace = Some(name.to_owned());
     let mut asked = DiffArguments {
         workspace: workspace.clone(),
@@ -337,7 +332,7 @@ async fn difference(visit: &Visit, name: &str, pairs: &Pairs) -> Answer<Markup> 
         // What has changed on the shared branch meanwhile is no part of it.
         let paths = reviews.iter().flat_map(|one| &one.paths);
         own = Some(paths.map(|(path, _)| path.clone()).collect::<Vec<_>>());
-        asked.from = Some(status(visit, name).await?.main);
+        asked.from = Some(main.to_owned());
         asked.to = Some(of.to_owned());
     }
     let mut files = visit.ask::<Diff>(asked).await?.files;
@@ -382,55 +377,50 @@ fn short(commit: &str) -> &str {
     commit.get(..HASH).unwrap_or(commit)
 }
 
-/// The workspace that a form names, and the way back to it.
-fn posted_tree(posted: &Posted) -> Answer<(String, Redirect)> {
+/// Runs what a form asks of the workspace that it names; leads back to it.
+async fn done<O: Operation>(
+    posted: &Posted,
+    asked: impl FnOnce(Option<String>) -> O::Arguments,
+) -> Answer<Redirect> {
     let names = posted.visit.memory().workspaces();
     let name = own(&names, posted.get("tree"))?;
-    let back = Redirect::to(&format!("/workspace?tree={}", encoded(name)));
-    Ok((name.to_owned(), back))
+    posted.visit.ask::<O>(asked(Some(name.to_owned()))).await?;
+    Ok(Redirect::to(&format!("/workspace?tree={}", encoded(name))))
 }
 
 pub(crate) async fn approve(posted: Posted) -> Answer<Redirect> {
-    let (name, back) = posted_tree(&posted)?;
-    let asked = ApproveArguments {
-        workspace: Some(name),
+    let asked = |workspace| ApproveArguments {
+        workspace,
         human: posted.visit.user.to_string(),
         reference: posted.get("commit").to_owned(),
     };
-    posted.visit.ask::<Approve>(asked).await?;
-    Ok(back)
+    done::<Approve>(&posted, asked).await
 }
 
 pub(crate) async fn decline(posted: Posted) -> Answer<Redirect> {
-    let (name, back) = posted_tree(&posted)?;
-    let asked = DeclineArguments {
-        workspace: Some(name),
+    let asked = |workspace| DeclineArguments {
+        workspace,
         human: posted.visit.user.to_string(),
         reference: posted.get("commit").to_owned(),
         message: Some(posted.get("message").to_owned()),
     };
-    posted.visit.ask::<Decline>(asked).await?;
-    Ok(back)
+    done::<Decline>(&posted, asked).await
 }
 
 pub(crate) async fn merge(posted: Posted) -> Answer<Redirect> {
-    let (name, back) = posted_tree(&posted)?;
-    let asked = MergeArguments {
-        workspace: Some(name),
+    let asked = |workspace| MergeArguments {
+        workspace,
         actor: format!("human:{}", posted.visit.user),
         from: posted.get("branch").to_owned(),
         ..MergeArguments::default()
     };
-    posted.visit.ask::<Merge>(asked).await?;
-    Ok(back)
+    done::<Merge>(&posted, asked).await
 }
 
 pub(crate) async fn recover(posted: Posted) -> Answer<Redirect> {
-    let (name, back) = posted_tree(&posted)?;
-    let asked = RecoverArguments {
-        workspace: Some(name),
+    let asked = |workspace| RecoverArguments {
+        workspace,
         ..RecoverArguments::default()
     };
-    posted.visit.ask::<Recover>(asked).await?;
-    Ok(back)
+    done::<Recover>(&posted, asked).await
 }

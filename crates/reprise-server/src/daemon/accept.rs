@@ -27,6 +27,8 @@ const HEAD: Duration = Duration::from_secs(10);
 /// paging through it.
 const UNREAD: Duration = Duration::from_secs(10);
 const UNREAD_HERE: Duration = Duration::from_mins(10);
+/// How long open requests may take to end once whoever serves them is to end.
+const DRAIN: Duration = Duration::from_secs(10);
 /// After an accept that failed (out of descriptors, for example).
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -150,6 +152,19 @@ impl Entrance {
             }
             drop(place);
         });
+    }
+}
+
+/// Waits for what is under way, once every entrance is gone with its end of `open`.
+pub(crate) async fn drained(open: Arc<GracefulShutdown>) {
+    let drained = async {
+        match Arc::into_inner(open) {
+            Some(open) => open.shutdown().await,
+            None => std::future::pending().await,
+        }
+    };
+    if tokio::time::timeout(DRAIN, drained).await.is_err() {
+        tracing::warn!("some connections were still open and are cut");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use reprise_page::Setting;
@@ -41,7 +41,7 @@ pub enum Ended {
 pub(crate) struct Life {
     pub(crate) place: Place,
     pub(crate) started: Instant,
-    pub(crate) http: OnceLock<SocketAddr>,
+    pub(crate) http: Option<SocketAddr>,
     pub(crate) idle_exit: Option<Duration>,
     pub(crate) settings: Vec<Setting>,
     pub(crate) requests: Arc<Shares>,
@@ -54,11 +54,17 @@ pub(crate) struct Life {
 }
 
 impl Life {
-    pub(crate) fn new(place: Place, idle_exit: Option<Duration>, settings: Vec<Setting>) -> Self {
+    /// At this place and, over TCP, at the address `http`.
+    pub(crate) fn new(
+        place: Place,
+        http: Option<SocketAddr>,
+        idle_exit: Option<Duration>,
+        settings: Vec<Setting>,
+    ) -> Self {
         Self {
             place,
             started: Instant::now(),
-            http: OnceLock::new(),
+            http,
             idle_exit,
             settings,
             requests: Shares::new(REQUESTS_MAX),

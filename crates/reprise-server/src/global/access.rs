@@ -19,8 +19,8 @@ use reprise_operations::{Problem, ProblemKind};
 use reprise_types::{Clock as _, SystemClock, system_entropy};
 use serde_json::json;
 
-use super::routes::{Desk, JOIN, ROUTES, Route, no_method};
-use crate::http::{Refusal, bearer};
+use super::routes::{Desk, JOIN, ROUTES, Route};
+use crate::http::{Refusal, bearer, wrong_method};
 use crate::issuer::Issuer;
 use crate::tokens::{Right, Scope};
 
@@ -173,7 +173,7 @@ fn admitted(
     let is_it = |route: &&Route| route.method == *request.method() && Some(route.path) == matched;
     let route = ROUTES.iter().find(is_it);
     if matched.is_some() && route.is_none() {
-        return Err(no_method());
+        return Err(wrong_method());
     }
     if route.is_some_and(|route| !known.may.contains(&route.right)) {
         return Err(Problem::new(

@@ -12,7 +12,6 @@ use serde_json::{Map, Value, json};
 use super::bodies::{Joined, LINES_DEFAULT};
 use super::routes::{ROUTES, Route};
 use crate::http::generators;
-use crate::tokens::Right;
 
 /// `OpenAPI` 3.1, made once: whoever asks for it needs no token.
 pub(super) static DESCRIPTION: LazyLock<Value> = LazyLock::new(description);
@@ -73,11 +72,8 @@ fn description() -> Value {
 }
 
 fn operation(route: &Route, taken: &mut SchemaGenerator, given: &mut SchemaGenerator) -> Value {
-    let right = match route.right {
-        Right::Read => "read",
-        Right::Write => "write",
-        Right::Operate => "operate",
-    };
+    let right = json!(route.right);
+    let right = right.as_str().unwrap_or_default();
     let kind = match route.path {
         "/metrics" => "text/plain",
         _ => "application/json",

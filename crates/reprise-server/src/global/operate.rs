@@ -1,17 +1,25 @@
 //! Routes that are more than one operation of the store: the audit log, the erasure of a person,
-//! and the way in by an invitation.
+//! the way in by an invitation, whether the store can be asked, and the metrics.
+
+use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use reprise_global::{AUDIT_MAX, AuditLine, Erased, Shelf};
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use reprise_global::{AUDIT_MAX, AuditLine, Erased, GlobalError, GlobalStore, Shelf};
 use reprise_operations::{Problem, ProblemKind};
 use serde::Deserialize;
+use tokio::sync::Mutex;
 
 use super::bodies::{Call, Joined, LINES_DEFAULT, Lines};
 use super::routes::Desk;
-use crate::http::{Refusal, bearer};
+use crate::http::{Refusal, bearer, families};
 use crate::tokens::{Scope, TokenError};
+
+/// So long a look at the store holds.
+const HOLDS: Duration = Duration::from_secs(1);
 
 /// What the store says of authors, and the token file of who may come in. A line that names another
 /// organisation's shelf is not told.
@@ -94,4 +102,50 @@ fn failed(error: &TokenError) -> Problem {
         _ => ProblemKind::Internal,
     };
     Problem::failed(kind, error)
+}
+
+/// The last look at the store, and what came of it. A probe has no token and takes no place:
+/// whoever they are, the store is looked at once a second for all of them.
+#[derive(Debug, Default)]
+pub(super) struct Readiness(Mutex<Option<(Instant, Result<(), GlobalError>)>>);
+
+impl Readiness {
+    /// Those who ask while somebody looks wait for what he sees.
+    pub(super) async fn look(&self, store: &dyn GlobalStore) -> Result<(), GlobalError> {
+        let mut last = self.0.lock().await;
+        if let Some((at, seen)) = &*last
+            && at.elapsed() < HOLDS
+        {
+            return seen.clone();
+        }
+        let seen = store.answers().await;
+        *last = Some((Instant::now(), seen.clone()));
+        seen
+    }
+}
+
+pub(super) async fn ready(State(desk): State<Desk>) -> Result<&'static str, Refusal> {
+    desk.ready.look(&*desk.store).await?;
+    Ok("ready\n")
+}
+
+/// What the service counts, and whether the store answers.
+pub(super) async fn metrics(desk: &Desk) -> Response {
+    let mut text = String::new();
+    let ready = u64::from(desk.ready.look(&*desk.store).await.is_ok());
+    let free = desk.places.available_permits() as u64;
+    let own = [
+        ("global_ready", "Whether the store answers.", ready),
+        (
+            "global_requests_free",
+            "Requests that could begin now.",
+            free,
+        ),
+    ];
+    let written = desk.metrics.requests(&mut text);
+    let written = written.and_then(|()| families(&mut text, &own));
+    if let Err(error) = written {
+        tracing::error!(%error, "the metrics are not whole");
+    }
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
 }

@@ -10,7 +10,7 @@ use reprise_types::Clock;
 use serde::Deserialize;
 
 use super::access::Known;
-use crate::issuer::{Claims, Fetch, Issuer, IssuerSettings};
+use crate::issuer::{Fetch, Issuer, IssuerSettings, sub};
 use crate::tokens::Right;
 
 /// Whose people may come in, and what their groups open.
@@ -44,10 +44,6 @@ pub struct PeopleSettings {
     pub paid: Vec<String>,
 }
 
-fn sub() -> String {
-    "sub".to_owned()
-}
-
 fn groups() -> String {
     "groups".to_owned()
 }
@@ -76,12 +72,9 @@ impl People {
 
     /// Whose token it is, and what that opens.
     pub(super) async fn known(&self, token: &str) -> Result<Known, Problem> {
-        self.opened(&self.issuer.claims(token).await?)
-    }
-
-    fn opened(&self, claims: &Claims) -> Result<Known, Problem> {
+        let claims = self.issuer.claims(token).await?;
         let settings = &self.settings;
-        let user = self.issuer.user_in(claims)?;
+        let user = self.issuer.user_in(&claims)?;
         let groups = claims.list(&settings.groups_claim);
         let is_in = |of: &[String]| of.iter().any(|group| groups.contains(&group.as_str()));
         let orgs = groups

@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, get, on, post};
 use axum::{Json, Router};
 use reprise_global::{Caller, GlobalAnswer, GlobalQuery, GlobalStore, Publication, TakeDown};
-use reprise_operations::{Problem, ProblemKind};
+use reprise_operations::Problem;
 use reprise_types::limits::{QUERY_BYTES_MAX, TOP_K_MAX};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -23,9 +23,8 @@ use tokio::sync::Semaphore;
 use super::access::{self, AccessLog, Minutes};
 use super::bodies::{Call, Fates, Moment, Nothing, Outcomes, Rating, Which, body};
 use super::people::People;
-use super::ready::{self, Readiness};
 use super::{openapi, operate};
-use crate::http::{Metrics, Rates, Refusal, answer as aside, watch};
+use crate::http::{Metrics, Rates, Refusal, answer as aside, no_method, no_route, watch};
 use crate::tokens::{Right, ServiceTokens};
 
 /// Where an invitation becomes a token.
@@ -42,7 +41,7 @@ pub(super) struct Desk {
     pub(super) rates: Arc<Rates>,
     pub(super) places: Arc<Semaphore>,
     pub(super) metrics: Arc<Metrics>,
-    pub(super) ready: Arc<Readiness>,
+    pub(super) ready: Arc<operate::Readiness>,
 }
 
 reprise_types::show_fields!(Desk {});
@@ -50,7 +49,7 @@ reprise_types::show_fields!(Desk {});
 pub(super) fn router(desk: &Desk) -> Router {
     let open: Router<Desk> = Router::new()
         .route("/health/live", get(async || "alive\n"))
-        .route("/health/ready", get(ready::ready))
+        .route("/health/ready", get(operate::ready))
         .route("/openapi.json", get(async || Json(&*openapi::DESCRIPTION)))
         .route(JOIN, post(operate::join));
     // Each by its method: a refused one hears in `allow` which others there are.
@@ -60,28 +59,19 @@ pub(super) fn router(desk: &Desk) -> Router {
             Err(_) => router,
         };
     let all = ROUTES.iter().fold(open, serving);
-    all.fallback(async || {
-        Refusal::from(Problem::not_found(
-            "there is no such route; see /openapi.json",
+    all.fallback(no_route)
+        .method_not_allowed_fallback(no_method)
+        .layer(middleware::from_fn(aside))
+        .layer(middleware::from_fn_with_state(desk.clone(), access::admit))
+        .layer(middleware::from_fn_with_state(
+            Arc::clone(&desk.metrics),
+            watch,
         ))
-    })
-    .method_not_allowed_fallback(async || Refusal::from(no_method()))
-    .layer(middleware::from_fn(aside))
-    .layer(middleware::from_fn_with_state(desk.clone(), access::admit))
-    .layer(middleware::from_fn_with_state(
-        Arc::clone(&desk.metrics),
-        watch,
-    ))
-    .layer(middleware::from_fn_with_state(
-        desk.access.clone(),
-        access::log,
-    ))
-    .with_state(desk.clone())
-}
-
-pub(super) fn no_method() -> Problem {
-    let said = "the route does not take this method; see /openapi.json";
-    Problem::new(ProblemKind::Method, said)
+        .layer(middleware::from_fn_with_state(
+            desk.access.clone(),
+            access::log,
+        ))
+        .with_state(desk.clone())
 }
 
 /// Serves a request by the route that it was admitted to.
@@ -169,45 +159,40 @@ where
     }
 }
 
-#[derive(Default)]
-struct Table(Vec<Route>);
-
-impl Table {
-    fn route(
-        mut self,
-        path: &'static str,
-        (method, right): (Method, Right),
-        summary: &'static str,
-        action: Action,
-    ) -> Self {
-        self.0.push(Route {
-            path,
-            method,
-            right,
-            summary,
-            action,
-        });
-        self
+fn route(
+    path: &'static str,
+    (method, right): (Method, Right),
+    summary: &'static str,
+    action: Action,
+) -> Route {
+    Route {
+        path,
+        method,
+        right,
+        summary,
+        action,
     }
 }
 
 /// Every route that takes a token; one that is not here is refused.
-pub(super) static ROUTES: LazyLock<Vec<Route>> =
-    LazyLock::new(|| of_operators(of_questions_and_branches(of_things(Table::default()))).0);
+pub(super) static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
+    let questions = of_things().into_iter().chain(of_questions_and_branches());
+    questions.chain(of_operators()).collect()
+});
 
 const PAGE: &[&str] = &["offset", "limit"];
 
-fn of_things(table: Table) -> Table {
-    table
-        .route(
+fn of_things() -> [Route; 6] {
+    [
+        route(
             "/v1/publications",
             (Method::POST, Right::Write),
             "Publish a thing, or its next version",
             reads(|call, publication: Publication| async move {
                 Ok(call.store().publish(&call.caller, publication).await?)
             }),
-        )
-        .route(
+        ),
+        route(
             "/v1/publications",
             (Method::GET, Right::Read),
             "What the caller has published, newest first, a page of it",
@@ -216,8 +201,8 @@ fn of_things(table: Table) -> Table {
                 Ok(call.store().published_page(&call.caller, page).await?)
             })
             .taking(PAGE),
-        )
-        .route(
+        ),
+        route(
             "/v1/publications/{id}",
             (Method::GET, Right::Read),
             "A thing, in its newest version or `?version=`",
@@ -226,14 +211,14 @@ fn of_things(table: Table) -> Table {
                 Ok(call.store().get(&call.caller, call.id()?, version).await?)
             })
             .taking(&["version"]),
-        )
-        .route(
+        ),
+        route(
             "/v1/publications/{id}",
             (Method::DELETE, Right::Write),
             "Take a thing back, from every answer",
             says(|call| async move { Ok(call.store().unpublish(&call.caller, call.id()?).await?) }),
-        )
-        .route(
+        ),
+        route(
             "/v1/publications/{id}/versions",
             (Method::GET, Right::Read),
             "The versions of a thing, newest first, a page of them",
@@ -242,8 +227,8 @@ fn of_things(table: Table) -> Table {
                 Ok(call.store().versions_page(&call.caller, id, page).await?)
             })
             .taking(PAGE),
-        )
-        .route(
+        ),
+        route(
             "/v1/publications/{id}/rating",
             (Method::PUT, Right::Write),
             "What a reader gives it, 0..1",
@@ -251,18 +236,19 @@ fn of_things(table: Table) -> Table {
                 call.store().rate(&call.caller, call.id()?, rating).await?;
                 Ok(Nothing {})
             }),
-        )
+        ),
+    ]
 }
 
-fn of_questions_and_branches(table: Table) -> Table {
-    table
-        .route(
+fn of_questions_and_branches() -> [Route; 8] {
+    [
+        route(
             "/v1/query",
             (Method::POST, Right::Read),
             "What resonates with a question, best first",
             reads(query),
-        )
-        .route(
+        ),
+        route(
             "/v1/outcomes",
             (Method::POST, Right::Write),
             "How runs went that used published things",
@@ -270,8 +256,8 @@ fn of_questions_and_branches(table: Table) -> Table {
                 let fates = call.store().report(&call.caller, &reports).await?;
                 Ok(Fates { fates })
             }),
-        )
-        .route(
+        ),
+        route(
             "/v1/snapshots/{name}",
             (Method::PUT, Right::Operate),
             "Name this moment, to be asked of later",
@@ -280,28 +266,29 @@ fn of_questions_and_branches(table: Table) -> Table {
                 let name = call.named;
                 Ok(Moment { name, at })
             }),
-        )
-        .route(
+        ),
+        route(
             "/v1/branches",
             (Method::GET, Right::Read),
             "The caller's branches of the catalogue",
             says(|call| async move { Ok(call.store().branches(&call.caller).await?) }),
-        )
-        .route(
+        ),
+        route(
             "/v1/branches/{name}",
             (Method::PUT, Right::Write),
             "Open a branch, on which the caller alone finds what is published there",
             says(|call| async move { Ok(call.store().branch(&call.caller, &call.named).await?) }),
-        )
-        .route(
+        ),
+        route(
             "/v1/branches/{name}",
             (Method::DELETE, Right::Write),
             "Drop a branch with all that stands on it",
             says(|call| async move {
-                Ok(call.store().drop_branch(&call.caller, &call.named).await?)
+                let dropped = call.store().drop_branch(&call.caller, &call.named);
+                Ok(dropped.await?)
             }),
-        )
-        .route(
+        ),
+        route(
             "/v1/branches/{name}/publications",
             (Method::POST, Right::Write),
             "Publish a thing on a branch",
@@ -309,24 +296,25 @@ fn of_questions_and_branches(table: Table) -> Table {
                 let drafted = call.store().draft(&call.caller, &call.named, publication);
                 Ok(drafted.await?)
             }),
-        )
-        .route(
+        ),
+        route(
             "/v1/branches/{name}/merge",
             (Method::POST, Right::Write),
             "Publish all that stands on a branch, or nothing",
             says(|call| async move { Ok(call.store().merge(&call.caller, &call.named).await?) }),
-        )
+        ),
+    ]
 }
 
-fn of_operators(table: Table) -> Table {
-    table
-        .route(
+fn of_operators() -> [Route; 8] {
+    [
+        route(
             "/v1/audit",
             (Method::GET, Right::Operate),
             "Every publish, withdrawal, snapshot and branch, grant and revocation, newest first",
             says(operate::audit).taking(&["limit"]),
-        )
-        .route(
+        ),
+        route(
             "/v1/catalogue",
             (Method::GET, Right::Operate),
             "Everything on the shelves open to the operator, newest first, a page of it",
@@ -335,8 +323,8 @@ fn of_operators(table: Table) -> Table {
                 Ok(call.store().catalogue(&call.caller, page).await?)
             })
             .taking(PAGE),
-        )
-        .route(
+        ),
+        route(
             "/v1/publications/{id}/takedown",
             (Method::POST, Right::Operate),
             "Take a thing down, whoever published it, with a reason that its author reads",
@@ -344,33 +332,33 @@ fn of_operators(table: Table) -> Table {
                 let id = call.id()?;
                 Ok(call.store().take_down(&call.caller, id, &order).await?)
             }),
-        )
-        .route(
+        ),
+        route(
             "/v1/publications/{id}/takedown",
             (Method::DELETE, Right::Operate),
             "Take a take-down back",
             says(|call| async move { Ok(call.store().put_back(&call.caller, call.id()?).await?) }),
-        )
-        .route(
+        ),
+        route(
             "/v1/takedowns",
             (Method::GET, Right::Read),
             "What operators took down of the caller's",
             says(|call| async move { Ok(call.store().taken_down(&call.caller).await?) }),
-        )
-        .route(
+        ),
+        route(
             "/v1/person",
             (Method::GET, Right::Read),
             "Everything of the caller's",
             says(|call| async move { Ok(call.store().person(&call.caller).await?) }),
-        )
-        .route(
+        ),
+        route(
             "/v1/person",
             (Method::DELETE, Right::Write),
             "Delete everything of the caller's, his tokens too, and prove it; `confirm` is his \
              name",
             says(operate::erase_person).taking(&["confirm"]),
-        )
-        .route(
+        ),
+        route(
             "/metrics",
             (Method::GET, Right::Operate),
             "Requests by route and status, for Prometheus",
@@ -379,10 +367,11 @@ fn of_operators(table: Table) -> Table {
                 body: None,
                 answer: SchemaGenerator::subschema_for::<String>,
                 serve: Box::new(|call, _| {
-                    Box::pin(async move { Ok(ready::metrics(&call.desk).await) })
+                    Box::pin(async move { Ok(operate::metrics(&call.desk).await) })
                 }),
             },
-        )
+        ),
+    ]
 }
 
 async fn query(call: Call, mut query: GlobalQuery) -> Result<GlobalAnswer, Refusal> {

@@ -75,7 +75,8 @@ fn ended(program: HookProgram, input: &Value) -> Ended {
         .find_map(Value::as_bool);
     let success = at(&["/success"]).into_iter().find_map(Value::as_bool);
     let went_well = error.map(|error| !error).or(success);
-    Ended::new(number, went_well, output).unless_said(unwritten_code(program, input))
+    let unsaid = unwritten_code(program, input);
+    Ended::new(number, went_well, output, unsaid)
 }
 
 /// Claude Code and Gemini CLI say the code of a command that failed, and only of that.

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequestParts, Query, RawPathParams, Request, State};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
@@ -11,14 +10,14 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
 use axum::{Json, Router};
-use reprise_operations::{Catalogue, Entry, Method, Problem, ToolAnswer, from_pairs};
+use reprise_operations::{Catalogue, Entry, Memory, Method, Problem, ToolAnswer, from_pairs};
 use reprise_types::UserId;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value};
 
+use super::App;
 use super::answers::Refusal;
-use super::app::App;
-use super::extract::{self, ADDRESS_CHARS_MAX, Caller, Key, Named, Who, admitted, key_of, user_of};
+use super::extract::{self, ADDRESS_CHARS_MAX, Who, admitted, asked_by, key_of, user_of};
 
 type Fields = Map<String, Value>;
 
@@ -55,18 +54,25 @@ pub(super) fn router(catalogue: &Catalogue) -> Router<App> {
 pub(super) async fn tool(
     State(app): State<App>,
     Who(user): Who,
-    Named(name): Named,
-    Key(key): Key,
-    caller: Caller,
     request: Request,
 ) -> Result<Json<ToolAnswer>, Refusal> {
+    let (mut parts, body) = request.into_parts();
+    let name = extract::parameter(&mut parts, &app, "tool").await?;
+    let memory = memory_of(&app, &user, &parts)?;
     let tool = app.catalogue.tool(&name).ok_or_else(|| {
-        let name: String = name.chars().take(64).collect();
-        Problem::not_found(format!("there is no tool `{name}`; list the tools first"))
+        Problem::not_found(format!(
+            "there is no tool `{name:.64}`; list the tools first"
+        ))
     })?;
+    let request = Request::from_parts(parts, body);
     let arguments: Fields = extract::object(request, &app, tool.room()).await?;
-    let memory = caller.with(app.memories.of(&user).keyed(key));
     Ok(Json(tool.call_tool(memory, arguments).await?))
+}
+
+/// A user's memory as the caller of a request may use it, under the request's own name.
+fn memory_of(app: &App, user: &UserId, parts: &Parts) -> Result<Memory, Problem> {
+    let memory = app.memories.of(user).keyed(key_of(&parts.headers)?);
+    Ok(asked_by(parts, memory))
 }
 
 fn with_definitions(mut schema: Schema, definitions: Fields) -> Schema {
@@ -86,8 +92,7 @@ impl Served {
     async fn answer(self, app: App, request: Request) -> Result<Response, Problem> {
         let (mut parts, body) = request.into_parts();
         let (user, mut arguments) = self.named(&mut parts, &app).await?;
-        let memory = app.memories.of(&user).keyed(key_of(&parts.headers)?);
-        let memory = Caller::of(&parts).with(memory);
+        let memory = memory_of(&app, &user, &parts)?;
         if self.method.has_body() {
             let lines = is_lines(&parts.headers);
             let body =
@@ -112,7 +117,8 @@ impl Served {
                 _ => drop(arguments.insert(name.to_owned(), Value::from(value))),
             }
         }
-        let Query(mut pairs) = pairs(parts).map_err(Problem::invalid)?;
+        let pairs = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
+        let Query(mut pairs) = pairs.map_err(Problem::invalid)?;
         let user = if let Some(user) = user {
             user
         } else {
@@ -158,10 +164,6 @@ impl Served {
             )),
         }
     }
-}
-
-fn pairs(parts: &Parts) -> Result<Query<Vec<(String, String)>>, QueryRejection> {
-    Query::try_from_uri(&parts.uri)
 }
 
 fn is_lines(headers: &HeaderMap) -> bool {

@@ -3,20 +3,23 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use axum::Router;
-use axum::extract::{Request, State};
+use axum::extract::{Extension, Request, State};
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use reprise_operations::{Memories, Problem, ProblemKind};
-use reprise_page::Page;
+use axum::{Json, Router};
+use reprise_operations::{Bounds, Problem, ProblemKind};
+use reprise_page::{Grant, Page};
 use reprise_types::Clock;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, mpsc};
 
-use super::guard::placed;
+use super::App;
+use super::answers::Refusal;
+use super::extract::object;
+use super::guard::{Identity, placed};
 use crate::daemon::{Asker, Life};
 use crate::page::Paged;
-use crate::tokens::TokenFile;
 
 /// The port that is tried first, so that a bookmark holds; else a free one.
 pub(super) const PORT: u16 = 7340;
@@ -36,20 +39,16 @@ reprise_types::show_fields!(PageDoor {});
 impl PageDoor {
     /// `doors` go to whoever accepts connections.
     pub(crate) fn new(doors: mpsc::Sender<NewDoor>, clock: Arc<dyn Clock>) -> Self {
-        let opened = Mutex::default();
         Self {
-            opened,
+            opened: Mutex::default(),
             clock,
             doors,
         }
     }
 
     /// The page with its address, listened on.
-    pub(super) async fn opened(
-        &self,
-        memories: &Memories,
-        life: &Arc<Life>,
-    ) -> Result<(SocketAddr, Page), Problem> {
+    async fn opened(&self, app: &App) -> Result<(SocketAddr, Page), Problem> {
+        let (memories, life) = (&app.memories, &app.life);
         let mut opened = self.opened.lock().await;
         if let Some(opened) = &*opened {
             return Ok(opened.clone());
@@ -64,7 +63,7 @@ impl PageDoor {
             memories: memories.clone(),
             clock: Arc::clone(&self.clock),
             life: Arc::clone(life),
-            tokens: Arc::new(TokenFile::new(life.place.tokens())),
+            tokens: Arc::clone(&app.tokens),
         };
         let clock = Arc::clone(&self.clock);
         let page = Page::new(memories.clone(), Arc::new(host), clock, address);
@@ -75,6 +74,25 @@ impl PageDoor {
         sent.map_err(|_| Problem::new(ProblemKind::Unavailable, "the daemon is ending"))?;
         Ok(opened.insert((address, page)).clone())
     }
+}
+
+/// A one-time link for programs of this machine: where a browser signs in, once.
+pub(super) async fn open(
+    State(app): State<App>,
+    Extension(identity): Extension<Identity>,
+    request: Request,
+) -> Result<Json<Value>, Refusal> {
+    let said = "the page is opened on the daemon's own machine; run `reprise open` there";
+    identity.needs_machine(said)?;
+    let room = Bounds::of::<Grant>().room();
+    let grant: Grant = object(request, &app, room).await?;
+    let (address, page) = app.page.opened(&app).await?;
+    let link = page.link(grant).map_err(|error| {
+        let why = format!("the system gave no random bytes for a link ({error}); try again");
+        Problem::new(ProblemKind::Internal, why)
+    })?;
+    let url = format!("http://{address}{}", link.path);
+    Ok(Json(json!({ "url": url, "seconds": link.seconds })))
 }
 
 pub(super) async fn listen() -> std::io::Result<TcpListener> {

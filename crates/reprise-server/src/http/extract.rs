@@ -1,7 +1,5 @@
 //! From a request to checked values: whose memory, which record, what body.
 
-use std::convert::Infallible;
-
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Query, RawPathParams, Request};
 use axum::http::HeaderMap;
@@ -10,15 +8,13 @@ use reprise_types::UserId;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::App;
 use super::answers::Refusal;
-use super::app::App;
-use super::guard::{DefaultUser, Identity, OverSocket};
+use super::guard::Identity;
 use crate::daemon::Asker;
 use crate::tokens::Scope;
 use reprise_operations::{Memory, Problem, ProblemKind, Room, from_json};
 
-/// Whose memory it is where neither token, header nor query says so.
-const DEFAULT_USER: &str = "default";
 /// Longest argument in an address, in characters: however it is written, the address holds it.
 pub(super) const ADDRESS_CHARS_MAX: usize = 4_096;
 /// Longest name of a request.
@@ -28,55 +24,22 @@ const KEY_BYTES_MAX: usize = 128;
 #[derive(Debug, Clone)]
 pub(super) struct Who(pub(super) UserId);
 
-/// The tool that a path names.
-#[derive(Debug, Clone)]
-pub(super) struct Named(pub(super) String);
-
-/// Who asks, as far as a request says.
-#[derive(Debug, Clone)]
-pub(crate) struct Caller {
-    over_socket: bool,
-    token: Option<String>,
-}
-
-impl Caller {
-    /// What the guard found.
-    pub(crate) fn of(parts: &Parts) -> Self {
-        let over_socket = parts.extensions.get::<OverSocket>();
-        let identity = parts.extensions.get::<Identity>();
-        let token = identity.and_then(|identity| match &identity.asker {
-            Asker::Token(name) if !name.is_empty() => Some(name.clone()),
-            _ => None,
-        });
-        Self {
-            over_socket: over_socket.is_some_and(|OverSocket(over_socket)| *over_socket),
-            token,
-        }
-    }
-
-    /// The memory as this caller may use it.
-    pub(crate) fn with(&self, memory: Memory) -> Memory {
-        match &self.token {
-            Some(token) => memory.asked_by(format!("token {token}")),
-            None if self.over_socket => memory.on_machine(),
-            None => memory,
-        }
+/// The memory as whoever asks, as far as the guard has found, may use it.
+pub(crate) fn asked_by(parts: &Parts, memory: Memory) -> Memory {
+    let identity = parts.extensions.get::<Identity>();
+    match identity.map(|identity| &identity.asker) {
+        Some(Asker::Machine) => memory.on_machine(),
+        Some(Asker::Token(name)) if !name.is_empty() => memory.asked_by(format!("token {name}")),
+        _ => memory,
     }
 }
 
-impl FromRequestParts<App> for Caller {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Infallible> {
-        Ok(Self::of(parts))
-    }
-}
-
-/// The request's own name, from `Idempotency-Key`.
-#[derive(Debug, Clone)]
-pub(super) struct Key(pub(super) Option<String>);
-
-async fn parameter(parts: &mut Parts, app: &App, wanted: &str) -> Result<String, Problem> {
+/// What a path has under this name.
+pub(super) async fn parameter(
+    parts: &mut Parts,
+    app: &App,
+    wanted: &str,
+) -> Result<String, Problem> {
     let parameters = RawPathParams::from_request_parts(parts, app).await;
     let parameters = parameters.map_err(Problem::invalid)?;
     let mut found = parameters.iter().filter(|(name, _)| *name == wanted);
@@ -106,23 +69,7 @@ impl FromRequestParts<App> for Who {
     }
 }
 
-impl FromRequestParts<App> for Named {
-    type Rejection = Refusal;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
-        Ok(Self(parameter(parts, app, "tool").await?))
-    }
-}
-
-impl FromRequestParts<App> for Key {
-    type Rejection = Refusal;
-
-    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Refusal> {
-        Ok(Self(key_of(&parts.headers)?))
-    }
-}
-
-/// The request's own name.
+/// The request's own name, from `Idempotency-Key`.
 pub(super) fn key_of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(key) = headers.get("idempotency-key") else {
         return Ok(None);
@@ -201,8 +148,7 @@ pub(crate) fn user_of(parts: &Parts) -> Result<UserId, Problem> {
         }
         (query, header) => query.or(header).or(own),
     };
-    let configured = parts.extensions.get::<DefaultUser>();
-    let configured = configured.and_then(|DefaultUser(user)| user.as_ref());
+    let configured = identity.and_then(|identity| identity.user.as_ref());
     let named = named.or_else(|| configured.map(ToString::to_string));
-    admitted(parts, named.as_deref().unwrap_or(DEFAULT_USER))
+    admitted(parts, named.as_deref().unwrap_or(UserId::DEFAULT))
 }

@@ -1,8 +1,10 @@
 //! Who may come in: over the socket whoever the file system lets through, over TCP who has a token.
 //!
-//! Host, Origin, token, and how many at once.
+//! Host, Origin, token, how many at once, and how fast one token may ask: so that one client's loop
+//! leaves room for the others.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::sync::atomic::Ordering;
 
 use axum::extract::{Extension, Request, State};
@@ -12,9 +14,10 @@ use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 
+use super::App;
 use super::answers::Refusal;
-use super::app::App;
 use super::oauth;
 use crate::daemon::{Asker, Life};
 use crate::issuer::Issuer;
@@ -41,6 +44,8 @@ pub(super) struct Identity {
     pub(super) token: Option<TokenEntry>,
     /// When what lets it in ends.
     pub(super) ends: Option<DateTime<Utc>>,
+    /// Whose memory it is where a request does not say; `None` for `default`'s.
+    pub(super) user: Option<UserId>,
 }
 
 impl Identity {
@@ -50,6 +55,7 @@ impl Identity {
             asker: Asker::Machine,
             token: None,
             ends: None,
+            user: None,
         }
     }
 
@@ -61,29 +67,21 @@ impl Identity {
         }
     }
 
+    /// Refuses over TCP what is for the daemon's own machine alone.
+    pub(super) fn needs_machine(&self, said: &str) -> Result<(), Problem> {
+        let refused = || Problem::new(ProblemKind::Forbidden, said);
+        let is_here = self.asker == Asker::Machine;
+        is_here.then_some(()).ok_or_else(refused)
+    }
+
     fn of(token: TokenEntry) -> Self {
         Self {
             scope: token.scope.clone(),
             asker: Asker::Token(token.name.clone()),
             ends: token.expires,
             token: Some(token),
+            user: None,
         }
-    }
-}
-
-/// Whose memory it is where a request does not say; `None` for `default`'s.
-#[derive(Debug, Clone)]
-pub(super) struct DefaultUser(pub(super) Option<UserId>);
-
-/// Whether the request came in over the socket.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct OverSocket(pub(super) bool);
-
-impl OverSocket {
-    /// Refuses over TCP what is for the daemon's own machine alone.
-    pub(super) fn needed(self, said: &str) -> Result<(), Problem> {
-        let refused = || Problem::new(ProblemKind::Forbidden, said);
-        self.0.then_some(()).ok_or_else(refused)
     }
 }
 
@@ -111,11 +109,9 @@ pub(super) async fn check(
     };
     match identity {
         Ok(_) if is_preflight(&app, request.method(), &path) => oauth::preflight(),
-        Ok(identity) => {
-            let extensions = request.extensions_mut();
-            extensions.insert(DefaultUser(app.user.clone()));
-            extensions.insert(identity);
-            extensions.insert(OverSocket(door == Door::Socket));
+        Ok(mut identity) => {
+            identity.user.clone_from(&app.user);
+            request.extensions_mut().insert(identity);
             next.run(request).await
         }
         Err((problem, challenge)) => {
@@ -204,6 +200,7 @@ async fn recognised(app: &App, token: Option<&str>, path: &str) -> Result<Identi
                 scope: Scope::User(user),
                 token: None,
                 ends: claims.ends(),
+                user: None,
             }
         }
         _ => {
@@ -253,6 +250,30 @@ fn is_own(host: &str, address: SocketAddr) -> bool {
         })
 }
 
+/// One bucket for each token that has asked; without a limit, none.
+#[derive(Debug, Default)]
+pub(crate) struct Rates(Option<DefaultKeyedRateLimiter<String>>);
+
+impl Rates {
+    /// At most so many requests a second for each token, and as many at once.
+    pub(crate) fn new(a_second: Option<NonZeroU32>) -> Self {
+        Self(a_second.map(|limit| RateLimiter::keyed(Quota::per_second(limit))))
+    }
+
+    /// Takes one from the token's bucket. The bucket holds a second's worth, so that an empty one
+    /// has something again within a second.
+    pub(crate) fn take(&self, token: &str) -> Result<(), Problem> {
+        let Some(buckets) = &self.0 else {
+            return Ok(());
+        };
+        buckets.check_key(&token.to_owned()).map_err(|_| {
+            let said = "this token asks faster than it may; wait a second, or serve with a higher \
+                 --requests-per-second";
+            Problem::new(ProblemKind::Overloaded, said)
+        })
+    }
+}
+
 /// Lets in as many requests of an asker as are served at once; one more is refused at once.
 pub(super) async fn admit(
     State(app): State<App>,
@@ -290,6 +311,17 @@ pub(super) async fn placed(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_token_has_a_bucket_of_its_own() {
+        let rates = Rates::new(NonZeroU32::new(2));
+        assert!(rates.take("a").is_ok() && rates.take("a").is_ok());
+        let refused = rates.take("a").unwrap_err();
+        assert_eq!(refused.kind, ProblemKind::Overloaded);
+        assert!(rates.take("b").is_ok());
+        let free = Rates::new(None);
+        assert!((0..100).all(|_| free.take("a").is_ok()));
+    }
 
     #[test]
     fn a_host_is_ours_by_address_and_never_by_a_strangers_name() {

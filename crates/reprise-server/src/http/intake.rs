@@ -13,8 +13,8 @@ use http_body_util::BodyExt;
 use tokio::time::timeout;
 
 use super::answers::Refusal;
-use super::app::{App, BODY_BYTES_MAX};
 use super::guard::Identity;
+use super::{App, BODY_BYTES_MAX};
 use crate::daemon::{Asker, Share};
 use reprise_operations::{Problem, ProblemKind};
 

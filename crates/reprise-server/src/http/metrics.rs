@@ -123,8 +123,21 @@ impl Metrics {
     }
 }
 
-/// A family without labels: name, kind, what it counts, its value.
-type Family<'a> = (&'a str, &'a str, &'a str, u64);
+/// A family without labels: its name, which ends in `_total` where it is a counter, what it counts,
+/// and its value.
+type Family = (&'static str, &'static str, u64);
+
+/// Families as Prometheus reads them.
+pub(crate) fn families(text: &mut String, all: &[Family]) -> std::fmt::Result {
+    for (name, help, value) in all {
+        let is_total = name.ends_with("_total");
+        let kind = if is_total { "counter" } else { "gauge" };
+        writeln!(text, "# HELP reprise_{name} {help}")?;
+        writeln!(text, "# TYPE reprise_{name} {kind}")?;
+        writeln!(text, "reprise_{name} {value}")?;
+    }
+    Ok(())
+}
 
 fn service(text: &mut String, stats: &ServiceStats, life: &Life) -> std::fmt::Result {
     let pool = &stats.pool;
@@ -132,74 +145,57 @@ fn service(text: &mut String, stats: &ServiceStats, life: &Life) -> std::fmt::Re
     let [machine_free, tokens_free] = life.requests.free().map(|free| free as u64);
     let up = life.started.elapsed().as_secs();
     let (recalls, threads) = (stats.recalls_free as u64, pool.threads as u64);
-    let families: [Family<'_>; 12] = [
-        (
-            "queries_embedded_total",
-            "counter",
-            "Questions embedded.",
-            pool.queries,
-        ),
-        (
-            "documents_embedded_total",
-            "counter",
-            "Texts embedded.",
-            pool.documents,
-        ),
-        (
-            "queries_cached_total",
-            "counter",
-            "Questions whose vector was known.",
-            pool.cached,
-        ),
-        (
-            "texts_cancelled_total",
-            "counter",
-            "Texts whose asker had left.",
-            pool.cancelled,
-        ),
-        (
-            "texts_failed_total",
-            "counter",
-            "Texts that could not be embedded.",
-            pool.failed,
-        ),
-        (
-            "embedder_panics_total",
-            "counter",
-            "Panics of the model, survived.",
-            pool.panics,
-        ),
-        (
-            "requests_served_total",
-            "counter",
-            "Requests answered, but for probes.",
-            served,
-        ),
-        (
-            "recalls_free",
-            "gauge",
-            "Recalls that could begin now.",
-            recalls,
-        ),
-        (
-            "requests_free",
-            "gauge",
-            "Requests that could begin now over TCP.",
-            tokens_free,
-        ),
-        (
-            "local_requests_free",
-            "gauge",
-            "The same over the socket.",
-            machine_free,
-        ),
-        ("embedder_threads", "gauge", "Threads that embed.", threads),
-        ("uptime_seconds", "gauge", "Since the daemon started.", up),
-    ];
-    for (name, kind, help, value) in families {
-        writeln!(text, "# HELP reprise_{name} {help}")?;
-        writeln!(text, "# TYPE reprise_{name} {kind}")?;
-        writeln!(text, "reprise_{name} {value}")?;
-    }
-    Ok(())
+    families(
+        text,
+        &[
+            (
+                "queries_embedded_total",
+                "Questions embedded.",
+                pool.queries,
+            ),
+            (
+                "documents_embedded_total",
+                "Texts embedded.",
+                pool.documents,
+            ),
+            (
+                "queries_cached_total",
+                "Questions whose vector was known.",
+                pool.cached,
+            ),
+            (
+                "texts_cancelled_total",
+                "Texts whose asker had left.",
+                pool.cancelled,
+            ),
+            (
+                "texts_failed_total",
+                "Texts that could not be embedded.",
+                pool.failed,
+            ),
+            (
+                "embedder_panics_total",
+                "Panics of the model, survived.",
+                pool.panics,
+            ),
+            (
+                "requests_served_total",
+                "Requests answered, but for probes.",
+                served,
+            ),
+            ("recalls_free", "Recalls that could begin now.", recalls),
+            (
+                "requests_free",
+                "Requests that could begin now over TCP.",
+                tokens_free,
+            ),
+            (
+                "local_requests_free",
+                "The same over the socket.",
+                machine_free,
+            ),
+            ("embedder_threads", "Threads that embed.", threads),
+            ("uptime_seconds", "Since the daemon started.", up),
+        ],
+    )
 }

@@ -12,7 +12,7 @@ use axum::http::header::{
     CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, LOCATION, REFERRER_POLICY, WWW_AUTHENTICATE,
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -22,10 +22,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::App;
 use super::answers::Refusal;
-use super::app::App;
 use super::extract::object;
-use super::guard::OverSocket;
+use super::guard::Identity;
 use crate::oauth::{
     ASKED_FOR, Asking, Exchange, GRANTS, Oauth, OauthError, Registration, SCOPE, Stopped, Waited,
 };
@@ -53,10 +53,7 @@ pub(super) fn takes_any_origin(path: &str) -> bool {
 pub(super) fn router() -> Router<App> {
     Router::new()
         .route(RESOURCE, get(resource))
-        .route(
-            "/.well-known/oauth-protected-resource/{*path}",
-            get(resource_at),
-        )
+        .route(&format!("{RESOURCE}/{{*path}}"), get(resource))
         .route(SERVER, get(server))
         .route("/oauth/register", post(register))
         .route("/oauth/authorize", get(authorize))
@@ -134,24 +131,17 @@ fn issuer(app: &App) -> Result<&Arc<Oauth>, Refusal> {
     Err(Problem::not_found("tokens for this daemon come from another issuer; sign in there").into())
 }
 
-async fn resource(State(app): State<App>, headers: HeaderMap) -> Result<Response, Refusal> {
-    resource_of(&app, &headers, "")
-}
-
-async fn resource_at(
+/// This daemon, or what its path names in it.
+async fn resource(
     State(app): State<App>,
-    Path(path): Path<String>,
+    path: Option<Path<String>>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    let path = format!("/{path}");
-    if !is_mcp(&path) {
+    let path = path.map_or_else(String::new, |Path(path)| format!("/{path}"));
+    if !path.is_empty() && !is_mcp(&path) {
         return Err(Problem::not_found("there is no such resource; MCP is at /mcp").into());
     }
-    resource_of(&app, &headers, &path)
-}
-
-fn resource_of(app: &App, headers: &HeaderMap, path: &str) -> Result<Response, Refusal> {
-    let (oauth, base) = (of(app)?, base(app, headers));
+    let (oauth, base) = (of(&app)?, base(&app, &headers));
     let issuer = oauth.options.issuer.as_ref();
     Ok(open(json!({
         "resource": format!("{base}{path}"),
@@ -186,36 +176,29 @@ async fn server(State(app): State<App>, headers: HeaderMap) -> Result<Response, 
 
 /// JSON that any page may read: there is no cookie, and nothing in it that is somebody's.
 fn open(body: Value) -> Response {
-    let mut response = Json(body).into_response();
-    let headers = response.headers_mut();
-    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
+    let headers = [
+        (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+        (CACHE_CONTROL, "no-store"),
+    ];
+    (headers, Json(body)).into_response()
 }
 
 /// Answers a browser that asks whether a page of another origin may send its request.
 pub(super) fn preflight() -> Response {
-    let mut response = open(json!({}));
-    let allowed = HeaderValue::from_static("content-type, mcp-protocol-version");
-    response
-        .headers_mut()
-        .insert(ACCESS_CONTROL_ALLOW_HEADERS, allowed);
-    response
+    let allowed = "content-type, mcp-protocol-version";
+    let headers = [(ACCESS_CONTROL_ALLOW_HEADERS, allowed)];
+    (headers, open(json!({}))).into_response()
 }
 
 fn failed(error: OauthError) -> Response {
     let OauthError { error, said } = error;
-    let mut response = open(json!({ "error": error, "error_description": said }));
-    *response.status_mut() = match error {
-        "invalid_client" => StatusCode::UNAUTHORIZED,
-        "server_error" => StatusCode::SERVICE_UNAVAILABLE,
-        _ => StatusCode::BAD_REQUEST,
-    };
-    if error == "invalid_client" {
-        let bearer = HeaderValue::from_static("Bearer");
-        response.headers_mut().insert(WWW_AUTHENTICATE, bearer);
+    let body = open(json!({ "error": error, "error_description": said }));
+    let bearer = [(WWW_AUTHENTICATE, "Bearer")];
+    match error {
+        "invalid_client" => (StatusCode::UNAUTHORIZED, bearer, body).into_response(),
+        "server_error" => (StatusCode::SERVICE_UNAVAILABLE, body).into_response(),
+        _ => (StatusCode::BAD_REQUEST, body).into_response(),
     }
-    response
 }
 
 const UNREADABLE: OauthError = OauthError {
@@ -225,11 +208,7 @@ const UNREADABLE: OauthError = OauthError {
 
 fn answered(answer: Result<Value, OauthError>, status: StatusCode) -> Response {
     match answer {
-        Ok(body) => {
-            let mut response = open(body);
-            *response.status_mut() = status;
-            response
-        }
+        Ok(body) => (status, open(body)).into_response(),
         Err(error) => failed(error),
     }
 }
@@ -318,20 +297,22 @@ async fn authorize(
     })
 }
 
+/// What an address says of a sign-in: what a browser knows it by, or the code that it shows.
 #[derive(Debug, Default, Deserialize)]
-struct Waiting {
-    #[serde(default)]
+#[serde(default)]
+struct Sought {
     request: String,
+    code: String,
 }
 
 async fn wait(
     State(app): State<App>,
     headers: HeaderMap,
-    query: Result<Query<Waiting>, QueryRejection>,
+    query: Result<Query<Sought>, QueryRejection>,
 ) -> Result<Response, Refusal> {
     let (oauth, base) = (issuer(&app)?, base(&app, &headers));
-    let Query(Waiting { request }) = query.unwrap_or_default();
-    Ok(match oauth.wait(&request, &base) {
+    let Query(sought) = query.unwrap_or_default();
+    Ok(match oauth.wait(&sought.request, &base) {
         Waited::Back(to) => redirect(&to),
         Waited::Over => page(
             StatusCode::GONE,
@@ -352,13 +333,8 @@ fn waiting(code: &str, client: &str, to: &str) -> Response {
          <p>or here, with a token that you have:</p>{}<p>This page goes on by itself.</p>",
         form(code)
     );
-    let mut response = html(StatusCode::OK, "A program asks to sign in", &body);
-    let again = (
-        HeaderName::from_static("refresh"),
-        HeaderValue::from_static("3"),
-    );
-    response.headers_mut().insert(again.0, again.1);
-    response
+    let page = html(StatusCode::OK, "A program asks to sign in", &body);
+    ([("refresh", "3")], page).into_response()
 }
 
 fn form(code: &str) -> String {
@@ -372,19 +348,13 @@ fn form(code: &str) -> String {
     )
 }
 
-#[derive(Debug, Default, Deserialize)]
-struct Typed {
-    #[serde(default)]
-    code: String,
-}
-
 /// Where a person types the code that a terminal shows.
 async fn ask(
     State(app): State<App>,
-    query: Result<Query<Typed>, QueryRejection>,
+    query: Result<Query<Sought>, QueryRejection>,
 ) -> Result<Response, Refusal> {
     issuer(&app)?;
-    let Query(Typed { code }) = query.unwrap_or_default();
+    let Query(Sought { code, .. }) = query.unwrap_or_default();
     let body = format!(
         "<p>Type the code that the program shows, only if you have just asked for it, and a token \
          that you have. On the daemon's machine <code>reprise token approve CODE</code> does the \
@@ -460,11 +430,11 @@ struct Approving {
 /// The same by whoever the file system lets through.
 async fn approve_here(
     State(app): State<App>,
-    Extension(over_socket): Extension<OverSocket>,
+    Extension(identity): Extension<Identity>,
     request: Request,
 ) -> Result<Json<Value>, Refusal> {
     let said = "a sign-in is confirmed on the daemon's own machine, or at /oauth/approve";
-    over_socket.needed(said)?;
+    identity.needs_machine(said)?;
     let room = Bounds::of::<Approving>().room();
     let Approving { code, user, refuse } = object(request, &app, room).await?;
     let decided = issuer(&app)?.decide(&code, (!refuse).then_some(user));
@@ -476,12 +446,11 @@ fn redirect(to: &str) -> Response {
     let Ok(to) = HeaderValue::from_str(to) else {
         return not_understood(UNREADABLE);
     };
-    let mut response = StatusCode::SEE_OTHER.into_response();
-    let headers = response.headers_mut();
-    headers.insert(LOCATION, to);
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    response
+    let headers = [
+        (CACHE_CONTROL, "no-store"),
+        (REFERRER_POLICY, "no-referrer"),
+    ];
+    (StatusCode::SEE_OTHER, headers, [(LOCATION, to)]).into_response()
 }
 
 fn not_understood(error: OauthError) -> Response {
@@ -498,21 +467,16 @@ fn html(status: StatusCode, title: &str, body: &str) -> Response {
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{title} - Reprise</title>\
          <h1>{title}</h1>{body}</html>\n"
     );
-    let mut response = (status, text).into_response();
     let policy = "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-    for (name, value) in [
+    let headers = [
         (CONTENT_TYPE, "text/html; charset=utf-8"),
         (CONTENT_SECURITY_POLICY, policy),
         (CACHE_CONTROL, "no-store"),
         (REFERRER_POLICY, "no-referrer"),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (X_FRAME_OPTIONS, "DENY"),
-    ] {
-        response
-            .headers_mut()
-            .insert(name, HeaderValue::from_static(value));
-    }
-    response
+    ];
+    (status, headers, text).into_response()
 }
 
 /// A text as a page shows it; what is not to be seen is shown by name.

@@ -14,7 +14,7 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use super::app::App;
+use super::App;
 use super::extract::ADDRESS_CHARS_MAX;
 
 /// What every request may be answered with.

@@ -8,9 +8,9 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
+use super::App;
 use super::answers::Refusal;
-use super::app::App;
-use super::guard::OverSocket;
+use super::guard::Identity;
 use crate::client::VERSION_HEADER;
 use reprise_operations::{Problem, ProblemKind};
 
@@ -23,7 +23,7 @@ pub(super) async fn live() -> impl IntoResponse {
 pub(super) async fn ready(State(app): State<App>) -> Result<&'static str, Refusal> {
     let said = if app.life.is_ending() {
         "the daemon is ending; the next request starts another"
-    } else if !app.memories.is_ready().await {
+    } else if !app.memories.service().is_ready().await {
         "the memory service does not answer; run `reprise serve --replace`"
     } else {
         return Ok("ready\n");
@@ -32,7 +32,7 @@ pub(super) async fn ready(State(app): State<App>) -> Result<&'static str, Refusa
 }
 
 pub(super) async fn metrics(State(app): State<App>) -> Response {
-    let text = app.metrics.text(&app.memories.service_stats(), &app.life);
+    let text = app.metrics.text(&app.memories.service().stats(), &app.life);
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
 }
 
@@ -43,31 +43,35 @@ pub(super) async fn status(State(app): State<App>) -> Json<Value> {
         "pid": std::process::id(),
         "data_dir": life.place.data(),
         "socket": life.place.socket(),
-        "http": life.http.get().map(ToString::to_string),
+        "http": life.http.map(|http| http.to_string()),
         "uptime_seconds": life.started.elapsed().as_secs(),
         "idle_exit_seconds": life.idle_exit.map(|idle| idle.as_secs()),
         "requests_served": life.served.load(Ordering::Relaxed),
         "projections_failing": app.memories.failing_projections(),
-        "service": app.memories.service_stats(),
+        "service": app.memories.service().stats(),
     }))
 }
 
 /// Ends the daemon after this answer; from the machine itself only.
 pub(super) async fn shut_down(
     State(app): State<App>,
-    Extension(over_socket): Extension<OverSocket>,
+    Extension(identity): Extension<Identity>,
 ) -> Result<Json<Value>, Refusal> {
     let said = "a daemon is ended through its socket only; run `reprise stop` on its machine";
-    over_socket.needed(said)?;
+    identity.needs_machine(said)?;
     app.life.end();
     Ok(Json(json!({ "ending": true })))
 }
 
-pub(super) async fn no_route() -> Refusal {
+pub(crate) async fn no_route() -> Refusal {
     Problem::not_found("there is no such route; see /openapi.json").into()
 }
 
-pub(super) async fn no_method() -> Refusal {
+pub(crate) async fn no_method() -> Refusal {
+    wrong_method().into()
+}
+
+pub(crate) fn wrong_method() -> Problem {
     let said = "the route does not take this method; see /openapi.json";
-    Problem::new(ProblemKind::Method, said).into()
+    Problem::new(ProblemKind::Method, said)
 }

@@ -19,8 +19,8 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
 
+use super::App;
 use super::answers::Refusal;
-use super::app::App;
 use super::extract::Who;
 use super::guard::Identity;
 use crate::daemon::Share;
@@ -33,11 +33,6 @@ pub(super) fn router() -> Router<App> {
         .route("/export", get(export))
         .route("/backup", get(backup))
         .route("/changes", get(changes))
-}
-
-/// A query string with a field that the route does not have, or that cannot be read.
-fn bad_query(rejection: &QueryRejection) -> Problem {
-    Problem::invalid(hinted(rejection.body_text()))
 }
 
 #[derive(Debug, Deserialize)]
@@ -76,7 +71,9 @@ async fn export(
     Extension(identity): Extension<Identity>,
     query: Result<Query<Exporting>, QueryRejection>,
 ) -> Result<Response, Refusal> {
-    let Query(Exporting { sensitive }) = query.map_err(|error| bad_query(&error))?;
+    // A field that the route does not have, or that cannot be read.
+    let bad = |error: QueryRejection| Problem::invalid(hinted(error.body_text()));
+    let Query(Exporting { sensitive }) = query.map_err(bad)?;
     let share = stream_share(&app, &identity)?;
     let body = stream(app.memories.export(&user, sensitive).await?, share);
     Ok(([(CONTENT_TYPE, "application/x-ndjson")], body).into_response())

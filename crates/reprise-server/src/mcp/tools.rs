@@ -39,7 +39,7 @@ fn tool(entry: &Entry, name: &'static str, profile: Profile) -> Tool {
         Effect::Adds => ToolAnnotations::new().destructive(false),
         Effect::Destroys => ToolAnnotations::new().destructive(true),
     };
-    Tool::new(name, entry.spec.summary, input_of(input.into(), profile))
+    Tool::new(name, entry.spec.summary, input_of(&input.into(), profile))
         .with_raw_output_schema(output_of(&output.into(), profile))
         .with_annotations(annotations)
 }
@@ -52,17 +52,12 @@ fn object(value: Value) -> Arc<JsonObject> {
 }
 
 /// The arguments: names, types, descriptions.
-fn input_of(mut schema: Value, profile: Profile) -> Arc<JsonObject> {
-    let properties = schema["properties"].take();
-    let mut shown = JsonObject::new();
-    if let Value::Object(properties) = properties {
-        for (name, property) in properties {
-            let is_rare = property.get(RARE).is_some();
-            if !is_rare || profile == Profile::Full {
-                shown.insert(name, plain(&property));
-            }
-        }
-    }
+fn input_of(schema: &Value, profile: Profile) -> Arc<JsonObject> {
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    let shown = properties.filter(|(_, one)| profile == Profile::Full || one.get(RARE).is_none());
+    let shown: JsonObject = shown
+        .map(|(name, one)| (name.clone(), plain(one)))
+        .collect();
     let mut input = json!({ "type": "object", "properties": shown });
     if let Some(required) = schema.get("required") {
         input["required"] = required.clone();

@@ -120,16 +120,16 @@ impl ServiceTokens {
     /// Makes a token and answers it: the only time that it is shown.
     pub async fn add(&self, new: NewToken, line: AuditLine) -> Result<String, TokenError> {
         let (token, now) = (fresh(PREFIX)?, line.at);
-        self.changed(line, |entries| changes::add(entries, new, &token, now))
-            .await?;
+        let made = |entries: &mut Vec<TokenEntry>| changes::add(entries, new, &token, now);
+        self.changed(self.database.as_ref(), line, made).await?;
         Ok(token)
     }
 
     /// Makes an invitation and answers its code.
     pub async fn invite(&self, new: NewToken, line: AuditLine) -> Result<String, TokenError> {
         let (code, now) = (fresh(INVITATION)?, line.at);
-        self.changed(line, |entries| changes::invite(entries, new, &code, now))
-            .await?;
+        let made = |entries: &mut Vec<TokenEntry>| changes::invite(entries, new, &code, now);
+        self.changed(self.database.as_ref(), line, made).await?;
         Ok(code)
     }
 
@@ -153,7 +153,7 @@ impl ServiceTokens {
         }
         line.name = Some(entry.name);
         let made = |entries: &mut Vec<TokenEntry>| changes::accept(entries, code, &token, now);
-        let entry = self.changed(line, made).await?;
+        let entry = self.changed(self.database.as_ref(), line, made).await?;
         Ok((token, entry))
     }
 
@@ -179,10 +179,8 @@ impl ServiceTokens {
     /// Withdraws all tokens of a user in the file; the store has its own.
     pub fn revoke_user(&self, user: &UserId) -> Result<usize, TokenError> {
         let known = self.file.list()?.into_iter();
-        if !known
-            .map(|entry| entry.scope)
-            .any(|scope| scope == Scope::User(user.clone()))
-        {
+        let own = Scope::User(user.clone());
+        if !known.map(|entry| entry.scope).any(|scope| scope == own) {
             return Ok(0);
         }
         self.file
@@ -199,31 +197,22 @@ impl ServiceTokens {
         let known = self.list().await?;
         let known = known.iter().find(|known| known.entry.name == name);
         let known = known.ok_or_else(|| unknown(name))?;
-        match (&self.database, known.is_shared) {
-            (Some(database), true) => in_database(database, line, edit).await,
-            _ => self.in_file(&line, edit),
-        }
+        let database = self.database.as_ref().filter(|_| known.is_shared);
+        self.changed(database, line, edit).await
     }
 
-    /// Changes the tokens where new ones are made.
+    /// Changes the tokens of this database, or of the file.
     async fn changed<T>(
         &self,
+        database: Option<&PostgresStore>,
         line: AuditLine,
         edit: impl FnOnce(&mut Vec<TokenEntry>) -> Result<T, TokenError>,
     ) -> Result<T, TokenError> {
-        match &self.database {
-            Some(database) => in_database(database, line, edit).await,
-            None => self.in_file(&line, edit),
+        if let Some(database) = database {
+            return in_database(database, line, edit).await;
         }
-    }
-
-    fn in_file<T>(
-        &self,
-        line: &AuditLine,
-        edit: impl FnOnce(&mut Vec<TokenEntry>) -> Result<T, TokenError>,
-    ) -> Result<T, TokenError> {
         let done = self.file.change(edit)?;
-        self.file.audit(line)?;
+        self.file.audit(&line)?;
         Ok(done)
     }
 }

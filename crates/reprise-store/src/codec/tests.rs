@@ -96,8 +96,8 @@ proptest! {
         let entry = Entry::Record(Box::new(record));
         let encoded = encode(&entry, 0, 3).unwrap();
         let vector = encoded.vector.as_ref().map(|one| vector_from_bytes(&one.1));
-        prop_assert!(outline(&encoded.raw).is_some());
-        prop_assert_eq!(decode(&encoded.raw, Some(7), vector), Some(entry));
+        let told = outline(&encoded.raw).unwrap();
+        prop_assert_eq!(decode(&encoded.raw, told, Some(7), vector), Some(entry));
     }
 
     #[test]
@@ -159,8 +159,8 @@ fn the_other_kinds_come_back() {
     ] {
         let encoded = encode(&entry, 0, 2).unwrap();
         let vector = encoded.vector.as_ref().map(|one| vector_from_bytes(&one.1));
-        assert!(outline(&encoded.raw).is_some());
-        assert_eq!(decode(&encoded.raw, None, vector), Some(entry));
+        let told = outline(&encoded.raw).unwrap();
+        assert_eq!(decode(&encoded.raw, told, None, vector), Some(entry));
     }
     assert!(encode(&Entry::Lost { ordinal: 0 }, 0, 2).is_none());
 }
@@ -178,9 +178,9 @@ fn a_vector_of_another_width_stands_in_its_entry_and_is_proved_there() {
         vector: vec![0.6, 0.8],
     };
     let encoded = encode(&entry, 0, 3).unwrap();
-    let whole = outline(&encoded.raw);
-    assert!(encoded.vector.is_none() && whole.is_some_and(|one| !one.has_vector()));
-    assert_eq!(decode(&encoded.raw, None, None), Some(entry));
+    let whole = outline(&encoded.raw).unwrap();
+    assert!(encoded.vector.is_none() && !whole.has_vector());
+    assert_eq!(decode(&encoded.raw, whole, None, None), Some(entry));
     for at in 0..encoded.raw.body.len() {
         let mut cut = encoded.raw.clone();
         cut.body.truncate(at);

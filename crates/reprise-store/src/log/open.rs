@@ -2,8 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Weak};
 
 use super::{Log, Opened};
 use crate::commit::FileFacts;
@@ -79,7 +78,7 @@ impl Log {
             poisoned: None,
             displaced: None,
             tools: Arc::new(ReadTools::default()),
-            compacting: Arc::new(AtomicBool::new(false)),
+            compacting: Weak::new(),
         };
         Ok(Opened {
             log,

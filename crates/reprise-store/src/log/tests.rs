@@ -7,7 +7,6 @@ use reprise_types::LearningEvent;
 
 use crate::codec::{Encoded, RawEntry};
 use crate::commit::ReadCommit;
-use crate::compress::Decompressor;
 use crate::disk::RealDisk;
 use crate::entry::{CommitSeq, Entry};
 use crate::log::{Log, Staged};
@@ -26,11 +25,7 @@ fn raw_entries(log: &Log) -> Vec<RawEntry> {
     while let Some(found) = scan.next().unwrap() {
         if let Found::Commit(commit, _) = found {
             let commit: &ReadCommit = &commit;
-            all.extend(
-                commit
-                    .raw_entries(file_id, &Decompressor::default())
-                    .unwrap(),
-            );
+            all.extend(commit.raw_entries(file_id).unwrap());
         }
     }
     all
@@ -70,7 +65,7 @@ fn a_later_kind_survives_everything() {
         before.iter().map(|raw| raw.kind).collect::<Vec<_>>(),
         [77, 15, 77, 15, 77, 15]
     );
-    let done = log.start_compaction(Vec::new()).unwrap().run().unwrap();
+    let done = log.start_compaction().unwrap().run(&[]).unwrap();
     log.finish_compaction(done).unwrap();
     assert_eq!(raw_entries(&log), before);
     drop(log);

@@ -39,73 +39,66 @@ impl<'a> Checks<'a> {
     }
 
     pub(super) fn check(&mut self, index: usize, entry: &Entry) -> Result<()> {
-        let Self {
-            directory,
-            records,
-            forgotten,
-        } = self;
-        check_entry(entry, directory, *records, forgotten)
+        self.check_entry(entry)
             .map_err(|why| StoreError::BadEntry { index, why })?;
         match entry {
-            Entry::Record(_) if *records == RECORDS_MAX => {
-                return Err(StoreError::Full { records: *records });
+            Entry::Record(_) if self.records == RECORDS_MAX => {
+                let records = self.records;
+                return Err(StoreError::Full { records });
             }
-            Entry::Record(_) => *records += 1,
+            Entry::Record(_) => self.records += 1,
             Entry::Forgotten { ordinal, .. } => {
-                forgotten.insert(*ordinal);
+                self.forgotten.insert(*ordinal);
             }
             _ => {}
         }
         Ok(())
     }
-}
 
-fn check_entry(
-    entry: &Entry,
-    directory: &Directory,
-    records: u32,
-    forgotten: &HashSet<u32>,
-) -> Result<(), String> {
-    let check_vector = |space: &reprise_types::EmbeddingSpace, vector: &[f32]| {
-        check_unit_vector(vector, usize::from(space.dimensions)).map_err(|error| error.to_string())
-    };
-    let check_ordinal = |ordinal: u32| {
-        let gone = directory
-            .slot(ordinal)
-            .is_some_and(|slot| slot.state == SlotState::Forgotten);
-        if ordinal >= records {
-            Err(format!("there is no record {ordinal}"))
-        } else if gone || forgotten.contains(&ordinal) {
-            Err(format!("record {ordinal} is forgotten"))
-        } else {
-            Ok(())
+    fn check_entry(&self, entry: &Entry) -> Result<(), String> {
+        let check_vector = |space: &reprise_types::EmbeddingSpace, vector: &[f32]| {
+            check_unit_vector(vector, usize::from(space.dimensions))
+                .map_err(|error| error.to_string())
+        };
+        let check_ordinal = |ordinal: u32| {
+            let gone = self
+                .directory
+                .slot(ordinal)
+                .is_some_and(|slot| slot.state == SlotState::Forgotten);
+            if ordinal >= self.records {
+                Err(format!("there is no record {ordinal}"))
+            } else if gone || self.forgotten.contains(&ordinal) {
+                Err(format!("record {ordinal} is forgotten"))
+            } else {
+                Ok(())
+            }
+        };
+        match entry {
+            Entry::Record(record) => match (&record.embedding_space, record.embedding.as_slice()) {
+                (Some(space), vector) => check_vector(space, vector),
+                (None, []) => Ok(()),
+                (None, _) => Err("it has a vector but no embedding space".to_owned()),
+            },
+            Entry::Embedded {
+                ordinal,
+                space,
+                vector,
+            } => check_ordinal(*ordinal).and_then(|()| check_vector(space, vector)),
+            Entry::Forgotten { tombstone, .. } if tombstone.keys.len() > KEYS_MAX => {
+                let got = tombstone.keys.len();
+                Err(format!("it has {got} keys, at most {KEYS_MAX} are kept"))
+            }
+            Entry::Forgotten { ordinal, .. } => check_ordinal(*ordinal),
+            Entry::Annotated {
+                ordinal,
+                annotation,
+                ..
+            } => check_ordinal(*ordinal)
+                .and_then(|()| annotation.other().map_or(Ok(()), check_ordinal))
+                .and_then(|()| check_annotation(annotation)),
+            Entry::Cursor { .. } | Entry::Learning(_) => Ok(()),
+            Entry::Lost { .. } => Err("a lost record cannot be written".to_owned()),
         }
-    };
-    match entry {
-        Entry::Record(record) => match (&record.embedding_space, record.embedding.as_slice()) {
-            (Some(space), vector) => check_vector(space, vector),
-            (None, []) => Ok(()),
-            (None, _) => Err("it has a vector but no embedding space".to_owned()),
-        },
-        Entry::Embedded {
-            ordinal,
-            space,
-            vector,
-        } => check_ordinal(*ordinal).and_then(|()| check_vector(space, vector)),
-        Entry::Forgotten { tombstone, .. } if tombstone.keys.len() > KEYS_MAX => {
-            let got = tombstone.keys.len();
-            Err(format!("it has {got} keys, at most {KEYS_MAX} are kept"))
-        }
-        Entry::Forgotten { ordinal, .. } => check_ordinal(*ordinal),
-        Entry::Annotated {
-            ordinal,
-            annotation,
-            ..
-        } => check_ordinal(*ordinal)
-            .and_then(|()| annotation.other().map_or(Ok(()), check_ordinal))
-            .and_then(|()| check_annotation(annotation)),
-        Entry::Cursor { .. } | Entry::Learning(_) => Ok(()),
-        Entry::Lost { .. } => Err("a lost record cannot be written".to_owned()),
     }
 }
 

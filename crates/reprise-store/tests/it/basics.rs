@@ -230,7 +230,7 @@ fn blobs_made_before_a_compaction_are_not_written_behind_it() {
     log.append(&[record(1, "one"), record(2, "two")]).unwrap();
     let mut late = LateCheckpoint::new(log.reader(), vec![(0x41, vec![1; 50])], 30).unwrap();
     log.advance_checkpoint(&mut late).unwrap();
-    let done = log.start_compaction(Vec::new()).unwrap().run().unwrap();
+    let done = log.start_compaction().unwrap().run(&[]).unwrap();
     log.finish_compaction(done).unwrap();
     let before = disk.bytes(&testing::path());
     let step = log.advance_checkpoint(&mut late).unwrap();
@@ -276,7 +276,7 @@ fn a_commit_is_carried_over_that_stands_where_a_checkpoint_was_given_up() {
     log.append(&[record(1, "one")]).unwrap();
     let mut late = LateCheckpoint::new(log.reader(), vec![(0x41, vec![1; 90])], 45).unwrap();
     log.advance_checkpoint(&mut late).unwrap();
-    let done = log.start_compaction(Vec::new()).unwrap().run().unwrap();
+    let done = log.start_compaction().unwrap().run(&[]).unwrap();
     disk.set_full(true);
     assert!(log.advance_checkpoint(&mut late).is_err());
     disk.set_full(false);

@@ -31,7 +31,7 @@ fn a_forgotten_text_is_gone_from_the_file() {
     let step = Step::Commit(vec![model.forget(20)]);
     testing::apply(&mut log, &step).unwrap();
     model.step(&step);
-    let done = log.start_compaction(Vec::new()).unwrap().run().unwrap();
+    let done = log.start_compaction().unwrap().run(&[]).unwrap();
     let report = log.finish_compaction(done).unwrap();
     assert_eq!((report.records, report.forgotten), (50, 1));
     assert!(report.bytes_after < report.bytes_before);
@@ -63,7 +63,7 @@ fn compaction_packs_singles_together() {
         model.step(&step);
     }
     let derived = testing::derived(log.seq());
-    let done = log.start_compaction(derived).unwrap().run().unwrap();
+    let done = log.start_compaction().unwrap().run(&derived).unwrap();
     let report = log.finish_compaction(done).unwrap();
     assert!(report.bytes_after * 3 < report.bytes_before, "{report:?}");
     let segments = inspect(&disk, &testing::path()).unwrap();
@@ -85,8 +85,8 @@ fn readers_of_the_old_file_go_on() {
     );
     let mut log = log.unwrap();
     let old: LogReader = log.reader();
-    let done = log.start_compaction(Vec::new()).unwrap();
-    let done = std::thread::spawn(move || done.run())
+    let done = log.start_compaction().unwrap();
+    let done = std::thread::spawn(move || done.run(&[]))
         .join()
         .unwrap()
         .unwrap();
@@ -103,16 +103,16 @@ fn only_one_compaction_at_a_time_and_only_of_this_file() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
     log.append(&[record(1, "one")]).unwrap();
-    let first = log.start_compaction(Vec::new()).unwrap();
-    let second = log.start_compaction(Vec::new()).unwrap_err();
+    let first = log.start_compaction().unwrap();
+    let second = log.start_compaction().unwrap_err();
     assert!(matches!(second, StoreError::CompactionUnderWay { .. }));
     drop(first);
-    let done = log.start_compaction(Vec::new()).unwrap().run().unwrap();
+    let done = log.start_compaction().unwrap().run(&[]).unwrap();
     let other = SimDisk::new();
     let mut stranger = open(&other, Verify::Tail).log;
     let error = stranger.finish_compaction(done).unwrap_err();
     assert!(matches!(error, StoreError::StaleCompaction { .. }));
-    let done = log.start_compaction(Vec::new()).unwrap().run().unwrap();
+    let done = log.start_compaction().unwrap().run(&[]).unwrap();
     log.finish_compaction(done).unwrap();
     assert_eq!(disk.names(), [testing::path()]);
 }
@@ -122,7 +122,7 @@ fn a_new_file_that_lost_its_name_is_not_put_in_place() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
     log.append(&[record(1, "one")]).unwrap();
-    let done = log.start_compaction(Vec::new()).unwrap().run().unwrap();
+    let done = log.start_compaction().unwrap().run(&[]).unwrap();
     let name = disk
         .names()
         .into_iter()
@@ -142,7 +142,7 @@ fn a_killed_compaction_leaves_a_file_that_the_next_opening_removes() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
     log.append(&[record(1, "one")]).unwrap();
-    let done = log.start_compaction(Vec::new()).unwrap().run().unwrap();
+    let done = log.start_compaction().unwrap().run(&[]).unwrap();
     assert_eq!(disk.names().len(), 2);
     let killed = disk.process_crash();
     drop(done);
@@ -157,7 +157,7 @@ fn replay_from_the_middle_of_what_was_merged_is_refused() {
     for i in 0..4 {
         log.append(&[record(i, "text")]).unwrap();
     }
-    let done = log.start_compaction(Vec::new()).unwrap().run().unwrap();
+    let done = log.start_compaction().unwrap().run(&[]).unwrap();
     log.append(&[record(9, "meanwhile")]).unwrap();
     log.finish_compaction(done).unwrap();
     let error = log.replay(CommitSeq(2), &mut |_, _| {}).unwrap_err();
@@ -182,14 +182,14 @@ fn replay_from_the_middle_of_what_was_merged_is_refused() {
 fn an_empty_log_and_one_of_cursors_only_survive() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
-    let done = log.start_compaction(Vec::new()).unwrap().run().unwrap();
+    let done = log.start_compaction().unwrap().run(&[]).unwrap();
     log.finish_compaction(done).unwrap();
     let cursor = Entry::Cursor {
         stream: "events".into(),
         seq: 5,
     };
     log.append(&[cursor]).unwrap();
-    let done = log.start_compaction(Vec::new()).unwrap().run().unwrap();
+    let done = log.start_compaction().unwrap().run(&[]).unwrap();
     log.finish_compaction(done).unwrap();
     drop(log);
     let opened = open(&disk, Verify::Everything);
@@ -218,7 +218,7 @@ fn readers_on_other_threads_see_whole_records_all_the_while() {
             });
         }
         for i in 0..3 {
-            let done = log.start_compaction(Vec::new()).unwrap().run().unwrap();
+            let done = log.start_compaction().unwrap().run(&[]).unwrap();
             log.append(&[record(300 + i, "meanwhile")]).unwrap();
             log.finish_compaction(done).unwrap();
         }

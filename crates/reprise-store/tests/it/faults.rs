@@ -109,7 +109,7 @@ fn a_read_only_log_takes_no_lock_and_writes_nothing() {
     for refused in [
         reader.append(&[record(2, "two")]).err(),
         reader.checkpoint(&[]).err(),
-        reader.start_compaction(Vec::new()).err(),
+        reader.start_compaction().err(),
     ] {
         assert!(matches!(refused, Some(StoreError::ReadOnly { .. })));
     }

@@ -39,7 +39,7 @@ fn the_lock_follows_the_file_through_a_compaction() {
     let mut log = open_real(&path).unwrap();
     log.append(&[record(1, "one")]).unwrap();
     let before = log.reader();
-    let done = log.start_compaction(Vec::new()).unwrap().run().unwrap();
+    let done = log.start_compaction().unwrap().run(&[]).unwrap();
     log.finish_compaction(done).unwrap();
     assert!(matches!(open_real(&path), Err(StoreError::Locked { .. })));
     log.append(&[record(2, "two")]).unwrap();
@@ -224,6 +224,6 @@ fn what_is_no_regular_file_is_refused_at_once() {
         let error = Log::open(Arc::new(RealDisk), &path, &options).unwrap_err();
         assert!(error.to_string().contains("not a regular file"), "{error}");
     }
-    let error = reprise_store::verify(&RealDisk, &path).unwrap_err();
+    let error = reprise_store::inspect(&RealDisk, &path).unwrap_err();
     assert!(error.to_string().contains("move it away"), "{error}");
 }

@@ -44,7 +44,7 @@ fn a_removed_file_is_put_back_with_all_that_was_acknowledged() {
     // Only a commit restores it: it was removed on purpose.
     let refused = [
         testing::apply(&mut log, &Step::Checkpoint),
-        log.start_compaction(Vec::new()).map(drop),
+        log.start_compaction().map(drop),
     ];
     for refused in refused {
         assert_eq!(displaced(refused), Displacement::Removed);
@@ -151,7 +151,7 @@ fn a_file_put_in_its_place_is_not_touched_and_the_old_one_is_saved() {
     for keeps_a_name in [false, true] {
         let disk = SimDisk::new();
         let (mut log, model) = begun(&disk);
-        let compacted = log.start_compaction(Vec::new()).unwrap().run().unwrap();
+        let compacted = log.start_compaction().unwrap().run(&[]).unwrap();
         if keeps_a_name {
             disk.rename(&testing::path(), &elsewhere()).unwrap();
         }

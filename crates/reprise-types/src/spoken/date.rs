@@ -1,26 +1,12 @@
 //! Dates of a calendar: days, weeks by their number, months, quarters and years.
 
-use chrono::{Datelike, Days, FixedOffset, Local, Months, NaiveDate, Offset, Weekday};
+use chrono::{Datelike, Days, Month, Months, NaiveDate, Weekday};
 
 use super::read::{Reading, without_the};
-use crate::calendar::{Calendar, Span, Zone, day};
+use crate::calendar::{Calendar, Span, day};
 
 /// How many years back a day without a year is looked for.
 const YEARS_BACK: i32 = 30;
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
 const ORDINALS: [&str; 4] = ["first", "second", "third", "fourth"];
 /// Words after `the 2nd` that are not what is the second.
 const AFTER_A_DAY: &str = "about and at did for i in of on or regarding that the to was we were \
@@ -157,12 +143,7 @@ impl Calendar {
     }
 
     fn is_in_the_americas(&self) -> bool {
-        let offset: FixedOffset = match self.zone {
-            Zone::Utc => return true,
-            Zone::Fixed(offset) => offset,
-            Zone::Machine => self.now.with_timezone(&Local).offset().fix(),
-        };
-        offset.local_minus_utc() <= 0
+        self.local(self.now).offset().local_minus_utc() <= 0
     }
 
     /// `q3`, `q3 2025`, `2025-q3`, `third quarter of 2025`, `last quarter`.
@@ -320,11 +301,6 @@ pub(super) fn day_of(word: &str) -> Option<u32> {
 /// A month by its name, or by how that begins.
 fn month_of(word: &str) -> Option<u32> {
     let word = if word == "sept" { "sep" } else { word };
-    called(&MONTHS, word).map(|at| at + 1)
-}
-
-/// The place of a name in a list, by it or by its first three letters.
-pub(super) fn called(names: &[&str], word: &str) -> Option<u32> {
-    let is_it = |name: &&str| **name == *word || (word.len() == 3 && name.starts_with(word));
-    names.iter().position(is_it).map(|at| at as u32)
+    let month: Month = word.parse().ok()?;
+    Some(month.number_from_month())
 }

@@ -2,19 +2,10 @@
 
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, TimeDelta, Utc, Weekday};
 
-use super::date::{called, place};
+use super::date::place;
 use super::read::{Reading, without_the};
 use crate::calendar::{Calendar, Span};
 
-const WEEKDAYS: [&str; 7] = [
-    "monday",
-    "tuesday",
-    "wednesday",
-    "thursday",
-    "friday",
-    "saturday",
-    "sunday",
-];
 const NUMBERS: [&str; 13] = [
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
     "eleven", "twelve",
@@ -262,5 +253,6 @@ fn unit_of(word: &str) -> Option<&str> {
 
 /// A day of the week, from Monday on, by its name or by the first three letters of it.
 pub(super) fn weekday_of(word: &str) -> Option<u32> {
-    called(&WEEKDAYS, word)
+    let day: Weekday = word.parse().ok()?;
+    Some(day.num_days_from_monday())
 }

@@ -25,8 +25,7 @@ const SAID_BYTES_MAX: usize = 2_000;
 impl Git {
     /// Whether transactions run hooks.
     pub(crate) fn runs_hooks(&self) -> bool {
-        let told = self.repo.config().and_then(|all| all.get_bool(KEY));
-        told.unwrap_or(false)
+        self.switch(KEY).unwrap_or(false)
     }
 
     /// The folder that git takes its hooks from.
@@ -78,8 +77,7 @@ impl Git {
                 }
                 let bytes = files::read(&said)?.unwrap_or_default();
                 let from = bytes.len().saturating_sub(SAID_BYTES_MAX);
-                let text = String::from_utf8_lossy(&bytes[from..]).into_owned();
-                let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                let text = reprise_types::one_line(&String::from_utf8_lossy(&bytes[from..]));
                 return Ok(Some(format!("the hook ended with {ended}: {text}")));
             }
             std::thread::sleep(PAUSE);

@@ -10,9 +10,10 @@ use reprise_files::Stamp;
 
 use super::reference::{LockFile, make_token};
 use super::{Blob, FILE, Git, blob_id_of_file};
-use crate::error::{Result, WorkspaceError, folder_of, invalid};
+use crate::error::{Result, WorkspaceError, edited, invalid};
 use crate::files;
 use crate::path::RepoPath;
+use crate::stage::Stage;
 
 /// Most folders that are looked into for what git would wait for.
 const FOLDERS_MAX: usize = 100_000;
@@ -44,12 +45,11 @@ impl Git {
     }
 
     /// Waits for whoever is at the index, then keeps others out.
-    pub(crate) fn lock_index(&self, stage: &Path, stages: &Path) -> Result<IndexLock> {
-        let path = self.index_lock_path();
+    pub(crate) fn lock_index(&self, stage: &Stage) -> Result<IndexLock> {
+        let stage = stage.folder().to_owned();
         let token = stage.join(TOKEN);
         make_token(&token, b"")?;
-        let lock = LockFile::take(&path, token, stages)?;
-        let stage = stage.to_owned();
+        let lock = LockFile::take(&self.index_lock_path(), token)?;
         Ok(IndexLock { _lock: lock, stage })
     }
 
@@ -108,14 +108,6 @@ impl Git {
         Ok(())
     }
 
-    fn keeps_modes(&self) -> bool {
-        let told = self
-            .repo
-            .config()
-            .and_then(|all| all.get_bool("core.filemode"));
-        told.unwrap_or(true)
-    }
-
     /// Refuses a path that a person is at work on: commit, index and working tree must agree.
     /// Returns the mark of the file that stands there.
     pub(crate) fn refuse_edited(
@@ -124,13 +116,7 @@ impl Git {
         committed: Option<Blob>,
         path: &RepoPath,
     ) -> Result<Option<Stamp>> {
-        let refuse = |what| {
-            Err(WorkspaceError::Edited {
-                folder: folder_of(self.root()),
-                path: path.clone(),
-                what,
-            })
-        };
+        let refuse = |what| Err(edited(self.root(), path.clone(), what));
         let of_path = Path::new(path.as_str());
         if (1..=3).any(|stage| index.get_path(of_path, stage).is_some()) {
             return refuse("it has a merge conflict that nobody has resolved");
@@ -149,7 +135,8 @@ impl Git {
                     return refuse("it has an edit that nobody has committed");
                 }
                 let is_executable = committed.is_some_and(|blob| blob.mode != FILE);
-                if files::is_executable(&found) != is_executable && self.keeps_modes() {
+                let has_other = files::is_executable(&found) != is_executable;
+                if has_other && self.switch("core.filemode").unwrap_or(true) {
                     return refuse("its mode was changed and nobody has committed that");
                 }
                 Ok(Some(Stamp::from(&found)))

@@ -13,6 +13,7 @@ use git2::Oid;
 use super::{Git, Head};
 use crate::durable::Unsynced;
 use crate::error::{Result, WorkspaceError, found};
+use crate::stage::Stage;
 use crate::{files, lock};
 
 /// How often a lock file of git is waited for: about half a minute.
@@ -33,8 +34,10 @@ pub(crate) struct LockFile {
 }
 
 impl LockFile {
-    /// Takes `path`, which is git's name for the lock, as a link to a token that is there.
-    pub(crate) fn take(path: &Path, token: PathBuf, stages: &Path) -> Result<Self> {
+    /// Takes `path`, which is git's name for the lock, as a link to a token that is there, in the
+    /// folder of a transaction.
+    pub(crate) fn take(path: &Path, token: PathBuf) -> Result<Self> {
+        let stages = token.ancestors().nth(2).unwrap_or(&token);
         for attempt in 0..TRIES_MAX {
             match fs::hard_link(&token, path) {
                 Ok(()) => {
@@ -53,9 +56,8 @@ impl LockFile {
                 Err(error) => return Err(WorkspaceError::io("cannot lock", path)(error)),
             }
         }
-        Err(WorkspaceError::Busy {
-            what: format!("git's lock `{}`", path.display()),
-        })
+        let what = format!("git's lock `{}`", path.display());
+        Err(WorkspaceError::busy(what))
     }
 
     /// Lets the lock file become the file that it locks.
@@ -110,7 +112,7 @@ pub(crate) fn remove_if_ours(path: &Path, stages: &Path) -> Result<bool> {
 /// Makes the token of a lock; its content is what the locked file is to become.
 pub(crate) fn make_token(token: &Path, content: &[u8]) -> Result<()> {
     files::remove(token)?;
-    files::write_unsynced(token, content).map(drop)
+    files::write_unsynced(token, content)
 }
 
 impl Git {
@@ -120,28 +122,23 @@ impl Git {
     }
 
     /// Writes what the branch is to become, for [`Self::advance`], once it is synced.
-    pub(crate) fn prepare(
-        &self,
-        head: &Head,
-        commit: Oid,
-        stage: &Path,
-        unsynced: &mut Unsynced,
-    ) -> Result<()> {
+    pub(crate) fn prepare(&self, head: &Head, commit: Oid, stage: &mut Stage) -> Result<()> {
         let file = self.repo.commondir().join(&head.reference);
-        unsynced.make_folder(file.parent().unwrap_or(self.repo.commondir()))?;
-        let token = stage.join(TOKEN);
+        let folder = file.parent().unwrap_or(self.repo.commondir());
+        stage.unsynced.make_folder(folder)?;
+        let token = stage.folder().join(TOKEN);
         make_token(&token, format!("{commit}\n").as_bytes())?;
-        unsynced.add(token);
+        stage.unsynced.add(token);
         Ok(())
     }
 
     /// Moves the branch from where `head` says to what was prepared, if it still stands there: the
     /// moment at which a transaction has happened. `false` where it has moved. [`Self::settle`]
     /// follows.
-    pub(crate) fn advance(&self, head: &Head, stage: &Path, stages: &Path) -> Result<bool> {
+    pub(crate) fn advance(&self, head: &Head, stage: &Stage) -> Result<bool> {
         let file = self.repo.commondir().join(&head.reference);
         let path = self.reference_lock(&head.reference);
-        let lock = LockFile::take(&path, stage.join(TOKEN), stages)?;
+        let lock = LockFile::take(&path, stage.folder().join(TOKEN))?;
         let now = found(self.repo.refname_to_id(&head.reference), "read the branch")?;
         if now != head.commit {
             return Ok(false);
@@ -152,21 +149,15 @@ impl Git {
 
     /// Sets a reference that is ours alone, whatever it was: by one rename, so that a crash leaves
     /// no lock behind. It is for the caller to see it synced.
-    pub(crate) fn set_own(
-        &self,
-        name: &str,
-        id: Oid,
-        stage: &Path,
-        unsynced: &mut Unsynced,
-    ) -> Result<()> {
+    pub(crate) fn set_own(&self, name: &str, id: Oid, stage: &mut Stage) -> Result<()> {
         let file = self.repo.commondir().join(name);
         let folder = file.parent().unwrap_or(self.repo.commondir());
-        unsynced.make_folder(folder)?;
-        let waiting = stage.join(OWN);
+        stage.unsynced.make_folder(folder)?;
+        let waiting = stage.folder().join(OWN);
         make_token(&waiting, format!("{id}\n").as_bytes())?;
         fs::rename(&waiting, &file).map_err(WorkspaceError::io("cannot write", &file))?;
-        unsynced.add(folder);
-        unsynced.add(file);
+        stage.unsynced.add(folder);
+        stage.unsynced.add(file);
         Ok(())
     }
 

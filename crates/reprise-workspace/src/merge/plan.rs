@@ -25,6 +25,7 @@ pub(crate) struct Contradiction {
 }
 
 /// What a merge would be.
+#[derive(Default)]
 pub(crate) struct Merging {
     pub(crate) changes: Changes,
     /// The mode of each of them that is left.
@@ -43,22 +44,8 @@ pub(crate) struct Meeting {
 
 /// Paths that differ between two commits.
 pub(crate) fn differing(git: &Git, from: Oid, to: Oid) -> Result<BTreeSet<RepoPath>> {
-    let compare = || WorkspaceError::git("compare two commits");
-    let tree = |id| git.repo.find_commit(id).and_then(|commit| commit.tree());
-    let (from, to) = (tree(from).map_err(compare())?, tree(to).map_err(compare())?);
-    let diff = git
-        .repo
-        .diff_tree_to_tree(Some(&from), Some(&to), None)
-        .map_err(compare())?;
-    let mut paths = BTreeSet::new();
-    for delta in diff.deltas() {
-        for file in [delta.old_file(), delta.new_file()] {
-            if let Some(path) = file.path_bytes() {
-                paths.insert(RepoPath::in_git(path)?);
-            }
-        }
-    }
-    Ok(paths)
+    let paths = git.deltas(Some(git.tree_of(from)?), git.tree_of(to)?)?;
+    Ok(paths.into_iter().collect::<std::result::Result<_, _>>()?)
 }
 
 /// Works out a merge; nothing is written but objects.
@@ -81,13 +68,7 @@ pub(crate) fn merging(git: &Git, meeting: &Meeting) -> Result<Merging> {
             Some(&options),
         )
         .map_err(merge())?;
-    let mut found = Merging {
-        changes: Changes::new(),
-        modes: BTreeMap::new(),
-        contradictions: Vec::new(),
-        losers: Vec::new(),
-        re_embed: Vec::new(),
-    };
+    let mut found = Merging::default();
     let mut settled = BTreeSet::new();
     for path in differing(git, meeting.base, meeting.theirs)? {
         let at = |tree| git.blob_at(tree, &path);
@@ -156,25 +137,21 @@ fn contradictions(
         if settled.contains(&path) {
             continue;
         }
-        let (why, excerpt) = match (&conflict.ancestor, &conflict.our, &conflict.their) {
+        let mut excerpt = String::new();
+        let why = match (&conflict.ancestor, &conflict.our, &conflict.their) {
             (Some(ancestor), Some(our), Some(their)) => {
                 let mut options = MergeFileOptions::new();
                 options.style_diff3(true);
-                let text = git
-                    .repo
-                    .merge_file_from_index(ancestor, our, their, Some(&mut options))
-                    .map(|merged| String::from_utf8_lossy(merged.content()).into_owned());
-                (
-                    "both sides changed the same lines",
-                    text.unwrap_or_default(),
-                )
+                let merged =
+                    git.repo
+                        .merge_file_from_index(ancestor, our, their, Some(&mut options));
+                let text = merged.map(|text| String::from_utf8_lossy(text.content()).into_owned());
+                excerpt = text.unwrap_or_default();
+                "both sides changed the same lines"
             }
-            (_, Some(_), Some(_)) => ("both sides made it, differently", String::new()),
-            (_, Some(_), None) => ("one side changed it, the branch removed it", String::new()),
-            _ => (
-                "the branch changed it, the other side removed it",
-                String::new(),
-            ),
+            (_, Some(_), Some(_)) => "both sides made it, differently",
+            (_, Some(_), None) => "one side changed it, the branch removed it",
+            _ => "the branch changed it, the other side removed it",
         };
         found.contradictions.push(Contradiction {
             path: path.to_string(),

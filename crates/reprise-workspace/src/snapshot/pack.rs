@@ -41,8 +41,7 @@ pub(super) fn listing(git: &Git, tree: Option<Oid>) -> Result<Listing> {
     let Some(tree) = tree else {
         return Ok(found);
     };
-    let read = || WorkspaceError::git("read a tree");
-    let tree = git.repo.find_tree(tree).map_err(read())?;
+    let tree = git.tree(tree)?;
     let mut links = Vec::new();
     tree.walk(TreeWalkMode::PreOrder, |above, entry| {
         if entry.kind() == Some(ObjectType::Tree) {
@@ -60,7 +59,7 @@ pub(super) fn listing(git: &Git, tree: Option<Oid>) -> Result<Listing> {
         }
         TreeWalkResult::Ok
     })
-    .map_err(read())?;
+    .map_err(WorkspaceError::git("read a tree"))?;
     for (path, id) in links {
         match String::from_utf8(git.bytes(id)?) {
             Ok(target) => drop(found.links.insert(path.to_string(), target)),
@@ -81,11 +80,7 @@ pub(super) fn pack(
     commit: Oid,
     listing: &Listing,
 ) -> Result<(Vec<u8>, BTreeMap<String, String>)> {
-    let time = git
-        .repo
-        .find_commit(commit)
-        .map(|commit| commit.time().seconds())
-        .map_err(WorkspaceError::git("read a commit"))?;
+    let time = git.commit(commit)?.time().seconds();
     let io = |cause| WorkspaceError::Io {
         doing: "cannot pack",
         path: PathBuf::from(FOLDER),

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use reprise_types::SystemClock;
 
-use super::{assert_at_rest, git, workspace, write, write_all};
+use super::{PRD, assert_at_rest, git, workspace, write, write_all};
 use crate::{Action, Actor, AuditQuery, Workspace, WorkspaceError};
 
-const PRD: &str = "core/prd/PRD-001.json";
 const TSD: &str = "core/tsd/TSD-001.json";
 
 #[test]

@@ -12,12 +12,11 @@ use std::time::Duration;
 
 use reprise_types::SystemClock;
 
-use super::{assert_at_rest, git, workspace, write, write_all};
+use super::{PRD, assert_at_rest, git, workspace, write, write_all};
 use crate::durable::SYNCED;
 use crate::wal::WAL;
 use crate::{Action, AuditQuery, Step, Workspace};
 
-const PRD: &str = "core/prd/PRD-001.json";
 const SEED: u64 = 0x5eed_0015;
 /// Rounds of eight writers, each of which is killed once: 304 instants.
 const ROUNDS: u64 = 38;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use super::{assert_at_rest, git, try_git, workspace, write};
+use crate::transaction::GAP_MS;
 use crate::{Action, AuditQuery};
 
 /// How many there are, and how much each does.
@@ -138,7 +139,7 @@ fn transactions_leave_room_where_a_person_is_at_work() {
     let one = ended();
     put("two");
     let room = ended() - one;
-    assert!(room >= crate::courtesy::GAP_MS, "{room} ms from end to end");
+    assert!(room >= GAP_MS, "{room} ms from end to end");
 }
 
 #[test]

@@ -3,12 +3,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use super::{assert_at_rest, git, workspace, write};
+use super::{PRD, assert_at_rest, git, workspace, write};
 use crate::{Action, Actor, AuditQuery, Workspace};
 
 const POLICY: &str = "extensions/policy/own.rego";
 const OPEN: &str = "package project\nallow if input.actor.role == \"researcher\"\n";
-const PRD: &str = "core/prd/PRD-001.json";
 
 /// Commits one file by plain git.
 fn commit(workspace: &Workspace, path: &str, text: &str) {
@@ -150,21 +149,25 @@ fn a_files_mode_is_merged_rolled_back_restored_and_never_overwritten() {
     let (_folder, workspace) = workspace();
     let root = workspace.root();
     let governor = Actor::new("governor").unwrap();
-    let (old, new) = ("core/kb/old.sh", "core/kb/new.sh");
+    // Two of the same content, too.
+    let (old, new, twin) = ("core/kb/old.sh", "core/kb/new.sh", "core/kb/twin.sh");
     commit(&workspace, old, "one\n");
     let chmod = |path: &str, mode: u32| {
         fs::set_permissions(root.join(path), fs::Permissions::from_mode(mode)).unwrap();
     };
     git(root, &["switch", "-qc", "edit"]);
     chmod(old, 0o755);
-    fs::write(root.join(new), "new\n").unwrap();
-    chmod(new, 0o755);
+    for path in [new, twin] {
+        fs::write(root.join(path), "new\n").unwrap();
+        chmod(path, 0o755);
+    }
     git(root, &["add", "."]);
     git(root, &["commit", "-qm", "modes"]);
     git(root, &["switch", "-q", "main"]);
     write(&workspace, "prm", "core/kb/other.md", "other\n").unwrap();
     let merged = workspace.merge(&governor, "edit", None).unwrap();
-    assert!(is_executable(&workspace, old) && is_executable(&workspace, new));
+    let all = || [old, new, twin].map(|path| is_executable(&workspace, path));
+    assert_eq!(all(), [true; 3]);
     assert_at_rest(root);
     // A change of content keeps the mode, and a snapshot brings it back.
     write(&workspace, "prm", old, "two\n").unwrap();
@@ -175,7 +178,7 @@ fn a_files_mode_is_merged_rolled_back_restored_and_never_overwritten() {
         .unwrap();
     assert!(!is_executable(&workspace, old) && !root.join(new).exists());
     workspace.restore(&governor, &snapshot.id).unwrap();
-    assert!(is_executable(&workspace, old) && is_executable(&workspace, new));
+    assert_eq!(all(), [true; 3]);
     assert_at_rest(root);
     // A person's own is an edit like any other.
     chmod(old, 0o644);

@@ -3,16 +3,12 @@
 
 use std::fs;
 
-use super::{assert_at_rest, git, try_git, workspace, write, write_all};
+use super::{actor, assert_at_rest, git, try_git, workspace, write, write_all};
 use crate::{Action, Actor, AuditLine, AuditQuery, Workspace};
 
 /// The file of the trail that a transaction added.
 fn part_of(tx: &str) -> String {
     format!(".sdlc_ide/logs/audit/{}/{}/{tx}.jsonl", &tx[..4], &tx[4..6])
-}
-
-fn actor(name: &str) -> Actor {
-    Actor::new(name).unwrap()
 }
 
 fn lines(workspace: &Workspace) -> Vec<AuditLine> {

@@ -6,10 +6,10 @@ use std::fs;
 use reprise_types::{EmbeddingSpace, MemoryRecord, UserId, Visibility};
 
 use super::projecting::record;
-use super::{assert_at_rest, git, workspace, write, write_all};
-use crate::{Actor, EventCursor, Spaces};
+use super::{PRD, assert_at_rest, git, workspace, write, write_all};
+use crate::event::EventCursor;
+use crate::{Actor, Spaces};
 
-const PRD: &str = "core/prd/PRD-001.json";
 const TSD: &str = "core/tsd/TSD-001.json";
 
 #[test]
@@ -108,7 +108,7 @@ fn a_reader_of_events_hears_each_once_and_begins_anew_with_the_file() {
     let (_folder, workspace) = workspace();
     let mut cursor = EventCursor::default();
     let mut heard = |limit: usize| {
-        let events = workspace.events_since(&mut cursor, limit).unwrap();
+        let events = cursor.read(workspace.root(), limit).unwrap();
         events
             .into_iter()
             .map(|event| event.sentence())

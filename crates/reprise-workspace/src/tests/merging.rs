@@ -2,14 +2,8 @@
 
 use std::fs;
 
-use super::{assert_at_rest, git, workspace, write};
+use super::{PRD, actor, assert_at_rest, git, workspace, write};
 use crate::{Action, Actor, AuditQuery, WorkspaceError};
-
-const PRD: &str = "core/prd/PRD-001.json";
-
-fn actor(name: &str) -> Actor {
-    Actor::new(name).unwrap()
-}
 
 #[test]
 fn a_persons_prd_is_merged_once_a_person_has_approved_that_very_commit() {

@@ -9,14 +9,8 @@ use std::sync::Arc;
 
 use reprise_types::SystemClock;
 
-use super::{assert_at_rest, git, workspace, write};
+use super::{PRD, actor, assert_at_rest, git, workspace, write};
 use crate::{Action, Actor, AuditQuery, Tended, Workspace};
-
-const PRD: &str = "core/prd/PRD-001.json";
-
-fn actor(name: &str) -> Actor {
-    Actor::new(name).unwrap()
-}
 
 fn count(root: &Path) -> usize {
     git(root, &["rev-list", "--count", "HEAD"])

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use git2::Oid;
 
-use super::draft::{Changes, Draft};
-use super::run::Run;
+use super::{Changes, Draft, View};
 use crate::actor::Actor;
 use crate::audit::{self, Action, AuditLine};
 use crate::error::{Result, refused};
@@ -19,7 +18,7 @@ use crate::stage::Stage;
 /// The rule under which a hook of git's refuses.
 pub(super) const HOOK_RULE: &str = "git-hook";
 
-impl Run<'_> {
+impl View<'_> {
     /// Whoever waits for PRDs or TSDs is told of those that came with a merge, a rollback or files
     /// of other kinds, too.
     pub(super) fn of_kinds(
@@ -46,14 +45,10 @@ impl Run<'_> {
         told
     }
 
-    /// See [`Workspace::notice`].
+    /// See [`crate::Workspace::notice`].
     pub(super) fn notice(&self, stage: &mut Stage) -> Result<usize> {
         let waiting = audit::pending(self.workspace.root(), self.head.branch())?;
-        let noted = foreign::noted(self.view, self.at, &ids_of(&waiting))?;
-        let (lines, told): (Vec<_>, Vec<_>) = noted
-            .into_iter()
-            .map(|noted| (noted.line, noted.event))
-            .unzip();
+        let (lines, told) = foreign::noted(self, &ids_of(&waiting))?;
         let count = lines.len();
         if count > 0 {
             let draft = Draft::new(&Actor::orchestrator(), Action::Git);
@@ -78,7 +73,7 @@ impl Run<'_> {
             .collect();
         lines.extend(self.noted(draft, waiting, events)?);
         let missing = kept::missing(self.git, self.head)?;
-        lines.extend(missing.map(|missing| missing.line(self.workspace, self.head, self.at)));
+        lines.extend(missing.map(|missing| missing.line(self)));
         lines.extend_from_slice(own);
         changes.extend(waiting.iter().map(|(path, _)| (path.clone(), None)));
         let first = RepoPath::known(TRAIL);
@@ -100,14 +95,12 @@ impl Run<'_> {
         waiting: &[(RepoPath, Vec<AuditLine>)],
         events: &mut Vec<WorkspaceEvent>,
     ) -> Result<Vec<AuditLine>> {
-        let mut lines = Vec::new();
         // A transaction that notes nothing else has them as its own.
-        if draft.action != Action::Git {
-            for noted in foreign::noted(self.view, self.at, &ids_of(waiting))? {
-                lines.push(noted.line);
-                events.push(noted.event);
-            }
+        if draft.action == Action::Git {
+            return Ok(Vec::new());
         }
+        let (lines, told) = foreign::noted(self, &ids_of(waiting))?;
+        events.extend(told);
         Ok(lines)
     }
 

@@ -2,36 +2,24 @@
 
 use std::path::Path;
 
-use chrono::{DateTime, Utc};
 use git2::Oid;
 use reprise_files::{Placed, Stamp};
 
 use super::beside::HOOK_RULE;
-use super::draft::{ACTOR, Changes, Draft, Receipt, Step, TRAILER, View};
+use super::{ACTOR, Changes, Draft, Receipt, Step, TRAILER, View};
 use crate::actor::Actor;
 use crate::audit::{self, Action, AuditLine};
 use crate::error::{Result, WorkspaceError};
 use crate::event::{self, WorkspaceEvent};
 use crate::files;
 use crate::git::index::{IndexLock, NewIndex};
-use crate::git::{Blob, FILE, Git, Head, Written, signature};
+use crate::git::{Blob, FILE, Written, signature};
 use crate::layout;
 use crate::path::{Class, RepoPath};
 use crate::rules::Rules;
-use crate::stage::{STAGES, Stage};
+use crate::stage::Stage;
 use crate::validate;
 use crate::wal::{self, Entry, Hashes};
-use crate::workspace::Workspace;
-
-/// One run of a transaction.
-pub(super) struct Run<'a> {
-    pub(super) workspace: &'a Workspace,
-    pub(super) view: &'a View<'a>,
-    pub(super) git: &'a Git,
-    pub(super) head: &'a Head,
-    pub(super) tx: &'a str,
-    pub(super) at: DateTime<Utc>,
-}
 
 /// What was found about one path when its turn came.
 struct Item {
@@ -39,12 +27,11 @@ struct Item {
     /// New content in git, `None` for removal; also `None` for what git does not keep.
     blob: Option<Blob>,
     is_versioned: bool,
-    is_removal: bool,
     before: Option<Stamp>,
     hashes: Hashes,
 }
 
-impl Run<'_> {
+impl View<'_> {
     /// Validates and carries out; `None` where the branch has moved.
     pub(super) fn attempt(
         &self,
@@ -52,7 +39,7 @@ impl Run<'_> {
         draft: &Draft,
         held: Option<IndexLock>,
     ) -> Result<Option<Receipt>> {
-        let passed = match validate::changes(self.workspace, self.view, draft) {
+        let passed = match validate::changes(self, draft) {
             Err(error) => {
                 drop(held);
                 return self.refuse(stage, &draft.actor, &draft.message, error);
@@ -201,7 +188,8 @@ impl Run<'_> {
             events: events.iter().flat_map(serde_json::to_value).collect(),
             ..self.begin(&items, &event, commit)
         };
-        wal::append_unsynced(root, &begin, &mut stage.unsynced)?;
+        let logged = files::append_lines(root, wal::WAL, &wal::line(&begin))?;
+        stage.unsynced.add_file(logged);
         // All that was staged and the log's word of it, in one wait: none of it has happened yet.
         let mut moved = stage.unsynced.sync().map(|()| true);
         if moved.is_ok() {
@@ -222,8 +210,9 @@ impl Run<'_> {
         let finished = self
             .put_in_place(stage, &items, lock.zip(index.as_ref()))
             .and_then(|left_alone| {
-                self.settle(stage, commit, &draft.title)?;
-                self.finish(stage, &begin, &event).map(|()| left_alone)
+                let moved = commit.map(|commit| (commit, draft.title.as_str()));
+                self.finish(stage, &begin, &event, moved)?;
+                Ok(left_alone)
             });
         let left_alone = finished.map_err(|error| WorkspaceError::Unfinished {
             commit: event.commit.clone().unwrap_or_else(|| self.tx.to_owned()),
@@ -259,18 +248,17 @@ impl Run<'_> {
         index: &NewIndex,
         lock: &mut Option<IndexLock>,
     ) -> Result<bool> {
-        let stages = self.workspace.root().join(STAGES);
         if lock.is_none() {
             // Where somebody was faster already, nobody is kept out for nothing.
             if !self.git.is_of_index(index)? {
                 return Ok(false);
             }
-            *lock = Some(self.git.lock_index(stage.folder(), &stages)?);
+            *lock = Some(self.git.lock_index(stage)?);
             if self.git.head()? != *self.head || !self.git.is_of_index(index)? {
                 return Ok(false);
             }
         }
-        self.git.advance(self.head, stage.folder(), &stages)
+        self.git.advance(self.head, stage)
     }
 
     fn stage_all(&self, stage: &mut Stage, draft: &Draft, changes: &Changes) -> Result<Vec<Item>> {
@@ -282,17 +270,13 @@ impl Run<'_> {
             } else {
                 None
             };
-            let after = content
-                .as_ref()
-                .map(|bytes| stage.put(path, bytes))
-                .transpose()?;
+            let after = stage.put(path, content.as_deref())?;
             let mode = draft.modes.get(path).copied();
             let mode = mode.unwrap_or_else(|| there.map_or(FILE, |blob| blob.mode));
             items.push(Item {
                 path: path.clone(),
                 blob: after.filter(|_| is_versioned).map(|id| Blob { id, mode }),
                 is_versioned,
-                is_removal: content.is_none(),
                 before: None,
                 hashes: Hashes {
                     before: there.map(|blob| blob.id.to_string()),
@@ -327,12 +311,12 @@ impl Run<'_> {
             .chain(draft.other_parent)
             .collect();
         let mut message = message_of(self.tx, draft, line);
-        if self.view.on_main {
+        if self.on_main {
             let changes_rules = items.iter().any(|item| item.path.is_policy());
             let rules = if changes_rules {
                 Rules::of_tree(self.git, Some(tree))?
             } else {
-                self.view.in_force.rules
+                self.in_force.rules
             };
             message = format!("{message}{}\n", rules.trailer());
         }
@@ -349,9 +333,7 @@ impl Run<'_> {
             .git
             .write_commit(signatures, &message, tree, &parents, &mut written)?;
         self.git.to_sync(&written, &mut stage.unsynced);
-        let folder = stage.folder().to_owned();
-        self.git
-            .prepare(self.head, commit, &folder, &mut stage.unsynced)?;
+        self.git.prepare(self.head, commit, stage)?;
         Ok(commit)
     }
 
@@ -392,15 +374,6 @@ impl Run<'_> {
         }
     }
 
-    fn settle(&self, stage: &mut Stage, commit: Option<Oid>, title: &str) -> Result<()> {
-        match commit {
-            Some(commit) => self
-                .git
-                .settle(self.head, commit, title, self.at, &mut stage.unsynced),
-            None => Ok(()),
-        }
-    }
-
     /// Puts the files and the index where they belong; git's lock ends here.
     fn put_in_place(
         &self,
@@ -413,24 +386,12 @@ impl Run<'_> {
         for (number, item) in items.iter().enumerate() {
             let to = root.join(item.path.as_str());
             let folder = to.parent().unwrap_or(root).to_owned();
-            let placed = if item.is_removal {
-                let aside = stage.folder().join(format!("removed-{number}"));
-                match item.before {
-                    Some(before) => files::take_away(root, &to, &aside, before)?,
-                    None => Placed::Done,
-                }
-            } else {
-                stage.unsynced.make_folder(&folder)?;
-                let is_executable = item.blob.is_some_and(|blob| blob.mode != FILE);
-                match stage.take(&item.path, is_executable)? {
-                    Some(from) => files::place(root, &from, &to, item.before)?,
-                    None => Placed::Done,
-                }
-            };
+            let is_executable = item.blob.is_some_and(|blob| blob.mode != FILE);
+            let placed = stage.place(root, &item.path, is_executable, item.before)?;
             if placed == Placed::Theirs {
                 left_alone.push(item.path.to_string());
             }
-            if item.is_removal {
+            if item.hashes.after.is_none() {
                 emptied.push(folder);
             } else {
                 stage.unsynced.add(folder);
@@ -450,10 +411,20 @@ impl Run<'_> {
         Ok(left_alone)
     }
 
-    fn finish(&self, stage: &mut Stage, begin: &Entry, event: &WorkspaceEvent) -> Result<()> {
+    /// Tells what has happened; of a branch that has moved git's own log, too.
+    fn finish(
+        &self,
+        stage: &mut Stage,
+        begin: &Entry,
+        event: &WorkspaceEvent,
+        moved: Option<(Oid, &str)>,
+    ) -> Result<()> {
+        if let Some((commit, why)) = moved {
+            self.git
+                .settle(self.head, commit, why, self.at, &mut stage.unsynced)?;
+        }
         let root = self.workspace.root();
-        let folder = stage.folder().to_owned();
-        begin.record(self.git, root, event, &folder, &mut stage.unsynced)?;
+        begin.record(self.git, event, stage)?;
         stage.unsynced.sync()?;
         self.workspace.reach(Step::Recorded);
         wal::append(root, &begin.ended(wal::Action::Commit))?;

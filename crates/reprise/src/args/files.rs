@@ -53,7 +53,7 @@ pub(crate) struct RestoreArguments {
     /// A file that `backup` wrote (`-` for stdin); with --all the folder
     pub(crate) from: PathBuf,
     /// Whose memory it becomes
-    #[arg(long, env = crate::env::USER, default_value = "default")]
+    #[arg(long, env = crate::env::USER, default_value_t)]
     pub(crate) user: UserId,
     /// The memory of every user of whom the folder has a backup, whatever --user says
     #[arg(long)]
@@ -139,7 +139,7 @@ pub(crate) struct BranchTarget {
     /// The branch
     pub(crate) name: String,
     /// Whose memory
-    #[arg(long, env = crate::env::USER, default_value = "default")]
+    #[arg(long, env = crate::env::USER, default_value_t)]
     pub(crate) user: UserId,
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct PublishArguments {
     #[command(flatten)]
     pub(crate) asked: shared::PublishPreviewArguments,
     /// Whose they are
-    #[arg(long, env = crate::env::USER, default_value = "default")]
+    #[arg(long, env = crate::env::USER, default_value_t)]
     pub(crate) user: UserId,
     /// Publish on this branch of the catalogue, where you alone find it until the branch is merged
     #[arg(long, value_name = "NAME")]
@@ -34,7 +34,7 @@ pub(crate) struct UnpublishArguments {
     /// The id that `publish` printed, or the record: its id or external id
     pub(crate) id: String,
     /// Whose it is
-    #[arg(long, env = crate::env::USER, default_value = "default")]
+    #[arg(long, env = crate::env::USER, default_value_t)]
     pub(crate) user: UserId,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct RateArguments {
     /// From 0 (of no use, or wrong) to 1 (what was needed)
     pub(crate) rating: f32,
     /// Who gives it
-    #[arg(long, env = crate::env::USER, default_value = "default")]
+    #[arg(long, env = crate::env::USER, default_value_t)]
     pub(crate) user: UserId,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct ShareRepositoryArguments {
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     pub(crate) folder: PathBuf,
     /// Whose they are
-    #[arg(long, env = crate::env::USER, default_value = "default")]
+    #[arg(long, env = crate::env::USER, default_value_t)]
     pub(crate) user: UserId,
 }
 
@@ -86,7 +86,7 @@ pub(crate) struct TrustArguments {
     #[arg(default_value = ".")]
     pub(crate) folder: PathBuf,
     /// Whose recalls they answer
-    #[arg(long, env = crate::env::USER, default_value = "default")]
+    #[arg(long, env = crate::env::USER, default_value_t)]
     pub(crate) user: UserId,
     /// Let them answer no more
     #[arg(long)]
@@ -111,7 +111,7 @@ pub(crate) enum GlobalCommand {
         /// What to call it
         name: String,
         /// Who names it
-        #[arg(long, env = crate::env::USER, default_value = "default")]
+        #[arg(long, env = crate::env::USER, default_value_t)]
         user: UserId,
     },
     /// Try out what others are not to see yet: branches of the catalogue
@@ -123,7 +123,7 @@ pub(crate) enum GlobalCommand {
         #[arg(long, default_value_t = 100)]
         limit: usize,
         /// Who asks
-        #[arg(long, env = crate::env::USER, default_value = "default")]
+        #[arg(long, env = crate::env::USER, default_value_t)]
         user: UserId,
         #[command(flatten)]
         which: WhichStore,
@@ -136,7 +136,7 @@ pub(crate) enum GlobalCommand {
 #[derive(Debug, Args)]
 pub(crate) struct OperatorArguments {
     /// Who does it
-    #[arg(long, env = crate::env::USER, default_value = "default")]
+    #[arg(long, env = crate::env::USER, default_value_t)]
     pub(crate) user: UserId,
     /// The organisation whose shelf is meant too; a service goes by the token
     #[arg(long)]
@@ -218,7 +218,7 @@ pub(crate) enum GlobalBranchCommand {
     /// List your branches, with how many things stand on each
     List {
         /// Whose
-        #[arg(long, env = crate::env::USER, default_value = "default")]
+        #[arg(long, env = crate::env::USER, default_value_t)]
         user: UserId,
     },
     /// Ask the store as it would be after the merge
@@ -243,7 +243,7 @@ pub(crate) struct BranchArguments {
     /// What it is called
     pub(crate) name: String,
     /// Whose it is
-    #[arg(long, env = crate::env::USER, default_value = "default")]
+    #[arg(long, env = crate::env::USER, default_value_t)]
     pub(crate) user: UserId,
 }
 

@@ -15,7 +15,7 @@ use reprise_types::UserId;
 #[derive(Debug, Clone, Args)]
 pub(crate) struct WhoseArguments {
     /// Whose memory
-    #[arg(long, env = crate::env::USER, default_value = "default")]
+    #[arg(long, env = crate::env::USER, default_value_t)]
     pub(crate) user: UserId,
 }
 
@@ -75,30 +75,18 @@ pub(crate) struct IngestInput {
     pub(crate) yaml: Option<PathBuf>,
 }
 
-/// How records are written down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum IngestForm {
-    /// An object a line.
-    Jsonl,
-    /// A document each.
-    Yaml,
-}
-
 impl IngestInput {
-    /// What is read, and as what.
-    pub(crate) fn form(&self) -> (IngestForm, &Path) {
+    /// What is read, and whether as YAML.
+    pub(crate) fn form(&self) -> (&Path, bool) {
         if let Some(file) = &self.yaml {
-            return (IngestForm::Yaml, file);
+            return (file, true);
         }
         if let Some(file) = &self.jsonl {
-            return (IngestForm::Jsonl, file);
+            return (file, false);
         }
         let file = self.file.as_deref().unwrap_or(Path::new("-"));
         let ending = file.extension().and_then(|ending| ending.to_str());
-        match ending {
-            Some("yaml" | "yml") => (IngestForm::Yaml, file),
-            _ => (IngestForm::Jsonl, file),
-        }
+        (file, matches!(ending, Some("yaml" | "yml")))
     }
 }
 

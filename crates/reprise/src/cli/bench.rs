@@ -8,6 +8,7 @@ mod faces;
 mod figures;
 mod forget;
 mod global;
+mod home;
 mod import;
 mod lessons;
 mod list;

@@ -80,13 +80,9 @@ fn fork(
 fn names(context: &Context, user: &UserId) -> anyhow::Result<Vec<String>> {
     context.must_be_here()?;
     let prefix = format!("{user}+");
-    let mut names = Vec::new();
-    for entry in fs_err::read_dir(&context.places.data)? {
-        let folder = entry?.file_name().to_string_lossy().into_owned();
-        names.extend(folder.strip_prefix(&prefix).map(str::to_owned));
-    }
-    names.sort_unstable();
-    Ok(names)
+    let users = store::users(context)?.into_iter();
+    let names = users.filter_map(|own| Some(own.as_str().strip_prefix(&prefix)?.to_owned()));
+    Ok(names.collect())
 }
 
 /// A user's branches, and the branches of these.

@@ -1,14 +1,14 @@
-//! `reprise check`, `compact`, `reembed` and `inspect`: the file of a memory looked at and
-//! rewritten.
+//! `reprise check`, `compact`, `reembed`, `inspect` and `stats`: the file of a memory looked at,
+//! rewritten and counted.
 
 use indicatif::ProgressStyle;
-use reprise_engine::{CheckReport, Finding};
+use reprise_engine::{CheckReport, EngineStats, Finding};
 use reprise_knowledge::compare_stock;
 use reprise_operations::operations::care::{Compact, Reembed, Reembedded, Stats};
 use reprise_store::{RecoveryReport, SegmentInfo};
 
 use super::rebuild;
-use crate::args::{CheckArguments, InspectArguments};
+use crate::args::{CheckArguments, InspectArguments, calendar};
 use crate::cli::prelude::*;
 
 pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Result<Exit> {
@@ -230,4 +230,75 @@ pub(super) fn inspect(context: &Context, arguments: &InspectArguments) -> anyhow
         format!("{offset:>12} {bytes:>12} B  {name:<12} {holds}{mark}")
     })?;
     Ok(output::exit(segments.iter().all(|segment| segment.whole)))
+}
+
+/// `reprise stats`: a store in numbers.
+pub(super) fn stats(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit> {
+    let stats = output::call::<Stats>(context, &arguments.user, NoArguments {})?;
+    output::print(context, &stats, |out| {
+        let title = format!("memory of {}", arguments.user);
+        writeln!(out, "{}", terminal::title(title))?;
+        for (name, fact) in facts(context, &stats) {
+            writeln!(out, "  {name:<13} {fact}")?;
+        }
+        Ok(())
+    })
+}
+
+fn facts(context: &Context, stats: &EngineStats) -> Vec<(&'static str, String)> {
+    let (live, sessions) = (stats.live, counted(stats.sessions, "session"));
+    let (words, answered) = (stats.words_mean, 100.0 * stats.dialogue);
+    let last = stats.last_ingest.map_or("never".to_owned(), |at| {
+        let calendar = calendar();
+        format!("{} ({})", calendar.minute_of(at), calendar.ago(at))
+    });
+    let (forgotten, superseded) = (stats.forgotten, stats.superseded);
+    let space = stats.space.as_deref().unwrap_or("no vectors yet");
+    let waiting = counted(stats.unembedded, "record");
+    let form = format!(
+        "{words:.0} words a record, {answered:.0} % of their neighbours answer or are answered"
+    );
+    let mut facts = vec![
+        ("records", format!("{live} in {sessions}")),
+        ("form", form),
+        ("last ingest", last),
+        ("forgotten", format!("{forgotten}, superseded {superseded}")),
+        ("embedding", format!("{space}, {waiting} waiting")),
+    ];
+    let proposal = stats.proposal.clone();
+    let proposal = proposal.filter(|_| context.config.proposes_models());
+    facts.extend(proposal.map(|proposal| ("language", proposal)));
+    if let Some(percent) = stats.re_embedded_percent() {
+        let left = stats.other_spaces.iter();
+        let left = left.map(|other| format!("{} of {}", other.records, other.space));
+        let left = left.collect::<Vec<_>>().join(", ");
+        facts.push(("re-embedding", format!("{percent} % done, still {left}")));
+    }
+    let (file, commits) = (size(stats.file_bytes), counted(stats.commits, "commit"));
+    let reclaimable = size(stats.reclaimable_bytes);
+    let index = size(stats.index_bytes as u64);
+    facts.extend([
+        (
+            "file",
+            format!("{file} in {commits}, {reclaimable} reclaimable"),
+        ),
+        ("compaction", compaction(stats)),
+        ("index", format!("{index} in memory")),
+    ]);
+    facts
+}
+
+/// How far the file was rewritten, how much of it is dead, and what follows.
+fn compaction(stats: &EngineStats) -> String {
+    let done = match stats.compacted_to {
+        0 => "not yet".to_owned(),
+        seq => format!("up to commit {seq}"),
+    };
+    let dead = stats.reclaimable_bytes * 100 / stats.file_bytes.max(1);
+    let next = if stats.compaction_due {
+        "a daemon starts one by itself"
+    } else {
+        "none is due"
+    };
+    format!("{done}, {dead} % dead, {next}")
 }

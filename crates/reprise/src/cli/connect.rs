@@ -6,7 +6,6 @@
 mod apply;
 mod edit;
 mod entry;
-mod hooks;
 mod plan;
 #[cfg(test)]
 mod tests;
@@ -22,22 +21,22 @@ pub(super) fn run(context: &Context, arguments: &ConnectArguments) -> anyhow::Re
     settle(context, arguments)?;
     if arguments.program == HostProgram::Generic {
         writeln!(crate::printer::stdout(), "{}", plan::generic(&entry))?;
-        suggest(arguments);
-        propose(context, arguments);
+    } else {
+        let home = crate::env::home()?;
+        make(arguments, &connecting(arguments.program, &home, &entry)?)?;
+    }
+    if arguments.show {
         return Ok(Exit::Success);
     }
-    let home = crate::env::home()?;
-    let changes = connecting(arguments.program, &home, &entry)?;
-    make(arguments, &changes)?;
     suggest(arguments);
     propose(context, arguments);
-    if let (Some(kind), false) = (plan::history(arguments.program), arguments.show) {
-        super::import::history::offer(kind, &home, &arguments.whose.user);
+    if let Some(kind) = plan::history(arguments.program) {
+        super::import::offer(kind, &crate::env::home()?, &arguments.whose.user);
     }
     Ok(Exit::Success)
 }
 
-pub(super) fn undo(_: &Context, arguments: &ConnectArguments) -> anyhow::Result<Exit> {
+pub(super) fn undo(arguments: &ConnectArguments) -> anyhow::Result<Exit> {
     if arguments.program == HostProgram::Generic {
         note("take out what `reprise connect generic` printed by hand");
         return Ok(Exit::Success);
@@ -51,24 +50,16 @@ pub(super) fn undo(_: &Context, arguments: &ConnectArguments) -> anyhow::Result<
     Ok(Exit::Success)
 }
 
-/// What `connect` does to a program's files; an error where one of them cannot be changed.
-fn connecting(program: HostProgram, home: &Path, entry: &Entry) -> anyhow::Result<Vec<Change>> {
+/// What becomes of a program's files; an error where one of them cannot be changed.
+fn changes(
+    program: HostProgram,
+    home: &Path,
+    change: impl Fn(&Target, &str) -> anyhow::Result<(String, Backup)>,
+) -> anyhow::Result<Vec<Change>> {
     let targets = plan::targets(program, home).into_iter();
     let changes = targets.map(|target| {
         let before = apply::read(&target.path)?;
-        let after = target
-            .with(&before, entry)
-            .with_context(|| cannot(&target))?;
-        // A file without us is as its owner has it: an older copy is out of date.
-        let is_owners = target
-            .without(&before)
-            .is_ok_and(|without| without == before);
-        let foreign = !before.is_empty() && !target.is_ours() && before != after;
-        let backup = if foreign && (is_owners || apply::copy_of(&target.path).is_none()) {
-            Backup::Made
-        } else {
-            Backup::Kept
-        };
+        let (after, backup) = change(&target, &before).with_context(|| cannot(&target))?;
         Ok(Change {
             path: target.path,
             before,
@@ -79,25 +70,28 @@ fn connecting(program: HostProgram, home: &Path, entry: &Entry) -> anyhow::Resul
     changes.collect()
 }
 
-/// What `disconnect` does to a program's files.
+/// What `connect` does to them.
+fn connecting(program: HostProgram, home: &Path, entry: &Entry) -> anyhow::Result<Vec<Change>> {
+    changes(program, home, |target, before| {
+        let after = target.with(before, entry)?;
+        // A file without us is as its owner has it: an older copy is out of date.
+        let without = target.without(before);
+        let is_owners = without.is_ok_and(|without| without == before);
+        let foreign = !before.is_empty() && !target.is_ours() && before != after;
+        let is_due = foreign && (is_owners || apply::copy_of(&target.path).is_none());
+        let backup = if is_due { Backup::Made } else { Backup::Kept };
+        Ok((after, backup))
+    })
+}
+
+/// What `disconnect` does to them.
 fn disconnecting(program: HostProgram, home: &Path) -> anyhow::Result<Vec<Change>> {
-    let targets = plan::targets(program, home).into_iter();
-    let changes = targets.map(|target| {
-        let before = apply::read(&target.path)?;
-        let after = target.without(&before).with_context(|| cannot(&target))?;
+    changes(program, home, |target, before| {
         let copied = apply::copy_of(&target.path);
-        let after = target
-            .given_back(&after, copied.as_deref())
-            .with_context(|| cannot(&target))?;
-        let after = as_it_was(after, copied);
-        Ok(Change {
-            path: target.path,
-            before,
-            after,
-            backup: Backup::Dropped,
-        })
-    });
-    changes.collect()
+        let after = target.without(before)?;
+        let after = target.given_back(&after, copied.as_deref())?;
+        Ok((as_it_was(after, copied), Backup::Dropped))
+    })
 }
 
 /// What is left of a file without us, in the form that its owner gave it: to the letter where
@@ -135,7 +129,7 @@ fn make(arguments: &ConnectArguments, changes: &[Change]) -> anyhow::Result<()> 
 
 /// A model that would find more of what this user keeps, where one would.
 fn propose(context: &Context, arguments: &ConnectArguments) {
-    if arguments.show || context.remote.is_some() || !context.config.proposes_models() {
+    if context.remote.is_some() || !context.config.proposes_models() {
         return;
     }
     let opened = store::read(context, &arguments.whose.user);
@@ -147,9 +141,6 @@ fn propose(context: &Context, arguments: &ConnectArguments) {
 
 /// What is left for a person to do, which nothing here does by itself.
 fn suggest(arguments: &ConnectArguments) {
-    if arguments.show {
-        return;
-    }
     if let Some(left) = plan::left_to_do(arguments.program) {
         note(left);
     }
@@ -167,8 +158,8 @@ fn settle(context: &Context, arguments: &ConnectArguments) -> anyhow::Result<()>
     let Some(remote) = context.remote.as_ref().filter(|_| !arguments.show) else {
         return Ok(());
     };
-    if let Some(file) = remote.settle(&context.places)? {
-        let file = file.display();
+    if remote.settle(&context.places)? {
+        let file = context.places.config.display();
         tell!(
             "`{file}` names the daemon at {} from now on; `REPRISE_URL=` before a command means \
              this machine",

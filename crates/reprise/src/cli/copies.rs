@@ -7,8 +7,7 @@ use reprise_operations::Projection;
 
 use crate::cli::prelude::*;
 
-/// The list, from the time when it had backups alone. No user id begins with a dot.
-const FOLDER: &str = ".reprise";
+/// The list, from the time when it had backups alone.
 const LIST: &str = "backups.jsonl";
 const LIST_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
@@ -69,11 +68,7 @@ impl Form {
 
 /// Where the list stands.
 pub(super) fn list(context: &Context) -> PathBuf {
-    own(context).join(LIST)
-}
-
-fn own(context: &Context) -> PathBuf {
-    context.places.data.join(FOLDER)
+    context.places.own().join(LIST)
 }
 
 /// Notes where something of a user's memory is written to. Where it is a file that stands `beside`
@@ -91,7 +86,7 @@ pub(super) fn note(context: &Context, user: &UserId, to: &Path, form: Form, besi
         }
         // One write, so that two processes do not mix their lines.
         let line = serde_json::to_vec(&made)?;
-        Ok(Folder::make_own(&own(context))?.append_line(LIST, &line)?)
+        Ok(Folder::make_own(&context.places.own())?.append_line(LIST, &line)?)
     });
     if let Err(error) = noted {
         tell!(
@@ -146,7 +141,7 @@ pub(super) fn of(context: &Context, user: &UserId) -> BTreeSet<Made> {
 }
 
 fn all(context: &Context) -> impl Iterator<Item = Made> + use<> {
-    let found = Folder::find_own(&own(context)).and_then(|own| match own {
+    let found = Folder::find_own(&context.places.own()).and_then(|own| match own {
         Some(own) => own.read_text(LIST, LIST_BYTES_MAX),
         None => Ok(None),
     });

@@ -95,6 +95,12 @@ impl Daemon {
         self.runtime.block_on(self.client.ask(call))
     }
 
+    /// The same; `None` where it does not answer in time.
+    pub(super) fn ask_within<T: DeserializeOwned>(&self, call: &Call, time: Duration) -> Option<T> {
+        let asked = async { tokio::time::timeout(time, self.client.ask(call)).await };
+        self.runtime.block_on(asked).ok()?.ok()
+    }
+
     /// The version of the daemon, and how long a request takes that asks for nothing.
     pub(super) fn round_trip(&self) -> Result<(Option<String>, Duration), Problem> {
         self.runtime.block_on(self.client.round_trip())

@@ -72,7 +72,7 @@ pub(super) fn run(context: &Context, arguments: &DemoArguments) -> anyhow::Resul
     let answer = Answer::new(None, day.recall.clone(), 0.0);
     let page = Page::stdout();
     let now = parse_timestamp(NOW)?;
-    recall::print(&mut out, &answer, now, page, recall::Detail::Reason)?;
+    recall::print(&mut out, &answer, now, page, false)?;
     figures(&mut out, &day, started.elapsed())?;
     if let Some(keep) = &arguments.keep {
         let ask = format!("reprise recall --data-dir {} --user ada", keep.display());

@@ -29,6 +29,11 @@ impl Finding {
     fn new(good: bool, what: &'static str, says: String) -> Self {
         Self { good, what, says }
     }
+
+    /// Good where it is no error, which says what is wrong.
+    fn of(what: &'static str, found: Result<String, String>) -> Self {
+        Self::new(found.is_ok(), what, found.unwrap_or_else(|why| why))
+    }
 }
 
 /// Looks at everything, or mends what its flags name of one memory.
@@ -88,7 +93,7 @@ fn look(context: &Context) -> anyhow::Result<Exit> {
 
 /// How far the service of published knowledge is, where one is named, beside what waits for it.
 fn service(context: &Context) -> Option<Finding> {
-    let user = context.config.user.clone().or("default".parse().ok())?;
+    let user = context.config.user.clone().unwrap_or_default();
     let (url, took) = super::global::round_trip(context, &user)?;
     let deadline = context.config.global_tier().ok()?.deadline.as_millis();
     let hooks = context.config.hooks_ask().map_or_else(
@@ -114,10 +119,7 @@ fn away(context: &Context, url: &str) -> Finding {
             "{url} ({version}) answers in {ms:.1} ms; memory is there, none is here"
         ))
     };
-    let asked = asked();
-    let good = asked.is_ok();
-    let says = asked.unwrap_or_else(|error| format!("{error:#}"));
-    Finding::new(good, "daemon", says)
+    Finding::of("daemon", asked().map_err(|error| format!("{error:#}")))
 }
 
 fn unsent(context: &Context) -> Finding {
@@ -133,21 +135,17 @@ fn unsent(context: &Context) -> Finding {
 fn places(context: &Context) -> Vec<Finding> {
     let home = crate::env::home().unwrap_or_default();
     let roots = roots::registry(&context.config, &home).into_iter();
-    let found = roots.map(|root| Finding::new(root.good, "root", root.says));
+    let found = roots.map(|(good, says)| Finding::new(good, "root", says));
     found.collect()
 }
 
 fn directory(context: &Context) -> Finding {
     let data = &context.places.data;
-    let (good, says) =
-        match fs_err::create_dir_all(data).and_then(|()| tempfile::tempfile_in(data).map(drop)) {
-            Ok(()) => (true, format!("{} can be written", data.display())),
-            Err(error) => (
-                false,
-                format!("{error}; pass --data-dir, or make it writable"),
-            ),
-        };
-    Finding::new(good, "data", says)
+    let tried = fs_err::create_dir_all(data).and_then(|()| tempfile::tempfile_in(data));
+    let found = tried
+        .map(|_| format!("{} can be written", data.display()))
+        .map_err(|error| format!("{error}; pass --data-dir, or make it writable"));
+    Finding::of("data", found)
 }
 
 fn model_files(context: &Context) -> Option<Finding> {
@@ -176,61 +174,42 @@ fn engine(context: &Context) -> Finding {
         return Finding::new(true, "engine", says);
     }
     if let Some(named) = context.config.endpoint() {
-        let known = named.and_then(|named| Ok((endpoint::known(context, &named)?, named)));
-        let good = known.is_ok();
-        let says = known.map_or_else(
-            |why| why,
-            |(card, named)| {
-                let away = if named.leaves() {
-                    "; what is kept and asked leaves this machine for it"
-                } else {
-                    ", on this machine"
-                };
-                format!(
-                    "{} at {}, {} wide{away}",
-                    card.model, card.url, card.dimensions
-                )
-            },
-        );
-        return Finding::new(good, "engine", says);
-    }
-    let opened = context.model().map_or_else(
-        || Err(model::unknown(context)),
-        |found| {
-            let opened = EmbedderFactory::of_model(&model::models(context), &found, None);
-            opened.map_err(|error| error.to_string())
-        },
-    );
-    match opened {
-        Ok(factory) => {
-            let report = factory.describe();
-            let says = match (report.engine, &report.library) {
-                (EngineKind::OnnxRuntime, Some(library)) => {
-                    format!("ONNX Runtime from {}", library.display())
-                }
-                _ => format!(
-                    "the built-in engine, because {}",
-                    report
-                        .why_not_onnx_runtime
-                        .as_deref()
-                        .unwrap_or("it was asked for")
-                ),
+        let known = named.and_then(|named| {
+            let card = endpoint::known(context, &named)?;
+            let away = if named.leaves() {
+                "; what is kept and asked leaves this machine for it"
+            } else {
+                ", on this machine"
             };
-            let space = format!("{}/{}", report.space.model, report.space.version);
-            Finding::new(true, "engine", format!("{says}; {space}"))
-        }
-        Err(error) => Finding::new(false, "engine", error),
+            let (model, url, width) = (card.model, card.url, card.dimensions);
+            Ok(format!("{model} at {url}, {width} wide{away}"))
+        });
+        return Finding::of("engine", known);
     }
+    let found = context.model().ok_or_else(|| model::unknown(context));
+    let opened = found.and_then(|found| {
+        let opened = EmbedderFactory::of_model(&model::models(context), &found, None);
+        let report = opened.map_err(|error| error.to_string())?.describe();
+        let library = report.library.as_ref();
+        let library = library.filter(|_| report.engine == EngineKind::OnnxRuntime);
+        let says = if let Some(library) = library {
+            format!("ONNX Runtime from {}", library.display())
+        } else {
+            let why = report.why_not_onnx_runtime.as_deref();
+            let why = why.unwrap_or("it was asked for");
+            format!("the built-in engine, because {why}")
+        };
+        let (model, version) = (report.space.model, report.space.version);
+        Ok(format!("{says}; {model}/{version}"))
+    });
+    Finding::of("engine", opened)
 }
 
 fn reranker(context: &Context) -> Option<Finding> {
     let judged = model::judge(context)?.check();
-    let good = judged.is_ok();
     let folder = context.config.recall.reranker.clone().unwrap_or_default();
-    let says = judged
-        .err()
-        .unwrap_or_else(|| format!("{} judges the first results of a recall", folder.display()));
-    Some(Finding::new(good, "reranker", says))
+    let says = format!("{} judges the first results of a recall", folder.display());
+    Some(Finding::of("reranker", judged.map(|()| says)))
 }
 
 fn stores(context: &Context) -> Vec<Finding> {

@@ -5,7 +5,7 @@
 //! gets its vector later.
 
 use reprise_embed::unrelated;
-use reprise_redact::{Outbound, is_plain_to_another};
+use reprise_redact::{Outbound, is_another, is_plain_to_another};
 use reprise_types::limits::DIMENSIONS_MAX;
 use reprise_types::{Unrelated, normalize};
 use ureq::http::Request;
@@ -79,14 +79,7 @@ impl Named {
 
     /// Whether texts go to another machine.
     pub(crate) fn leaves(&self) -> bool {
-        let host = self.url.split_once("://").map_or("", |(_, rest)| rest);
-        let authority = host.split(['/', '?']).next().unwrap_or_default();
-        let host = authority.rsplit('@').next().unwrap_or_default();
-        let host = match host.strip_prefix('[') {
-            Some(address) => address.split(']').next(),
-            None => host.split(':').next(),
-        };
-        !host.is_some_and(reprise_redact::is_this_machine)
+        is_another(&self.url)
     }
 }
 
@@ -134,18 +127,16 @@ pub(crate) fn known(context: &Context, named: &Named) -> Result<Card, String> {
 
 /// Asks it for a vector and keeps what it answers.
 pub(crate) fn probe(context: &Context, named: &Named) -> Result<Card, String> {
-    let endpoint = Endpoint::new(named.clone(), None);
-    let vectors = endpoint.ask(&["hello"], QUERY);
-    let vectors = vectors.map_err(|error| error.to_string())?;
     let mut card = Card {
         url: named.url.clone(),
         model: named.model.clone(),
-        dimensions: vectors.first().map_or(0, Vec::len) as u16,
+        dimensions: 0,
         unrelated: None,
     };
-    let asked = Endpoint::new(named.clone(), Some(&card));
-    let measured = asked.open().and_then(|mut one| unrelated(&mut *one));
-    card.unrelated = measured.ok();
+    let vectors = Endpoint::new(named.clone(), &card).ask(&["hello"], QUERY);
+    let vectors = vectors.map_err(|error| error.to_string())?;
+    card.dimensions = vectors.first().map_or(0, Vec::len) as u16;
+    card.unrelated = unrelated(&mut Endpoint::new(named.clone(), &card)).ok();
     let path = named.card_path(context);
     let write = || -> anyhow::Result<()> {
         if let Some(parent) = path.parent() {
@@ -166,11 +157,11 @@ pub(crate) fn client(named: &Named, card: &Card) -> Endpoint {
     if let Some(unrelated) = card.unrelated {
         space.measured(unrelated);
     }
-    let same = |one: &&Endpoint| one.0.named == *named && one.0.space.as_ref() == Some(&space);
+    let same = |one: &&Endpoint| one.0.named == *named && one.0.space == space;
     if let Some(known) = clients.iter().find(same) {
         return known.clone();
     }
-    let client = Endpoint::new(named.clone(), Some(card));
+    let client = Endpoint::new(named.clone(), card);
     clients.push(client.clone());
     client
 }
@@ -181,7 +172,8 @@ pub(crate) struct Endpoint(Arc<Shared>);
 
 struct Shared {
     named: Named,
-    space: Option<EmbeddingSpace>,
+    /// Without dimensions as long as it was never asked.
+    space: EmbeddingSpace,
     agent: ureq::Agent,
     /// Until when it is left alone, and for how long next time.
     pause: Mutex<Option<(Instant, Duration)>>,
@@ -202,7 +194,7 @@ struct Item {
 
 impl Endpoint {
     /// Does not connect yet; takes no proxy and follows no redirect.
-    fn new(named: Named, card: Option<&Card>) -> Self {
+    fn new(named: Named, card: &Card) -> Self {
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
@@ -212,21 +204,9 @@ impl Endpoint {
             .new_agent();
         Self(Arc::new(Shared {
             named,
-            space: card.map(Card::space),
+            space: card.space(),
             agent,
             pause: Mutex::default(),
-        }))
-    }
-
-    pub(crate) fn open(&self) -> Result<Box<dyn Embedder>, EmbedError> {
-        let space = self
-            .0
-            .space
-            .clone()
-            .ok_or_else(|| self.unavailable("it was never asked"))?;
-        Ok(Box::new(Away {
-            endpoint: self.clone(),
-            space,
         }))
     }
 
@@ -234,6 +214,11 @@ impl Endpoint {
         EmbedError::Unavailable {
             message: format!("the endpoint {} gives no vectors ({why})", self.0.named.url),
         }
+    }
+
+    fn one(&self, text: &str, within: Duration) -> Result<Vec<f32>, EmbedError> {
+        let vector = self.ask(&[text], within)?.pop();
+        vector.ok_or_else(|| self.unavailable("it answered nothing"))
     }
 
     /// The vectors of texts, each of length 1. After a failure it is not asked for a while.
@@ -331,11 +316,7 @@ impl Endpoint {
         if got != count {
             return Err(format!("it answers {got} vectors for {count} texts"));
         }
-        let wanted = self
-            .0
-            .space
-            .as_ref()
-            .map(|space| usize::from(space.dimensions));
+        let wanted = usize::from(self.0.space.dimensions);
         let mut vectors = vec![Vec::new(); count];
         for (place, item) in answer.data.into_iter().enumerate() {
             let place = item.index.unwrap_or(place);
@@ -343,7 +324,7 @@ impl Endpoint {
             let numbers = numbers.filter(|numbers| numbers.iter().all(|x| x.is_finite()));
             let mut numbers = numbers.ok_or("its vector holds what is no number")?;
             let got = numbers.len();
-            if let Some(wanted) = wanted.filter(|wanted| *wanted != got) {
+            if wanted != got && wanted > 0 {
                 return Err(format!(
                     "its vectors have {got} numbers and had {wanted}: it is another model now; run \
                      `reprise models add {}#{}`",
@@ -376,15 +357,9 @@ enum Failure {
     Endpoint(String, Option<Duration>),
 }
 
-/// One thread's way to it.
-struct Away {
-    endpoint: Endpoint,
-    space: EmbeddingSpace,
-}
-
-impl Embedder for Away {
+impl Embedder for Endpoint {
     fn space(&self) -> &EmbeddingSpace {
-        &self.space
+        &self.0.space
     }
 
     fn token_limit(&self) -> usize {
@@ -392,17 +367,11 @@ impl Embedder for Away {
     }
 
     fn embed(&mut self, text: &str) -> Result<Vec<f32>, EmbedError> {
-        let mut vectors = self.endpoint.ask(&[text], DOCUMENTS)?;
-        vectors
-            .pop()
-            .ok_or_else(|| self.endpoint.unavailable("it answered nothing"))
+        self.one(text, DOCUMENTS)
     }
 
     fn embed_query(&mut self, text: &str) -> Result<Vec<f32>, EmbedError> {
-        let mut vectors = self.endpoint.ask(&[text], QUERY)?;
-        vectors
-            .pop()
-            .ok_or_else(|| self.endpoint.unavailable("it answered nothing"))
+        self.one(text, QUERY)
     }
 
     fn batch_max(&self) -> usize {
@@ -410,7 +379,7 @@ impl Embedder for Away {
     }
 
     fn embed_all(&mut self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
-        self.endpoint.ask(texts, DOCUMENTS)
+        self.ask(texts, DOCUMENTS)
     }
 }
 

@@ -173,24 +173,18 @@ fn with_tools<T>(
     work: impl FnOnce(&Tools<'_>, &mut dyn FnMut(Stage<'_>)) -> Result<T, EvalError>,
 ) -> anyhow::Result<T> {
     let factory = model::factory(context);
-    let open_embedder = || match &factory {
-        Some(factory) => factory.open(),
-        None => super::host::open_embedder(None)(),
-    };
+    let open = factory.as_ref().map(|factory| move || factory.open());
     let folder = tempfile::tempdir()?;
-    let reranker = model::judge(context);
-    let has_judge = reranker.is_some();
-    let judge = |question: &str, texts: &[String]| {
-        let judged = reranker
-            .as_ref()
-            .map(|judge| judge.judge(question, texts, &NEVER_LEFT));
-        let judged = judged.unwrap_or_else(|| Ok(Vec::new()));
-        judged.map_err(|message| EmbedError::Engine { message })
-    };
+    let judge = model::judge(context).map(|reranker| {
+        move |question: &str, texts: &[String]| {
+            let judged = reranker.judge(question, texts, &NEVER_LEFT);
+            judged.map_err(|message| EmbedError::Engine { message })
+        }
+    });
     let tools = Tools {
         open_engine: &opener(context.dimensions()),
-        open_embedder: factory.is_some().then_some(&open_embedder),
-        judge: has_judge.then_some(&judge),
+        open_embedder: open.as_ref().map(|open| open as _),
+        judge: judge.as_ref().map(|judge| judge as _),
         folder: folder.path(),
     };
     staged(|progress| work(&tools, progress))

@@ -4,8 +4,8 @@
 use std::io::BufWriter;
 
 use reprise_knowledge::{
-    Beside, ExportKind, Outgoing, ProjectionKind, SUCCESSES, Skill, Telling, first_of,
-    may_be_committed, rebuild, skills, tell, write_out, write_skills,
+    Beside, Outgoing, ProjectionKind, SUCCESSES, Skill, Telling, may_be_committed, rebuild, skills,
+    tell, write_out, write_skills,
 };
 use reprise_operations::{ExportLine, is_sensitive};
 
@@ -78,13 +78,13 @@ pub(super) fn run(context: &Context, arguments: &ExportArguments) -> anyhow::Res
                 is_whole(path, beside);
                 Ok(())
             })?;
-            if has_past && kind != ExportKind::Rvf {
+            if has_past && kind.is_some() {
                 note(
                     "this form has no place for earlier versions and for what runs taught; \
                      --format jsonl takes them along",
                 );
             }
-            if kind == ExportKind::Markdown && arguments.as_of.is_none() {
+            if kind == Some(ProjectionKind::Markdown) && arguments.as_of.is_none() {
                 remember(context, arguments, path, all);
             }
             stayed
@@ -170,19 +170,19 @@ enum LineForm {
     Yaml,
 }
 
-/// Our own forms, and those of other systems.
-fn form_of(format: ExportFormat) -> Result<LineForm, ExportKind> {
-    Err(match format {
+/// Our own forms, and those of other systems; `Err(None)` is a file of vectors.
+fn form_of(format: ExportFormat) -> Result<LineForm, Option<ProjectionKind>> {
+    Err(Some(match format {
         ExportFormat::Jsonl => return Ok(LineForm::Jsonl),
         ExportFormat::Json => return Ok(LineForm::Json),
         ExportFormat::Yaml => return Ok(LineForm::Yaml),
+        ExportFormat::Rvf => return Err(None),
         // Skills are proposed, and no form of a memory.
-        ExportFormat::Markdown | ExportFormat::Skills => ExportKind::Markdown,
-        ExportFormat::Rvf => ExportKind::Rvf,
-        ExportFormat::Sunwell => ExportKind::Sunwell,
-        ExportFormat::AiLessons => ExportKind::AiLessons,
-        ExportFormat::Frames => ExportKind::Frames,
-    })
+        ExportFormat::Markdown | ExportFormat::Skills => ProjectionKind::Markdown,
+        ExportFormat::Sunwell => ProjectionKind::Sunwell,
+        ExportFormat::AiLessons => ProjectionKind::AiLessons,
+        ExportFormat::Frames => ProjectionKind::Frames,
+    }))
 }
 
 /// Every record on its way out, how many stayed, and whether there is a past to tell.
@@ -198,17 +198,7 @@ fn telling(
         if !beside.is_empty() {
             line["archive"] = serde_json::to_value(beside)?;
         }
-        let links = memory
-            .links(record.id)
-            .into_iter()
-            .filter(|link| link.outgoing);
-        told.push(Telling {
-            record: record.clone(),
-            line,
-            links: links.map(|link| (link.record, link.relation)).collect(),
-            vector: memory.vector(record.id),
-            first: first_of(&memory, record),
-        });
+        told.push(Telling::of(&memory, record.clone(), line));
         Ok(())
     })?;
     Ok((told, stayed, has_past))

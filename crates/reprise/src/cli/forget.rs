@@ -24,7 +24,7 @@ struct Proof {
 
 /// What was made of forgotten records and still stands on a branch of the global store, by its
 /// name.
-struct Drafts(BTreeSet<(String, RecordId)>);
+type Drafts = BTreeSet<(String, RecordId)>;
 
 pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exit> {
     if arguments.everything {
@@ -69,9 +69,8 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
             traces: gone.traces(&file)?,
             copies: gone.copies(context, &arguments.whose.user),
             drafts: receipts.map(|receipts| {
-                let mut standing = Drafts::of(&receipts, forgotten);
-                standing.leave_out_dropped(context, &arguments.whose.user);
-                standing
+                let standing = standing(&receipts, forgotten);
+                without_dropped(context, &arguments.whose.user, standing)
             }),
         });
     } else {
@@ -141,7 +140,16 @@ fn say(
         writeln!(out, "{id} says one of them too: forget it by its id")?;
     }
     match &proof.drafts {
-        Some(drafts) => drafts.say(&arguments.whose.user, out)?,
+        Some(drafts) => {
+            let user = &arguments.whose.user;
+            for (branch, id) in drafts {
+                writeln!(
+                    out,
+                    "{id} stands on branch `{branch}` of the global store: \
+                     `reprise global branch drop {branch} --user {user}` takes it back"
+                )?;
+            }
+        }
         None => writeln!(
             out,
             "what stands of them on branches could not be looked up"
@@ -176,7 +184,7 @@ fn row(done: &Forgotten, proof: Option<&Proof>) -> Value {
         row["traces_in_file"] = json!(proof.traces.found);
         row["said_by"] = json!(proof.traces.said_by);
         row["copies"] = json!(proof.copies);
-        row["drafts"] = json!(proof.drafts.as_ref().map(|Drafts(drafts)| {
+        row["drafts"] = json!(proof.drafts.as_ref().map(|drafts| {
             let rows = drafts
                 .iter()
                 .map(|(branch, id)| json!({ "branch": branch, "id": id }));
@@ -197,54 +205,35 @@ fn say_away(context: &Context, copy: &Path, out: &mut impl Write) -> io::Result<
     )
 }
 
-impl Drafts {
-    /// What the receipts, newest first, say was published of these records on a branch and was
-    /// neither merged nor taken back.
-    fn of(receipts: &[ReceiptRow], forgotten: &[RecordId]) -> Self {
-        let mut drafts = BTreeSet::new();
-        for ReceiptRow { line, .. } in receipts.iter().rev() {
-            let is_of_them = line.record.is_some_and(|id| forgotten.contains(&id));
-            match (line.act, &line.branch) {
-                (Deed::Drafted, Some(branch)) if is_of_them => {
-                    drafts.insert((branch.clone(), line.global_id));
-                }
-                (Deed::Published, branch) => {
-                    // A branch is merged whole.
-                    drafts.retain(|(own, _)| Some(own) != branch.as_ref());
-                }
-                (Deed::Unpublished, _) => {
-                    drafts.retain(|(_, id)| *id != line.global_id);
-                }
-                _ => {}
+/// What the receipts, newest first, say was published of these records on a branch and was neither
+/// merged nor taken back.
+fn standing(receipts: &[ReceiptRow], forgotten: &[RecordId]) -> Drafts {
+    let mut drafts = Drafts::new();
+    for ReceiptRow { line, .. } in receipts.iter().rev() {
+        let is_of_them = line.record.is_some_and(|id| forgotten.contains(&id));
+        match (line.act, &line.branch) {
+            (Deed::Drafted, Some(branch)) if is_of_them => {
+                drafts.insert((branch.clone(), line.global_id));
             }
+            // A branch is merged whole.
+            (Deed::Published, branch) => drafts.retain(|(own, _)| Some(own) != branch.as_ref()),
+            (Deed::Unpublished, _) => drafts.retain(|(_, id)| *id != line.global_id),
+            _ => {}
         }
-        Self(drafts)
     }
+    drafts
+}
 
-    /// No receipt tells of a branch that was dropped: the store is asked which there are. Where it
-    /// does not answer they may all be there.
-    fn leave_out_dropped(&mut self, context: &Context, user: &UserId) {
-        if self.0.is_empty() {
-            return;
-        }
+/// No receipt tells of a branch that was dropped: the store is asked which there are. Where it does
+/// not answer they may all be there.
+fn without_dropped(context: &Context, user: &UserId, mut drafts: Drafts) -> Drafts {
+    if !drafts.is_empty() {
         match global::branches(context, user) {
-            Ok(open) => self
-                .0
-                .retain(|(branch, _)| open.iter().any(|open| open.name == *branch)),
+            Ok(open) => drafts.retain(|(branch, _)| open.iter().any(|open| open.name == *branch)),
             Err(error) => tell!("warning: {error:#}"),
         }
     }
-
-    fn say(&self, user: &UserId, out: &mut impl Write) -> io::Result<()> {
-        for (branch, id) in &self.0 {
-            writeln!(
-                out,
-                "{id} stands on branch `{branch}` of the global store: \
-                 `reprise global branch drop {branch} --user {user}` takes it back"
-            )?;
-        }
-        Ok(())
-    }
+    drafts
 }
 
 fn body(

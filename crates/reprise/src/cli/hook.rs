@@ -73,15 +73,7 @@ async fn ask(
     let (report, folder) = read.await.ok()??;
     let answer = match Unsent::of(context) {
         None => client.ask(&call(arguments, &report)?).await.ok(),
-        Some(unsent) => {
-            let away = Away {
-                context,
-                arguments,
-                client: &client,
-                unsent,
-            };
-            away.tell(report, until).await
-        }
+        Some(unsent) => tell(context, arguments, &client, &unsent, report, until).await,
     };
     Some((answer?, folder))
 }
@@ -92,63 +84,61 @@ fn call(arguments: &HookArguments, report: &HookReport) -> Option<Call> {
     Some(Call::post(path, &serde_json::to_value(report).ok()?))
 }
 
-/// A hook whose memory is on another machine.
-struct Away<'a> {
-    context: &'a Context,
-    arguments: &'a HookArguments,
-    client: &'a Client,
-    unsent: Unsent,
-}
-
-impl Away<'_> {
-    /// Tells what happened after all that waits; what cannot be told in time waits, too.
-    async fn tell(self, report: HookReport, until: Instant) -> Option<HookAnswer> {
-        let now = Instant::now();
-        let half = now + until.saturating_duration_since(now) / 2;
-        if !self.unsent.is_empty() {
-            Unsent::warm();
-        }
-        match self.unsent.send(self.client, half).await {
-            Ok((0, _)) => {}
-            told => {
-                self.keep(report);
-                if matches!(told, Ok((_, true))) {
-                    let aside = Unsent::send_aside(self.context);
-                    aside.unwrap_or_else(|error| tracing::debug!(%error, "the rest waits"));
-                }
-                return None;
+/// Tells the daemon of another machine what happened after all that waits; what cannot be told in
+/// time waits, too.
+async fn tell(
+    context: &Context,
+    arguments: &HookArguments,
+    client: &Client,
+    unsent: &Unsent,
+    report: HookReport,
+    until: Instant,
+) -> Option<HookAnswer> {
+    let now = Instant::now();
+    let half = now + until.saturating_duration_since(now) / 2;
+    if !unsent.is_empty() {
+        Unsent::warm();
+    }
+    match unsent.send(client, half).await {
+        Ok((0, _)) => {}
+        told => {
+            keep(arguments, unsent, report);
+            if matches!(told, Ok((_, true))) {
+                let aside = Unsent::send_aside(context);
+                aside.unwrap_or_else(|error| tracing::debug!(%error, "the rest waits"));
             }
-        }
-        let call = call(self.arguments, &report)?;
-        let within = until.saturating_duration_since(Instant::now());
-        let half = within.saturating_sub(KEEPING) / 2;
-        let mut asked = pin!(self.client.ask(&call));
-        let mut answered = tokio::time::timeout(half, &mut asked).await;
-        if answered.is_err() {
-            Unsent::warm();
-            answered = tokio::time::timeout(half, &mut asked).await;
-        }
-        match answered {
-            Ok(Ok(answer)) => Some(answer),
-            // Sent again it would be refused again.
-            Ok(Err(problem)) if problem.kind == ProblemKind::Invalid => None,
-            _ => {
-                self.keep(report);
-                None
-            }
+            return None;
         }
     }
+    let call = call(arguments, &report)?;
+    let within = until.saturating_duration_since(Instant::now());
+    let half = within.saturating_sub(KEEPING) / 2;
+    let mut asked = pin!(client.ask(&call));
+    let mut answered = tokio::time::timeout(half, &mut asked).await;
+    if answered.is_err() {
+        Unsent::warm();
+        answered = tokio::time::timeout(half, &mut asked).await;
+    }
+    match answered {
+        Ok(Ok(answer)) => Some(answer),
+        // Sent again it would be refused again.
+        Ok(Err(problem)) if problem.kind == ProblemKind::Invalid => None,
+        _ => {
+            keep(arguments, unsent, report);
+            None
+        }
+    }
+}
 
-    fn keep(&self, report: HookReport) {
-        let event = self.arguments.event;
-        // Of a session that began nothing is kept.
-        if event == HookEvent::SessionStart {
-            return;
-        }
-        let user = &self.arguments.whose.user;
-        if let Err(error) = self.unsent.push(user, event.host_name(), report) {
-            tracing::warn!(%error, "this moment is lost");
-        }
+fn keep(arguments: &HookArguments, unsent: &Unsent, report: HookReport) {
+    let event = arguments.event;
+    // Of a session that began nothing is kept.
+    if event == HookEvent::SessionStart {
+        return;
+    }
+    let user = &arguments.whose.user;
+    if let Err(error) = unsent.push(user, event.host_name(), report) {
+        tracing::warn!(%error, "this moment is lost");
     }
 }
 

@@ -1,25 +1,24 @@
 //! `reprise import`: what other systems kept becomes memory. Recognised by itself, kept once, and
 //! every line that cannot be used is told.
 
-pub(super) mod history;
 mod moving;
 mod notes;
 mod report;
 
 use indicatif::{ProgressState, ProgressStyle};
 use reprise_knowledge::{
-    Found, ImportError, ImportKind, Item, Joint, Reading, Renewal, back_up, is_plain_text,
-    plain_texts, read, recognise, recognise_all,
+    Found, ImportError, ImportKind, Item, Joint, Renewal, back_up, is_plain_text, plain_texts,
+    read, recognise, recognise_all,
 };
 use reprise_operations::operations::links::NamedLink;
 use reprise_operations::read_line;
 use reprise_types::limits::TEXT_BYTES_MAX;
 
-use super::keep::{GROUP, Keeper, Kept, Manner, PATIENCE};
-use crate::args::ImportArguments;
+use super::keep::{GROUP, Keeper, Kept, PATIENCE};
+use crate::args::{ImportArguments, TakenIn};
 use crate::cli::prelude::*;
-use history::History;
-use report::{Report, TakenOut};
+pub(super) use report::offer;
+use report::{History, Report, TakenOut};
 
 /// Lines that are said one by one at a terminal.
 const SAID_MAX: usize = 10;
@@ -31,7 +30,7 @@ struct Source<'a> {
     context: &'a Context,
     arguments: &'a ImportArguments,
     kind: ImportKind,
-    reading: Reading,
+    zone: Zone,
 }
 
 pub(super) fn run(context: &Context, arguments: &ImportArguments) -> anyhow::Result<Exit> {
@@ -44,12 +43,10 @@ pub(super) fn run(context: &Context, arguments: &ImportArguments) -> anyhow::Res
         arguments.path = state_of(&arguments.path);
     }
     let arguments = &arguments;
-    let reading = Reading {
-        zone: if arguments.utc {
-            Zone::Utc
-        } else {
-            Zone::Machine
-        },
+    let zone = if arguments.utc {
+        Zone::Utc
+    } else {
+        Zone::Machine
     };
     anyhow::ensure!(
         kind.is_of_notes() || !(arguments.sync || arguments.watch || arguments.forget_gone),
@@ -62,13 +59,12 @@ pub(super) fn run(context: &Context, arguments: &ImportArguments) -> anyhow::Res
         context,
         arguments,
         kind,
-        reading,
+        zone,
     };
-    let once = || source.taken();
     if arguments.watch {
-        return notes::watch(context, arguments, once);
+        return notes::watch(context, arguments, || source.taken());
     }
-    once()
+    source.taken()
 }
 
 /// Where the state of a Sunwell project stands: it may be out of the tree. The environment speaks
@@ -221,10 +217,10 @@ impl Source<'_> {
     }
 
     fn take_in(self, mut report: Report) -> anyhow::Result<Report> {
-        let manner = Manner {
+        let how = TakenIn {
             // A reply that was cut when it came in may be whole by now.
             update: self.arguments.how.update || self.kind.is_of_sessions(),
-            ..Manner::of(self.arguments.how, PATIENCE)
+            ..self.arguments.how
         };
         let bar = self.progress()?;
         let mut renewal = notes::renewal(self)?;
@@ -234,7 +230,7 @@ impl Source<'_> {
             gone = std::mem::take(&mut renewal.gone);
         }
         let mut arrivals = Arrivals {
-            keeper: Keeper::new(self.context, &self.arguments.whose.user, manner)?,
+            keeper: Keeper::new(self.context, &self.arguments.whose.user, how, PATIENCE)?,
             group: Vec::with_capacity(GROUP),
             links: Vec::new(),
             report: Report {
@@ -284,7 +280,7 @@ impl Source<'_> {
         bar.finish_and_clear();
         if let Some(history) = history {
             let mut counted = history.counted();
-            history::teach(self.context, &self.arguments.whose.user, new, &mut counted)?;
+            report::teach(self.context, &self.arguments.whose.user, new, &mut counted)?;
             report.history = Some(counted);
         }
         notes::settle(self.context, self.arguments, gone, &mut report)?;
@@ -298,7 +294,7 @@ impl Source<'_> {
         take: &mut dyn FnMut(Item) -> bool,
     ) -> Result<(), ImportError> {
         let Some(renewal) = renewal else {
-            return read(&self.arguments.path, self.kind, &self.reading, take);
+            return read(&self.arguments.path, self.kind, self.zone, take);
         };
         if renewal.items.into_iter().all(take) {
             Ok(())
@@ -330,7 +326,7 @@ impl Source<'_> {
         let bar = ProgressBar::new(0);
         if !bar.is_hidden() {
             let mut total = 0;
-            read(&self.arguments.path, self.kind, &self.reading, &mut |_| {
+            read(&self.arguments.path, self.kind, self.zone, &mut |_| {
                 total += 1;
                 true
             })?;
@@ -348,7 +344,8 @@ impl Source<'_> {
 
 struct Arrivals<'a> {
     keeper: Keeper<'a>,
-    group: Vec<(String, NewRecord)>,
+    /// Each with its place and its session.
+    group: Vec<((String, String), NewRecord)>,
     links: Vec<Joint>,
     report: Report,
     history: Option<History>,
@@ -364,7 +361,8 @@ impl Arrivals<'_> {
                 if let Some(history) = &mut self.history {
                     history.see(&record);
                 }
-                self.group.push((place, *record));
+                let session = record.session_id.clone();
+                self.group.push(((place, session), *record));
                 if self.group.len() == GROUP {
                     self.flush()?;
                 }
@@ -379,11 +377,7 @@ impl Arrivals<'_> {
 
     fn flush(&mut self) -> anyhow::Result<()> {
         let group = std::mem::replace(&mut self.group, Vec::with_capacity(GROUP));
-        let (places, records): (Vec<String>, Vec<NewRecord>) = group.into_iter().unzip();
-        let sessions = records.iter().map(|record| record.session_id.clone());
-        let places: Vec<(String, String)> = places.into_iter().zip(sessions).collect();
-        let kept = self.keeper.keep(records)?;
-        for ((place, session), Kept { fate, redacted }) in places.into_iter().zip(kept) {
+        for ((place, session), Kept { fate, redacted }) in self.keeper.keep(group)? {
             if self.history.is_some() && matches!(fate, Fate::Inserted { .. }) {
                 self.new.insert(session);
             }
@@ -396,32 +390,26 @@ impl Arrivals<'_> {
 
 fn say(context: &Context, arguments: &ImportArguments, report: &Report) -> anyhow::Result<Exit> {
     output::print(context, report, |out| {
-        let Report {
-            kind,
-            inserted,
-            duplicate,
-            rejected,
-            truncated,
-            links,
-            ..
-        } = report;
+        let (path, kind, known) = (arguments.path.display(), report.kind, report.duplicate);
         let verb = if arguments.dry_run {
             "would be"
         } else {
             "were"
         };
-        let known = if *duplicate == 1 { "was" } else { "were" };
-        let path = arguments.path.display();
-        let (records, links) = (counted(inserted, "record"), counted(links, "link"));
+        let was = if known == 1 { "was" } else { "were" };
+        let (records, links) = (
+            counted(report.inserted, "record"),
+            counted(report.links, "link"),
+        );
         write!(
             out,
-            "{path} is {kind}: {records} and {links} {verb} kept, {duplicate} {known} known"
+            "{path} is {kind}: {records} and {links} {verb} kept, {known} {was} known"
         )?;
-        if *rejected > 0 {
-            write!(out, ", {} cannot be used", counted(rejected, "line"))?;
+        if report.rejected > 0 {
+            write!(out, ", {} cannot be used", counted(report.rejected, "line"))?;
         }
-        if *truncated > 0 {
-            write!(out, ", {} cut", counted(truncated, "long text"))?;
+        if report.truncated > 0 {
+            write!(out, ", {} cut", counted(report.truncated, "long text"))?;
         }
         writeln!(out)?;
         if report.replaced > 0 {

@@ -32,27 +32,16 @@ pub(super) fn jsonl<R: BufRead>(reader: R) -> Lines<R> {
     Lines::new(reader, LINE_BYTES_MAX)
 }
 
-/// Numbered documents of a YAML file, each as a line of JSON.
-pub(super) struct Documents<R> {
-    lines: Lines<R>,
-}
-
-impl<R: BufRead> Documents<R> {
-    pub(super) fn new(reader: R) -> Self {
-        Self {
-            lines: jsonl(reader),
-        }
-    }
-}
-
-impl<R: BufRead> Iterator for Documents<R> {
-    /// Number of the document's last line, and its JSON or what is wrong with it.
-    type Item = io::Result<(u64, Result<String, String>)>;
-
-    fn next(&mut self) -> Option<Self::Item> {
+/// Numbered documents of a YAML file, each as a line of JSON: the number of its last line, and its
+/// JSON or what is wrong with it.
+pub(super) fn documents<R: BufRead>(
+    reader: R,
+) -> impl Iterator<Item = io::Result<(u64, Result<String, String>)>> {
+    let mut lines = jsonl(reader);
+    std::iter::from_fn(move || {
         let (mut text, mut bad, mut number) = (String::new(), None, 0);
         loop {
-            match self.lines.raw() {
+            match lines.raw() {
                 Some(Err(error)) => return Some(Err(error)),
                 Some(Ok((_, Ok(line)))) if line.trim_end() == "---" => {}
                 Some(Ok((at, Ok(line)))) => {
@@ -74,7 +63,7 @@ impl<R: BufRead> Iterator for Documents<R> {
             let read = || -> Result<String, String> { Ok(read_yaml(&document)?.to_string()) };
             return Some(Ok((number, bad.map_or_else(read, Err))));
         }
-    }
+    })
 }
 
 #[cfg(test)]
@@ -84,9 +73,7 @@ mod tests {
     #[test]
     fn documents_of_yaml_are_lines_of_json() {
         let text = "---\ntext: |\n  a\n  ---\n\n  b\ntags: [x]\n---\n: {\n---\ntext: last\n";
-        let read: Vec<_> = Documents::new(text.as_bytes())
-            .map(Result::unwrap)
-            .collect();
+        let read: Vec<_> = documents(text.as_bytes()).map(Result::unwrap).collect();
         assert_eq!(read.len(), 3, "{read:?}");
         let first: Value = serde_json::from_str(read[0].1.as_ref().unwrap()).unwrap();
         assert_eq!(first, json!({"text": "a\n---\n\nb\n", "tags": ["x"]}));

@@ -5,17 +5,17 @@
 #[cfg(test)]
 mod tests;
 
-use std::rc::Rc;
 use std::thread;
 
-use crossbeam_channel::{Receiver, Sender, bounded};
-use reprise_agent::Intake;
+use reprise_agent::{EmbedPool, Intake, PoolError, PoolOptions};
 use reprise_operations::operations::links::{
     LinkManyArguments as Links, LinkedMany, NamedLink, named_ends,
 };
 use reprise_operations::{WriteReport, bring_up_to_date, line_of};
 use reprise_types::limits::TEXT_BYTES_MAX;
 
+use super::host;
+use super::runtime::Runtime;
 use crate::args::TakenIn;
 use crate::cli::prelude::*;
 
@@ -43,7 +43,11 @@ const HOLD: Duration = Duration::from_secs(2);
 pub(super) struct Keeper<'a> {
     context: &'a Context,
     user: &'a UserId,
-    manner: Manner,
+    how: TakenIn,
+    /// Whether what is a receipt of this memory may be kept as one.
+    receipts: bool,
+    /// How long another command may have the memory.
+    patience: Duration,
     daemon: Option<Box<Daemon>>,
     /// Opened by the first record that is to be kept, so that a wrong file makes no memory and
     /// fetches no model. Nothing while others have their turn.
@@ -52,35 +56,7 @@ pub(super) struct Keeper<'a> {
     /// How long it is held, where others get a turn.
     hold: Option<Duration>,
     was_open: bool,
-    pool: Option<Rc<Embedders>>,
-}
-
-/// How they are to be kept.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Manner {
-    /// What they pass, whoever keeps them.
-    pub(super) intake: Intake,
-    /// Whether a record that is known and says something else is replaced.
-    pub(super) update: bool,
-    /// Without vectors for now.
-    pub(super) later: bool,
-    /// How long another command may have the memory.
-    pub(super) patience: Duration,
-}
-
-impl Manner {
-    /// As somebody asked for it on the command line.
-    pub(super) fn of(how: TakenIn, patience: Duration) -> Self {
-        Self {
-            intake: Intake {
-                verbatim: how.verbatim,
-                receipts: false,
-            },
-            update: how.update,
-            later: how.later,
-            patience,
-        }
-    }
+    pool: Option<Embedders>,
 }
 
 /// What became of a record.
@@ -94,12 +70,15 @@ impl<'a> Keeper<'a> {
     pub(super) fn new(
         context: &'a Context,
         user: &'a UserId,
-        manner: Manner,
+        how: TakenIn,
+        patience: Duration,
     ) -> anyhow::Result<Self> {
         Ok(Self {
             context,
             user,
-            manner,
+            how,
+            receipts: false,
+            patience,
             daemon: Daemon::running(context)?.map(Box::new),
             open: None,
             since: Instant::now(),
@@ -109,15 +88,17 @@ impl<'a> Keeper<'a> {
         })
     }
 
-    /// The same into a memory that is open, and stays so to the end.
+    /// The same into a memory that is open, and stays so to the end: of what was redacted before,
+    /// with the receipts that move with it.
     pub(super) fn over(
         context: &'a Context,
         user: &'a UserId,
-        manner: Manner,
+        how: TakenIn,
         engine: Engine,
     ) -> anyhow::Result<Self> {
-        let mut keeper = Self::new(context, user, manner)?;
+        let mut keeper = Self::new(context, user, how, PATIENCE)?;
         (keeper.daemon, keeper.hold) = (None, None);
+        (keeper.how.verbatim, keeper.receipts) = (true, true);
         keeper.opened(engine)?;
         Ok(keeper)
     }
@@ -126,19 +107,15 @@ impl<'a> Keeper<'a> {
     pub(super) fn engine(&mut self) -> anyhow::Result<&mut Engine> {
         let engine = match self.open.take() {
             Some(engine) => return Ok(self.open.insert(engine)),
-            None => store::open_in_turn(self.context, self.user, self.manner.patience)?,
+            None => store::open_in_turn(self.context, self.user, self.patience)?,
         };
         self.opened(engine)
     }
 
     fn opened(&mut self, engine: Engine) -> anyhow::Result<&mut Engine> {
-        if !std::mem::replace(&mut self.was_open, true) && !self.manner.later {
+        if !std::mem::replace(&mut self.was_open, true) && !self.how.later {
             let factory = model::factory(&self.context.of_user(self.user));
-            self.pool = factory
-                .as_ref()
-                .map(Embedders::start)
-                .transpose()?
-                .map(Rc::new);
+            self.pool = factory.map(Embedders::start).transpose()?;
         }
         self.since = Instant::now();
         Ok(self.open.insert(engine))
@@ -154,24 +131,28 @@ impl<'a> Keeper<'a> {
         Ok(())
     }
 
-    /// Keeps a group; answers what became of each, in order.
-    pub(super) fn keep(&mut self, group: Vec<NewRecord>) -> anyhow::Result<Vec<Kept>> {
+    /// Keeps a group; answers what became of each, in order and by what its caller calls it.
+    pub(super) fn keep<N>(&mut self, group: Vec<(N, NewRecord)>) -> anyhow::Result<Vec<(N, Kept)>> {
         if group.is_empty() {
             return Ok(Vec::new());
         }
         let rules = self.context.config.tag_rules();
+        let intake = Intake {
+            verbatim: self.how.verbatim,
+            receipts: self.receipts,
+        };
         let (mut good, mut taken) = (Vec::with_capacity(group.len()), Vec::new());
-        for mut record in group {
-            record.updates = self.manner.update;
+        for (name, mut record) in group {
+            record.updates = self.how.update;
             let resolve = |tags: &[String]| rules.resolve(tags);
-            let done = self.manner.intake.take(&mut record, resolve);
+            let done = intake.take(&mut record, resolve);
             if done.is_ok() {
                 good.push(record);
             }
-            taken.push(done);
+            taken.push((name, done));
         }
         let mut fates = self.write(good)?.into_iter();
-        let kept = taken.into_iter().map(|done| {
+        let kept = taken.into_iter().map(|(name, done)| {
             let (fate, redacted) = match done {
                 Err(why) => {
                     let why = why.to_string();
@@ -183,7 +164,7 @@ impl<'a> Keeper<'a> {
                     (fate.truncated(done.truncated_from_bytes), done.redacted)
                 }
             };
-            Ok(Kept { fate, redacted })
+            Ok((name, Kept { fate, redacted }))
         });
         kept.collect()
     }
@@ -194,12 +175,10 @@ impl<'a> Keeper<'a> {
         }
         // The first opening finds the model.
         self.engine()?;
-        let pool = self.pool.clone();
-        let engine = self.engine()?;
-        if let Some(pool) = pool {
+        if let (Some(pool), Some(engine)) = (&self.pool, &self.open) {
             pool.embed(engine, &mut group)?;
         }
-        let outcomes = engine.observe(group, None, SystemClock.now())?;
+        let outcomes = self.engine()?.observe(group, None, SystemClock.now())?;
         self.lend()?;
         let fates = outcomes.into_iter().map(|fate| Fate::new(fate, None));
         Ok(fates.collect())
@@ -207,7 +186,9 @@ impl<'a> Keeper<'a> {
 
     /// Hands a group to the daemon, in as many requests as it takes.
     fn send(&self, daemon: &Daemon, group: &[NewRecord]) -> anyhow::Result<Vec<Fate>> {
-        let (verbatim, update) = (self.manner.intake.verbatim, self.manner.update);
+        let TakenIn {
+            verbatim, update, ..
+        } = self.how;
         let path = Call::path_of(self.user, &["records"]);
         let path = format!("{path}?verbatim={verbatim}&update={update}");
         let mut bodies = vec![String::new()];
@@ -265,78 +246,71 @@ impl<'a> Keeper<'a> {
 fn embed_waiting(engine: &mut Engine, pool: &Embedders) -> anyhow::Result<()> {
     loop {
         let waiting = engine.unembedded(GROUP);
-        let mut vectors = Vec::with_capacity(waiting.len());
-        let texts = waiting.iter().map(|(_, text)| text.clone()).collect();
-        for ((id, _), vector) in waiting.iter().zip(pool.vectors(texts)?) {
-            vectors.extend(vector.map(|vector| (*id, pool.space.clone(), vector)));
-        }
+        let found = pool.vectors(waiting.iter().map(|(_, text)| text.as_str()))?;
+        let found = waiting.iter().zip(found);
+        let vectors = found.filter_map(|((id, _), found)| {
+            let Embedding { space, vector } = found?;
+            Some((*id, space, vector))
+        });
+        let vectors: Vec<_> = vectors.collect();
         if vectors.is_empty() || engine.embed_late(vectors)? == 0 {
             return Ok(());
         }
     }
 }
 
-/// One embedding thread per core; results come back in the order of the texts.
+/// The model on every core; vectors come back in the order of the texts.
 struct Embedders {
-    space: EmbeddingSpace,
-    work: Sender<(usize, String)>,
-    done: Receiver<(usize, Result<Vec<f32>, EmbedError>)>,
+    pool: EmbedPool,
+    runtime: Runtime,
 }
 
 impl Embedders {
-    fn start(factory: &model::Maker) -> anyhow::Result<Self> {
-        let threads = thread::available_parallelism().map_or(1, usize::from);
-        let (work, jobs) = bounded::<(usize, String)>(GROUP);
-        let (results, done) = bounded(GROUP);
-        let space = factory.space();
-        for _ in 0..threads {
-            let (jobs, results) = (jobs.clone(), results.clone());
-            let mut embedder = factory.open()?;
-            thread::spawn(move || {
-                for (place, text) in jobs {
-                    if results.send((place, embedder.embed(&text))).is_err() {
-                        break;
-                    }
-                }
-            });
-        }
-        Ok(Self { space, work, done })
+    fn start(factory: model::Maker) -> anyhow::Result<Self> {
+        let open = host::open_embedder(Some(factory));
+        Ok(Self {
+            pool: EmbedPool::start(PoolOptions::default(), open),
+            runtime: runtime::asking()?,
+        })
     }
 
-    /// Gives every record of the group that is new its vector. At most [`GROUP`] of them.
+    /// Gives every record of the group that is new its vector.
     fn embed(&self, engine: &Engine, group: &mut [NewRecord]) -> anyhow::Result<()> {
         let mut wanted: Vec<&mut NewRecord> = group
             .iter_mut()
             .filter(|record| record.embedding.is_none() && !record.text.trim().is_empty())
             .filter(|record| !engine.is_known(record))
             .collect();
-        let texts = wanted.iter().map(|record| record.text.clone()).collect();
-        for (record, vector) in wanted.iter_mut().zip(self.vectors(texts)?) {
-            record.embedding = vector.map(|vector| Embedding::new(self.space.clone(), vector));
+        let vectors = self.vectors(wanted.iter().map(|record| record.text.as_str()))?;
+        for (record, vector) in wanted.iter_mut().zip(vectors) {
+            record.embedding = vector;
         }
         Ok(())
     }
 
-    fn vectors(&self, texts: Vec<String>) -> anyhow::Result<Vec<Option<Vec<f32>>>> {
-        let (mut vectors, mut missing) = (vec![None; texts.len()], None);
-        let count = texts.len();
-        for job in texts.into_iter().enumerate() {
-            self.work.send(job)?;
-        }
-        for _ in 0..count {
-            let (place, vector) = self.done.recv()?;
-            if let Some(slot) = vectors.get_mut(place) {
-                *slot = match vector {
+    fn vectors<'a>(
+        &self,
+        texts: impl Iterator<Item = &'a str>,
+    ) -> anyhow::Result<Vec<Option<Embedding>>> {
+        let (mut vectors, mut missing) = (Vec::new(), None);
+        self.runtime.block_on(async {
+            let mut waiting = Vec::new();
+            for text in texts {
+                waiting.push(self.pool.document(text).await);
+            }
+            for one in waiting {
+                vectors.push(match one.vector().await {
                     Ok(vector) => Some(vector),
                     // It is found by words, and gets its vector once the model is there.
-                    Err(EmbedError::Unavailable { message }) => {
+                    Err(PoolError::Unavailable(EmbedError::Unavailable { message })) => {
                         missing = Some(message);
                         None
                     }
-                    Err(error) => return Err(error.into()),
-                };
+                    Err(error) => return Err(error),
+                });
             }
-        }
+            Ok(())
+        })?;
         if let Some(message) = missing {
             tell!("degraded: {message}; found by words until it is there");
         }

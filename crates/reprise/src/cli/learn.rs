@@ -1,8 +1,6 @@
 //! `reprise learn`: what was learned from outcomes, why a record moves, and the switches; and
 //! `reprise outcome`: how runs went, a JSONL line each.
 
-mod plot;
-
 use reprise_engine::question_vector;
 use reprise_operations::operations::learning::{
     self, Learning, LearningAction, Outcome, WithdrawOutcome,
@@ -17,6 +15,13 @@ use crate::cli::prelude::*;
 
 /// Characters of a step's result that are shown.
 const STEP_CHARS: usize = 100;
+/// Of a picture.
+const WIDTH: f32 = 900.0;
+const HEIGHT: f32 = 320.0;
+/// Room for the axes on every side.
+const EDGE: f32 = 40.0;
+/// Runs of the running mean.
+const WINDOW: usize = 25;
 
 pub(super) fn run(context: &Context, command: &LearnCommand) -> anyhow::Result<Exit> {
     match command {
@@ -97,7 +102,7 @@ fn steps(out: &mut impl Write, engine: &Engine, pattern: &RunPattern) -> io::Res
 
 fn explain(context: &Context, arguments: &ExplainArguments) -> anyhow::Result<Exit> {
     let engine = store::read(context, &arguments.whose.user)?;
-    let record = store::record_named(&engine, &arguments.record).map_err(|why| anyhow!(why))?;
+    let record = store::record_named(&engine, &arguments.record)?;
     let for_user = context.of_user(&arguments.whose.user);
     let query = question(&for_user, &engine, &arguments.question)?;
     let why = engine.explain_learning(&query, record);
@@ -210,12 +215,12 @@ fn draw(context: &Context, arguments: &PlotArguments) -> anyhow::Result<Exit> {
     let engine = store::read(context, &arguments.whose.user)?;
     let learner = engine.learning().learner();
     let curve: Vec<(f32, f32)> = learner.curve().collect();
-    let svg = plot::svg(&curve);
+    let svg = svg(&curve);
     match &arguments.out {
         Some(file) => {
             let is_own = || {
                 let found = fs_err::read_to_string(file);
-                found.is_ok_and(|found| plot::is_ours(&found))
+                found.is_ok_and(|found| is_drawn(&found))
             };
             if file.is_file() && !arguments.force && !is_own() {
                 whole::is_free(file)?;
@@ -272,4 +277,87 @@ pub(super) fn outcome(context: &Context, arguments: &OutcomeArguments) -> anyhow
 /// Whether the line is at fault, and not memory.
 fn is_of_line(problem: &Problem) -> bool {
     matches!(problem.kind, ProblemKind::Invalid | ProblemKind::NotFound)
+}
+
+/// Quality over time as a picture, an SVG of runs in order with quality and expectation of each,
+/// 0..1: each run a dot, the running mean of quality, and of what was expected of it.
+fn svg(curve: &[(f32, f32)]) -> String {
+    let step = (WIDTH - 2.0 * EDGE) / curve.len().saturating_sub(1).max(1) as f32;
+    let x = |run: usize| EDGE + run as f32 * step;
+    let y = |value: f32| HEIGHT - EDGE - value.clamp(0.0, 1.0) * (HEIGHT - 2.0 * EDGE);
+    let mut out = vec![svg_head() + "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"];
+    for tenths in (0..=10_u8).step_by(2) {
+        let value = f32::from(tenths) / 10.0;
+        let height = y(value);
+        out.push(format!(
+            "<path d=\"M{EDGE} {height}H{}\" stroke=\"#ddd\"/>\
+             <text x=\"8\" y=\"{}\">{value:.1}</text>\n",
+            WIDTH - EDGE,
+            height + 4.0
+        ));
+    }
+    for (run, (quality, _)) in curve.iter().enumerate() {
+        out.push(format!(
+            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"2\" fill=\"#bbb\"/>\n",
+            x(run),
+            y(*quality)
+        ));
+    }
+    let quality: Vec<f32> = curve.iter().map(|run| run.0).collect();
+    let expected: Vec<f32> = curve.iter().map(|run| run.1).collect();
+    let lines = [("quality", "#06c", quality), ("expected", "#c60", expected)];
+    for (place, (name, colour, values)) in lines.into_iter().enumerate() {
+        let points: Vec<String> = (0..values.len())
+            .map(|run| {
+                let window = &values[run.saturating_sub(WINDOW - 1)..=run];
+                let mean = window.iter().sum::<f32>() / window.len() as f32;
+                format!("{:.1},{:.1}", x(run), y(mean))
+            })
+            .collect();
+        let (points, legend) = (points.join(" "), EDGE + 100.0 * place as f32);
+        out.push(format!(
+            "<polyline points=\"{points}\" fill=\"none\" stroke=\"{colour}\" \
+             stroke-width=\"2\"/>\
+             <text x=\"{legend}\" y=\"24\" fill=\"{colour}\">{name}</text>\n"
+        ));
+    }
+    out.push(format!(
+        "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}{}",
+        WIDTH - EDGE,
+        HEIGHT - 12.0,
+        curve.len(),
+        svg_tail()
+    ));
+    out.concat()
+}
+
+/// Whether a text was drawn here.
+fn is_drawn(svg: &str) -> bool {
+    svg.starts_with(&svg_head()) && svg.ends_with(&svg_tail())
+}
+
+fn svg_head() -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
+         font-family=\"sans-serif\" font-size=\"12\">\n"
+    )
+}
+
+fn svg_tail() -> String {
+    format!(" runs, mean of {WINDOW}</text>\n</svg>\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_run_is_a_dot_and_none_is_a_picture_too() {
+        let drawn = svg(&[(0.2, 0.5), (0.9, 0.5), (1.0, 0.6)]);
+        assert_eq!(drawn.matches("<circle").count(), 3);
+        assert_eq!(drawn.matches("<polyline").count(), 2);
+        assert!(!drawn.contains("NaN") && !svg(&[]).contains("NaN"));
+        assert!(svg(&[]).ends_with("</svg>\n"));
+        assert!(is_drawn(&drawn) && is_drawn(&svg(&[])) && !is_drawn("<svg></svg>\n"));
+    }
 }

@@ -1,13 +1,20 @@
-//! The embedding model for a command: provisioned by itself on first use, with progress on a
-//! terminal; without it the command goes on with words and says so.
+//! The models for a command: the embedding model, provisioned by itself on first use, with progress
+//! on a terminal; without it the command goes on with words and says so. And the cross-encoder that
+//! the configuration names: it judges the first results of a recall a second time, on a thread
+//! beside, for as long as there is time.
 
+use std::sync::TryLockError;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
 use indicatif::ProgressStyle;
 use reprise_embed::{
-    EmbedderFactory, Installed, Model, ModelStore, Patience, Progress, ProvisionError, PullRequest,
+    CrossEncoder, EmbedderFactory, Installed, Model, ModelStore, Patience, Progress,
+    ProvisionError, PullRequest,
 };
+use reprise_types::{HelperError, Reranker};
 
 use super::endpoint::{self, Endpoint, Named};
-use super::reranker::Judge;
 use crate::cli::prelude::*;
 
 /// The models directory of this run.
@@ -55,21 +62,21 @@ pub(super) fn unknown(context: &Context) -> String {
 #[derive(Clone)]
 pub(super) enum Maker {
     Here(EmbedderFactory),
-    Away(Endpoint, EmbeddingSpace),
+    Away(Endpoint),
 }
 
 impl Maker {
     pub(super) fn open(&self) -> Result<Box<dyn Embedder>, EmbedError> {
         match self {
             Self::Here(factory) => factory.open(),
-            Self::Away(endpoint, _) => endpoint.open(),
+            Self::Away(endpoint) => Ok(Box::new(endpoint.clone())),
         }
     }
 
     pub(super) fn space(&self) -> EmbeddingSpace {
         match self {
             Self::Here(factory) => factory.describe().space,
-            Self::Away(_, space) => space.clone(),
+            Self::Away(endpoint) => endpoint.space().clone(),
         }
     }
 }
@@ -77,7 +84,7 @@ impl Maker {
 /// The model behind the endpoint that the configuration names.
 fn endpoint(context: &Context, named: &Named) -> Result<Maker, String> {
     let card = endpoint::known(context, named)?;
-    Ok(Maker::Away(endpoint::client(named, &card), card.space()))
+    Ok(Maker::Away(endpoint::client(named, &card)))
 }
 
 /// What makes the vectors of the model in use, or `None` with the reason said on stderr.
@@ -173,4 +180,89 @@ fn installed(context: &Context, model: &Model) -> Option<EmbedderFactory> {
     found
         .inspect_err(|error| tracing::info!(%error, "a model of before is done without"))
         .ok()
+}
+
+/// A judge that is opened when it is first needed. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(super) struct Judge(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    store: ModelStore,
+    folder: PathBuf,
+    opened: Mutex<Option<Result<CrossEncoder, String>>>,
+}
+
+impl Judge {
+    pub(super) fn new(store: ModelStore, folder: PathBuf) -> Self {
+        Self(Arc::new(Shared {
+            store,
+            folder,
+            opened: Mutex::default(),
+        }))
+    }
+
+    /// The probability that each text answers the question. Where another question is being judged,
+    /// or nobody waits any more, there is none.
+    pub(super) fn judge(
+        &self,
+        question: &str,
+        texts: &[String],
+        is_left: &AtomicBool,
+    ) -> Result<Vec<f32>, String> {
+        let mut opened = match self.0.opened.try_lock() {
+            Ok(opened) => opened,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                return Err("it still reads for the question before".to_owned());
+            }
+        };
+        let open = || {
+            let opened = CrossEncoder::open(&self.0.store, &self.0.folder);
+            opened.map_err(|error| error.to_string())
+        };
+        let judge = opened
+            .get_or_insert_with(open)
+            .as_mut()
+            .map_err(|why| why.clone())?;
+        let mut judgements = Vec::with_capacity(texts.len());
+        for text in texts {
+            if is_left.load(Ordering::Relaxed) {
+                return Err("its time was over".to_owned());
+            }
+            let judged = judge.judge(question, text);
+            judgements.push(judged.map_err(|error| error.to_string())?);
+        }
+        Ok(judgements)
+    }
+
+    /// Opens it; an error is why it cannot be used, in one sentence.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let mut opened = lock(&self.0.opened);
+        let fresh = CrossEncoder::open(&self.0.store, &self.0.folder);
+        let fresh = opened.insert(fresh.map_err(|error| error.to_string()));
+        fresh.as_ref().map(drop).map_err(Clone::clone)
+    }
+}
+
+/// Says that nobody waits any more, once it is dropped.
+struct Waiting(Arc<AtomicBool>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[async_trait]
+impl Reranker for Judge {
+    async fn rerank(&self, query: &str, texts: &[String]) -> Result<Vec<f32>, HelperError> {
+        let waiting = Waiting(Arc::default());
+        let (judge, is_left) = (self.clone(), Arc::clone(&waiting.0));
+        let (query, texts) = (query.to_owned(), texts.to_vec());
+        let work = move || judge.judge(&query, &texts, &is_left);
+        let judged = tokio::task::spawn_blocking(work).await;
+        let judged = judged.unwrap_or_else(|error| Err(error.to_string()));
+        judged.map_err(|message| HelperError { message })
+    }
 }

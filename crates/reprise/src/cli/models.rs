@@ -1,23 +1,20 @@
 //! `reprise models`: install, add, choose, list, verify, remove.
 
-use reprise_embed::{AddSource, AddedModel, FileState, PullRequest, PullSource};
+use reprise_embed::{AddSource, AddedModel, FileState, PullRequest};
 
 use super::endpoint;
 use crate::args::ModelsCommand;
 use crate::cli::prelude::*;
-use crate::config::ModelName;
+use crate::config::{self, ModelName};
 
 /// The model that is known by its name alone.
 const MULTILINGUAL: &str = "multilingual-e5-small";
-/// Longest configuration file.
-const CONFIG_BYTES_MAX: u64 = 4 << 20;
 
 pub(super) fn run(context: &Context, command: &ModelsCommand) -> anyhow::Result<Exit> {
     match command {
         ModelsCommand::Pull { from } => {
-            let source = from.clone().map_or(PullSource::Network, PullSource::Local);
             let request = PullRequest {
-                source,
+                from: from.clone(),
                 retry_library: true,
                 variants: vec![match &context.config.memory.model {
                     ModelName::BuiltIn(variant) => *variant,
@@ -172,25 +169,17 @@ fn choose(context: &Context, name: &str, user: Option<&UserId>) -> anyhow::Resul
         );
     }
     let path = &context.places.config;
-    if let Some(parent) = path.parent() {
-        fs_err::create_dir_all(parent)?;
-    }
-    let (folder, file) = Folder::of_file(path)?;
-    let text = folder
-        .read_text(file, CONFIG_BYTES_MAX)?
-        .unwrap_or_default();
-    let mut document: toml_edit::DocumentMut = text
-        .parse()
-        .with_context(|| format!("`{}` cannot be read", path.display()))?;
-    let memory = document["memory"].or_insert(toml_edit::table());
-    match user {
-        Some(user) => {
-            let models = memory["models"].or_insert(toml_edit::table());
-            models[user.as_str()] = toml_edit::value(name);
+    config::edit(path, |_, document| {
+        let memory = document["memory"].or_insert(toml_edit::table());
+        match user {
+            Some(user) => {
+                let models = memory["models"].or_insert(toml_edit::table());
+                models[user.as_str()] = toml_edit::value(name);
+            }
+            None => memory["model"] = toml_edit::value(name),
         }
-        None => memory["model"] = toml_edit::value(name),
-    }
-    folder.replace(file, document.to_string().as_bytes())?;
+        Ok(())
+    })?;
     let chosen = json!({ "model": name, "user": user, "config": path });
     let whose = user.map_or_else(String::new, |user| format!(" of {user}"));
     let path = path.display();

@@ -36,8 +36,7 @@ pub(super) use super::session::Session;
 pub(super) use super::store::{Access, DIMENSIONS};
 pub(super) use super::unsent::Unsent;
 pub(super) use super::{
-    Context, agreed, copies, input, model, note, output, project, runtime, store, whole,
+    Context, Exit, agreed, copies, input, model, note, output, project, runtime, store, whole,
 };
 pub(super) use crate::args::WhoseArguments;
-pub(super) use crate::exit::Exit;
 pub(super) use crate::terminal::{self, Page};

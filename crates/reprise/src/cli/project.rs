@@ -9,7 +9,6 @@ use reprise_operations::operations::tags::{self, Tags};
 use crate::cli::prelude::*;
 
 /// Where it is remembered how far back repositories were walked, in the data directory.
-const OWN_FOLDER: &str = ".reprise";
 const WALKS: &str = "projects.json";
 const WALKS_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
@@ -44,7 +43,7 @@ pub(super) fn of(
 
 fn own(context: &Context) -> PathBuf {
     match &context.remote {
-        None => context.places.data.join(OWN_FOLDER),
+        None => context.places.own(),
         Some(_) => context.places.state.clone(),
     }
 }

@@ -2,7 +2,7 @@
 //! command that asks a daemon asks that one, and none opens a file of memory here.
 
 use reprise_server::Remote;
-use toml_edit::{DocumentMut, value};
+use toml_edit::value;
 
 use crate::cli::prelude::*;
 use crate::config;
@@ -83,41 +83,30 @@ impl Elsewhere {
     }
 
     /// Writes what the environment says into the configuration, with the token in a file of its
-    /// own. Answers the configuration where it was changed.
-    pub(crate) fn settle(&self, places: &Places) -> anyhow::Result<Option<PathBuf>> {
+    /// own. Answers whether that was a change.
+    pub(crate) fn settle(&self, places: &Places) -> anyhow::Result<bool> {
         let token = self.token()?;
         // A token that nobody could send is not written down.
         Remote::new(&self.url, &token, self.known.clone(), self.allow_plain_http)?;
-        let file = &places.config;
-        let folder = file.parent().context("the configuration has no folder")?;
-        let folder = Folder::make(folder)?;
-        let name = file.file_name().context("the configuration has no name")?;
-        let text = folder
-            .read_text(name, config::BYTES_MAX)?
-            .unwrap_or_default();
-        let mut written: DocumentMut = text.parse()?;
-        let table = written.entry("remote").or_insert_with(toml_edit::table);
-        let table = table
-            .as_table_mut()
-            .context("[remote] is no table; correct it")?;
-        let token_file = if let (None, Some(file)) = (&self.token, &self.token_file) {
-            file.clone()
-        } else {
-            folder.replace(TOKEN, format!("{token}\n").as_bytes())?;
-            folder.path_of(TOKEN)
-        };
-        let token_file = token_file.display().to_string();
-        for (name, wanted) in [("url", &self.url), ("token_file", &token_file)] {
-            if table.get(name).and_then(|held| held.as_str()) != Some(wanted) {
-                table.insert(name, value(wanted));
+        config::edit(&places.config, |folder, written| {
+            let table = written.entry("remote").or_insert_with(toml_edit::table);
+            let table = table
+                .as_table_mut()
+                .context("[remote] is no table; correct it")?;
+            let token_file = if let (None, Some(file)) = (&self.token, &self.token_file) {
+                file.clone()
+            } else {
+                folder.replace(TOKEN, format!("{token}\n").as_bytes())?;
+                folder.path_of(TOKEN)
+            };
+            let token_file = token_file.display().to_string();
+            for (name, wanted) in [("url", &self.url), ("token_file", &token_file)] {
+                if table.get(name).and_then(|held| held.as_str()) != Some(wanted) {
+                    table.insert(name, value(wanted));
+                }
             }
-        }
-        let after = written.to_string();
-        if after == text {
-            return Ok(None);
-        }
-        folder.replace(name, after.as_bytes())?;
-        Ok(Some(file.clone()))
+            Ok(())
+        })
     }
 
     fn client(&self) -> anyhow::Result<Client> {

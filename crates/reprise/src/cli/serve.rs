@@ -3,18 +3,14 @@
 
 mod settings;
 
-use std::os::unix::process::CommandExt;
 use std::sync::Weak;
 
 use reprise_agent::{MemoryConfig, OpenEmbedder, OtherModels};
 use reprise_operations::Catalogue;
-use reprise_redact::{Outbound, is_plain_to_another};
+use reprise_redact::is_plain_to_another;
 use reprise_sandbox::follow_jsonl;
-use reprise_server::{
-    Daemon, DaemonOptions, Ended, Fetch, Issuer, IssuerSettings, McpFace, OauthOptions,
-};
+use reprise_server::{Daemon, DaemonOptions, Ended, Issuer, IssuerSettings, McpFace, OauthOptions};
 use reprise_types::Reranker;
-use ureq::http::Request;
 
 use super::global::sharing;
 use super::model::Maker;
@@ -23,11 +19,7 @@ use super::{daemon, session};
 use crate::args::{ConnectScope, McpArguments, ServeArguments};
 use crate::cli::prelude::*;
 use crate::config::OauthTable;
-use crate::outbound;
-
-/// How long a document of an issuer may take, and how long it may be.
-const DOCUMENT_WITHIN: Duration = Duration::from_secs(5);
-const DOCUMENT_BYTES_MAX: u64 = 1024 * 1024;
+use crate::{env, outbound};
 
 pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Result<Exit> {
     tell_allocator();
@@ -250,23 +242,13 @@ const ALLOCATOR: [(&str, &str); 3] = [
     ("MALLOC_TRIM_THRESHOLD_", "262144"),
 ];
 
-/// Begins again, as the same process with the same arguments, where the allocator has not been told
-/// yet: it listens at the start of a process only.
+/// Begins again where the allocator has not been told yet: it listens at the start of a process
+/// only. Where that fails the daemon needs some memory more.
 fn tell_allocator() {
     let [(first, _), ..] = ALLOCATOR;
-    if crate::env::is_set(first) {
-        return;
+    if !env::is_set(first) {
+        env::begin_again(ALLOCATOR);
     }
-    let Ok(program) = std::env::current_exe() else {
-        return;
-    };
-    let mut again = Command::new(program);
-    // It returns only where that failed; then the daemon needs some memory more.
-    let failed = again
-        .args(std::env::args_os().skip(1))
-        .envs(ALLOCATOR)
-        .exec();
-    tracing::debug!(%failed, "the allocator is as it is");
 }
 
 fn oauth(table: &OauthTable) -> anyhow::Result<OauthOptions> {
@@ -294,30 +276,10 @@ fn oauth(table: &OauthTable) -> anyhow::Result<OauthOptions> {
             user_claim: table.user_claim.clone().unwrap_or_else(|| "sub".to_owned()),
             scopes: table.scopes.clone(),
         };
-        Ok(Issuer::new(settings, fetch(), Arc::new(SystemClock)))
+        Ok(Issuer::new(settings, outbound::documents(), Arc::new(SystemClock)))
     });
     Ok(OauthOptions {
         url: url.map(str::to_owned),
         issuer: issuer.transpose()?,
-    })
-}
-
-/// Documents over HTTPS, or from this machine; no redirect is followed.
-fn fetch() -> Fetch {
-    let config = ureq::Agent::config_builder().max_redirects(0);
-    let agent: ureq::Agent = config.build().into();
-    Arc::new(move |url| {
-        if !url.starts_with("https://") && is_plain_to_another(url) {
-            return Err(format!("`{url}` is not https"));
-        }
-        let request = Request::get(url).body(Outbound::nothing());
-        let request = request.map_err(|error| error.to_string())?;
-        let answer = outbound::send(&agent, request, Some(DOCUMENT_WITHIN));
-        let answer = answer.map_err(|error| error.to_string())?;
-        let body = answer
-            .into_body()
-            .into_with_config()
-            .limit(DOCUMENT_BYTES_MAX);
-        body.read_to_vec().map_err(|error| error.to_string())
     })
 }

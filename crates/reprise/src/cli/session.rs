@@ -2,7 +2,9 @@
 //! operations in this process. Those that read need no lock and work beside whoever writes; the
 //! others hold it.
 
-use reprise_operations::{Entry, Memories, Projection, Ran, Repositories, Sharing, taken_out};
+use reprise_operations::{
+    Around, Entry, Memories, Projection, Ran, Repositories, Sharing, taken_out,
+};
 
 use super::runtime::Runtime;
 use super::serve;
@@ -23,12 +25,6 @@ impl Session {
         if let Some(daemon) = Daemon::running(context)? {
             return Ok(Self::There(Box::new(daemon), user.clone()));
         }
-        Self::here(context, user, effect)
-    }
-
-    /// The same in this process, past a daemon: for what reads alone.
-    pub(super) fn here(context: &Context, user: &UserId, effect: Effect) -> anyhow::Result<Self> {
-        context.must_be_here()?;
         let mut config = serve::config(context)?;
         // The model is not even looked for where nothing needs a vector.
         config.pool.opens_at_once = false;
@@ -44,7 +40,7 @@ impl Session {
                 (options.read_only, options.create) = (true, false);
             }
             let open = || Engine::open(Arc::new(RealDisk), path, &options);
-            store::in_turn(&whose.0, &whose.1, store::TURN, open)
+            store::in_turn(&whose.0, &whose.1, store::TURN, store::holder, open)
         });
         let runtime = runtime::threaded()?;
         let service = runtime.block_on(MemoryService::start(config, None))?;
@@ -137,10 +133,11 @@ pub(super) fn memories(
     sharing: Sharing,
 ) -> Memories {
     copies::note_projections(context, &projections);
-    Memories::new(service, Arc::new(SystemClock))
-        .with_projections(projections)
-        .with_tags(context.config.tag_rules())
-        .with_workspaces(context.config.workspaces.clone())
-        .with_sharing(sharing)
-        .with_repositories(Repositories::of_data(&context.places.data))
+    Memories::new(service, Arc::new(SystemClock)).with(Around {
+        tags: context.config.tag_rules(),
+        workspaces: context.config.workspaces.clone(),
+        sharing,
+        repositories: Repositories::of_data(&context.places.data),
+        projections,
+    })
 }

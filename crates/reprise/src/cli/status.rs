@@ -5,13 +5,21 @@ use reprise_server::{Scope, TokenEntry, TokenFile};
 use super::daemon;
 use super::endpoint::Named;
 use super::unsent::Tally;
-use crate::args::{OpenArguments, TokenCommand, calendar};
+use crate::args::{OpenArguments, ServeCommand, TokenCommand, calendar};
 use crate::cli::prelude::*;
 
 /// How long the store of published knowledge may take to say what was taken down.
 const MOMENT: Duration = Duration::from_secs(1);
 
-pub(super) fn run(context: &Context) -> anyhow::Result<Exit> {
+pub(super) fn run(context: &Context, command: &ServeCommand) -> anyhow::Result<Exit> {
+    match command {
+        ServeCommand::Status => status(context),
+        ServeCommand::Stop => stop(context),
+        ServeCommand::Token(command) => token(context, command),
+    }
+}
+
+fn status(context: &Context) -> anyhow::Result<Exit> {
     let Some(daemon) = Daemon::seen(context)? else {
         let data = context.places.data.display();
         let line = format!("no daemon serves {data}");
@@ -22,7 +30,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Exit> {
         return away(context, &remote.url, &daemon);
     }
     let mut status: Map<String, Value> = daemon.ask(&Call::get("/v1/status"))?;
-    let taken_down = taken_down(context, daemon);
+    let taken_down = taken_down(context, &daemon);
     let endpoints: Vec<String> = context
         .config
         .endpoints()
@@ -86,25 +94,19 @@ fn table(out: &mut output::Out, status: &Value, endpoints: &[String]) -> io::Res
 
 /// What operators took down of this user's, where published knowledge is in use; nothing where its
 /// store does not say so in a moment.
-fn taken_down(context: &Context, daemon: Daemon) -> Vec<Value> {
+fn taken_down(context: &Context, daemon: &Daemon) -> Vec<Value> {
     let user = std::env::var(crate::env::USER).ok();
     let user = user.and_then(|user| user.parse().ok());
-    let Some(user) = user.or_else(|| context.config.user.clone().or("default".parse().ok())) else {
-        return Vec::new();
-    };
+    let user = user
+        .or_else(|| context.config.user.clone())
+        .unwrap_or_default();
     let is_used =
         context.config.global_service(&user).is_some() || super::global::folder(context).exists();
     if !is_used {
         return Vec::new();
     }
-    let (tell, told) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        let path = format!("{}?limit=1", Call::path_of(&user, &["published"]));
-        let rows = daemon.ask::<Value>(&Call::get(path));
-        // Who asked may have gone on.
-        let _heard = tell.send(rows).is_ok();
-    });
-    let rows = told.recv_timeout(MOMENT).ok().and_then(Result::ok);
+    let path = format!("{}?limit=1", Call::path_of(&user, &["published"]));
+    let rows = daemon.ask_within::<Value>(&Call::get(path), MOMENT);
     let rows = rows.unwrap_or_default();
     rows["taken_down"].as_array().cloned().unwrap_or_default()
 }
@@ -150,7 +152,7 @@ fn away(context: &Context, url: &str, daemon: &Daemon) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-pub(super) fn stop(context: &Context) -> anyhow::Result<Exit> {
+fn stop(context: &Context) -> anyhow::Result<Exit> {
     let Some(daemon) = Daemon::seen(context)? else {
         tell!("no daemon serves {}", context.places.data.display());
         return Ok(Exit::Success);
@@ -160,7 +162,7 @@ pub(super) fn stop(context: &Context) -> anyhow::Result<Exit> {
 }
 
 /// Tokens for HTTP: made, listed, replaced, withdrawn.
-pub(super) fn token(context: &Context, command: &TokenCommand) -> anyhow::Result<Exit> {
+fn token(context: &Context, command: &TokenCommand) -> anyhow::Result<Exit> {
     let place = context.places.meeting();
     place.prepare()?;
     let tokens = TokenFile::new(place.tokens());

@@ -41,7 +41,7 @@ pub(super) fn open(
     access: Access,
     verify: Verify,
 ) -> anyhow::Result<(Engine, OpenReport)> {
-    in_turn(context, user, TURN, || {
+    in_turn(context, user, TURN, holder_of, || {
         open_now(context, user, access, verify)
     })
 }
@@ -94,14 +94,15 @@ pub(super) fn open_in_turn(
     patience: Duration,
 ) -> anyhow::Result<Engine> {
     let open = || open_now(context, user, Access::Create, Verify::Tail);
-    Ok(in_turn(context, user, patience, open)?.0)
+    Ok(in_turn(context, user, patience, holder_of, open)?.0)
 }
 
-/// Opens a file again and again while another command has it.
-pub(super) fn in_turn<T, E: Busy>(
+/// Opens a file again and again while another command has it, as its error says.
+pub(super) fn in_turn<T, E>(
     context: &Context,
     user: &UserId,
     patience: Duration,
+    who: fn(&E) -> Option<&str>,
     open: impl Fn() -> Result<T, E>,
 ) -> Result<T, E> {
     let since = Instant::now();
@@ -112,7 +113,7 @@ pub(super) fn in_turn<T, E: Busy>(
             Err(error) => error,
         };
         let waits = |holder: &&str| since.elapsed() < patience && !is_daemon(context, holder);
-        let Some(holder) = error.holder().filter(waits) else {
+        let Some(holder) = who(&error).filter(waits) else {
             return Err(error);
         };
         if !said && since.elapsed() >= SOON {
@@ -138,7 +139,7 @@ pub(super) fn take_over(context: &Context, user: &UserId) -> anyhow::Result<Engi
         match open(context, user, Access::Write, Verify::Tail) {
             Ok((engine, _)) => return Ok(engine),
             // Somebody asked the daemon for it at this moment.
-            Err(error) if daemon.is_some() && error.holder().is_some() => {
+            Err(error) if daemon.is_some() && holder_of(&error).is_some() => {
                 if since.elapsed() > TAKE_OVER {
                     return Err(error);
                 }
@@ -169,25 +170,16 @@ pub(super) fn remove(context: &Context, user: &UserId) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Why a memory could not be opened.
-pub(super) trait Busy {
-    /// Who has it, where it is that.
-    fn holder(&self) -> Option<&str>;
-}
-
-impl Busy for EngineError {
-    fn holder(&self) -> Option<&str> {
-        match self {
-            Self::Store(StoreError::Locked { holder, .. }) => Some(holder),
-            _ => None,
-        }
+/// Who has a memory that could not be opened, where it is that.
+pub(super) fn holder(error: &EngineError) -> Option<&str> {
+    match error {
+        EngineError::Store(StoreError::Locked { holder, .. }) => Some(holder),
+        _ => None,
     }
 }
 
-impl Busy for anyhow::Error {
-    fn holder(&self) -> Option<&str> {
-        self.downcast_ref::<EngineError>()?.holder()
-    }
+fn holder_of(error: &anyhow::Error) -> Option<&str> {
+    holder(error.downcast_ref()?)
 }
 
 /// Whether that is the daemon, which has the memory for as long as it likes.
@@ -262,11 +254,11 @@ pub(super) fn entropy() -> anyhow::Result<u128> {
 }
 
 /// The record with this external id or id.
-pub(super) fn record_named(engine: &Engine, name: &str) -> Result<RecordId, String> {
+pub(super) fn record_named(engine: &Engine, name: &str) -> anyhow::Result<RecordId> {
     let external = ExternalId::NAMED
         .iter()
         .find_map(|namespace| engine.duplicate_of(&ExternalId::new(*namespace, name)));
     external
         .or_else(|| name.parse().ok())
-        .ok_or_else(|| format!("there is no record `{name}` in this memory"))
+        .with_context(|| format!("there is no record `{name}` in this memory"))
 }

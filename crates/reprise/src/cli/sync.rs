@@ -131,7 +131,7 @@ impl Done {
         let count = |what: fn(&Said) -> bool| joined.told.iter().filter(|said| what(said)).count();
         Self {
             records: count(|said| matches!(said, Said::Kept(_))),
-            forgotten: count(|said| matches!(said, Said::Forgotten { .. })),
+            forgotten: count(|said| matches!(said, Said::Forgotten(_))),
             digest: digest(&joined.told),
             conflicts: joined.conflicts,
             changed: Vec::new(),
@@ -143,7 +143,8 @@ impl Done {
         let files = self.changed.iter();
         let files = files.map(|(file, changed)| json!({ "file": file, "changed": changed }));
         let conflicts = self.conflicts.iter().map(|Conflict { record, what }| {
-            json!({ "record": record, "what": word(*what), "rule": rule(*what) })
+            let [what, rule] = told(*what);
+            json!({ "record": record, "what": what, "rule": rule })
         });
         let mut row = json!({
             "records": records,
@@ -162,7 +163,8 @@ impl Done {
                 writeln!(out, "{file} {what}")?;
             }
             for conflict in self.conflicts.iter().take(SHOWN) {
-                writeln!(out, "{}  {}", conflict.record, rule(conflict.what))?;
+                let [_, rule] = told(conflict.what);
+                writeln!(out, "{}  {rule}", conflict.record)?;
             }
             if let more @ 1.. = self.conflicts.len().saturating_sub(SHOWN) {
                 writeln!(out, "and {more} more conflicts; --json names all")?;
@@ -176,19 +178,18 @@ impl Done {
     }
 }
 
-const fn word(what: ConflictKind) -> &'static str {
+/// What a conflict is called, and which rule decides it.
+const fn told(what: ConflictKind) -> [&'static str; 2] {
     match what {
-        ConflictKind::Corrected => "corrected",
-        ConflictKind::Tagged => "tagged",
-        ConflictKind::Forgotten => "forgotten",
-    }
-}
-
-const fn rule(what: ConflictKind) -> &'static str {
-    match what {
-        ConflictKind::Corrected => "corrected on both sides: it stands, the others are its history",
-        ConflictKind::Tagged => "tagged on both sides: it has the tags of both",
-        ConflictKind::Forgotten => "forgotten on one side, gone on with on the other: forgotten",
+        ConflictKind::Corrected => [
+            "corrected",
+            "corrected on both sides: it stands, the others are its history",
+        ],
+        ConflictKind::Tagged => ["tagged", "tagged on both sides: it has the tags of both"],
+        ConflictKind::Forgotten => [
+            "forgotten",
+            "forgotten on one side, gone on with on the other: forgotten",
+        ],
     }
 }
 
@@ -253,9 +254,5 @@ fn send(context: &Context) -> anyhow::Result<Exit> {
     let sent = before.saturating_sub(waiting);
     let row = json!({ "sent": sent, "waiting": waiting });
     output::line(context, &row, format!("{sent} sent, {waiting} wait"))?;
-    Ok(if waiting == 0 {
-        Exit::Success
-    } else {
-        Exit::Refused
-    })
+    Ok(output::exit(waiting == 0))
 }

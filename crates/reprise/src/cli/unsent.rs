@@ -195,7 +195,6 @@ impl Unsent {
         let mut shut = HashSet::new();
         while !lines.is_empty() {
             let (user, moments, sent) = batch(&lines, most);
-            let user = user.filter(|_| !moments.is_empty());
             let left = until.saturating_duration_since(Instant::now());
             let refused = if let Some(user) = user {
                 let count = moments.len();

@@ -1,15 +1,16 @@
 //! Models: the one that makes vectors, by its name, and those that write, behind endpoints of
 //! `OpenAI`'s form.
 
-use reprise_embed::{MINILM, Variant};
+use reprise_embed::Variant;
 use reprise_sandbox::EndpointConfig;
+use reprise_types::REFERENCE_MODEL;
 use serde::Deserialize;
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Model {
     /// Such as `http://127.0.0.1:11434/v1`.
-    url: Option<String>,
+    pub(super) url: Option<String>,
     #[serde(rename = "model")]
     name: String,
     key: Option<String>,
@@ -33,10 +34,6 @@ impl Model {
             allow_plain_http: self.allow_plain_http,
             ..EndpointConfig::new(url, self.name.clone(), self.key.clone())
         })
-    }
-
-    pub(crate) fn address(&self) -> Option<String> {
-        self.url.clone()
     }
 }
 
@@ -63,7 +60,7 @@ impl From<String> for ModelName {
         let form = Variant::ALL.into_iter().find(|form| form.name() == name);
         match form {
             Some(form) => Self::BuiltIn(form),
-            None if name == MINILM => Self::default(),
+            None if name == REFERENCE_MODEL => Self::default(),
             None if name.starts_with("http://") || name.starts_with("https://") => {
                 Self::Endpoint(name)
             }
@@ -73,6 +70,14 @@ impl From<String> for ModelName {
 }
 
 impl ModelName {
+    /// Where it stands, if that is behind an endpoint.
+    pub(crate) fn endpoint(&self) -> Option<&str> {
+        match self {
+            Self::Endpoint(setting) => Some(setting),
+            Self::BuiltIn(_) | Self::Added(_) => None,
+        }
+    }
+
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::BuiltIn(form) => form.name(),

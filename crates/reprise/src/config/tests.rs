@@ -131,7 +131,10 @@ fn where_nobody_says_a_recall_asks_the_users_own_store() {
     let path = folder.path().join("config.toml");
     let scope = |said: &str| {
         fs_err::write(&path, said).expect("written");
-        Config::read(&path, true).expect("it can be read").scope()
+        Config::read(&path, true)
+            .expect("it can be read")
+            .global
+            .scope
     };
     assert_eq!(scope(""), RecallScope::Local);
     let own = scope("[global]\nscope = \"local+global\"\n");

@@ -6,6 +6,7 @@
 
 use reprise_types::{Credit, FailKind, MemoryKind, RecallId, RunBeginning, RunEnding};
 
+use super::super::emitter::EventDraft;
 use super::super::events::RunEvents;
 use super::super::memory_client::MemoryClient;
 use super::super::turn::{Turn, WorkerReport};
@@ -186,14 +187,15 @@ impl Run<'_> {
     ) -> Result<WorkerReport, RunError> {
         let worker = assignment.task.capability();
         let emitter = &self.with.emitter;
-        let (call_id, now) = (emitter.id(), emitter.now());
+        let call_id = emitter.id();
         let percent = 100 * at / routing.assignments.len().max(1);
-        let of = self.of(&now);
-        let called = vec![
-            of.worker_call(worker.name(), &assignment.objective),
-            of.progress(&format!("the {} works", worker.name()), percent),
-        ];
-        emitter.emit(called).await?;
+        self.say(|of| {
+            vec![
+                of.worker_call(worker.name(), &assignment.objective),
+                of.progress(&format!("the {} works", worker.name()), percent),
+            ]
+        })
+        .await?;
         let run_id = self.id.clone();
         let action = format!("{} by `{}`", worker.name(), routing.plan);
         self.memory
@@ -213,41 +215,41 @@ impl Run<'_> {
         let (number, memory) = (self.next_turn(), &report.memory);
         let turn = Turn::new(Some(worker), number, memory, had.as_deref());
         self.turns.push(turn);
-        let now = emitter.now();
-        let of = self.of(&now);
-        let done = vec![
-            of.capability(worker.name(), &call_id, &report),
-            of.worker_result(worker.name(), &report),
-        ];
-        emitter.emit(done).await?;
+        self.say(|of| {
+            vec![
+                of.capability(worker.name(), &call_id, &report),
+                of.worker_result(worker.name(), &report),
+            ]
+        })
+        .await?;
         Ok(report)
     }
 
     async fn say_begun(&self) -> Result<(), RunError> {
-        let emitter = &self.with.emitter;
-        let (now, input_id) = (emitter.now(), emitter.id());
-        let of = self.of(&now);
-        let begun = vec![
-            of.user_input(&input_id),
-            of.prompt_received(),
-            of.task_started(),
-            of.task_progress("running", "run_start", &json!(null)),
-        ];
-        Ok(emitter.emit(begun).await?)
+        let input_id = self.with.emitter.id();
+        self.say(|of| {
+            vec![
+                of.user_input(&input_id),
+                of.prompt_received(),
+                of.task_started(),
+                of.task_progress("running", "run_start", &json!(null)),
+            ]
+        })
+        .await
     }
 
     async fn say_planned(&self, attempt: usize, routing: &Routing) -> Result<(), RunError> {
-        let emitter = &self.with.emitter;
-        let (now, decision_id) = (emitter.now(), emitter.id());
-        let of = self.of(&now);
+        let decision_id = self.with.emitter.id();
         let Routing { plan, reason, .. } = routing;
         let details = json!({ "attempt": attempt + 1, "plan": plan });
-        let mut planned = vec![of.task_progress("waiting_worker", "worker_execution", &details)];
-        if attempt == 0 {
-            planned.push(of.run_started());
-        }
-        planned.push(of.decision(&decision_id, &format!("`{plan}`, because {reason}")));
-        Ok(emitter.emit(planned).await?)
+        self.say(|of| {
+            let begun = of.task_progress("waiting_worker", "worker_execution", &details);
+            let mut planned = vec![begun];
+            planned.extend((attempt == 0).then(|| of.run_started()));
+            planned.push(of.decision(&decision_id, &format!("`{plan}`, because {reason}")));
+            planned
+        })
+        .await
     }
 
     async fn completed(self) -> Result<RunReport, RunError> {
@@ -261,9 +263,8 @@ impl Run<'_> {
             _ => format!("{objective}: done with `{plan}` after {before} other plans"),
         };
         let path = format!("conductor/runs/{}/draft.md", self.id);
-        let now = self.with.emitter.now();
-        let done = self.of(&now).task_completed(&summary, &path);
-        self.with.emitter.emit(vec![done]).await?;
+        self.say(|of| vec![of.task_completed(&summary, &path)])
+            .await?;
         Ok(self.report(RunStatus::Completed, None, summary))
     }
 
@@ -273,9 +274,8 @@ impl Run<'_> {
             [] => "ROUTING_FAILED",
             _ => "RUN_FAILED",
         };
-        let now = self.with.emitter.now();
-        let failed = self.of(&now).task_failed(code, &why, kind);
-        self.with.emitter.emit(vec![failed]).await?;
+        self.say(|of| vec![of.task_failed(code, &why, kind)])
+            .await?;
         Ok(self.report(RunStatus::Failed, Some(kind), why))
     }
 
@@ -311,12 +311,18 @@ impl Run<'_> {
         self.turns.len() + 1
     }
 
-    fn of<'a>(&'a self, now: &'a str) -> RunEvents<'a> {
-        RunEvents {
+    /// Emits events of the run, as of now.
+    async fn say(
+        &self,
+        events: impl FnOnce(RunEvents<'_>) -> Vec<EventDraft>,
+    ) -> Result<(), RunError> {
+        let now = self.with.emitter.now();
+        let events = events(RunEvents {
             run_id: &self.id,
             desktop_id: &self.desktop_id,
             objective: &self.objective,
-            now,
-        }
+            now: &now,
+        });
+        Ok(self.with.emitter.emit(events).await?)
     }
 }

@@ -4,15 +4,19 @@ use reprise_tests::{hostile_text, quoted_lines};
 
 use super::super::testing::{Fake, Temper, lesson, remembered};
 use super::*;
+use crate::actors::{Planner, Repertoire};
+use crate::supervisor::WorkersConfig;
 
 fn with(temper: Temper) -> MemoryClient {
-    MemoryClient::new(Some(Fake::new(temper))).within(Duration::from_millis(50))
+    MemoryClient::new(Some(Fake::new(temper)), Duration::from_millis(50))
 }
 
 #[tokio::test]
 async fn no_memory_a_slow_one_a_dead_one_and_one_that_panics_answer_nothing() {
-    let off = MemoryClient::new(None);
-    assert_eq!(off.budget, Duration::from_millis(500), "the documented box");
+    let gateway = Arc::new(Planner::new(Repertoire::builtin().unwrap()));
+    let budget = WorkersConfig::new(PathBuf::new(), gateway).memory_budget;
+    assert_eq!(budget, Duration::from_millis(500), "the documented box");
+    let off = MemoryClient::new(None, budget);
     assert_eq!(off.ask("q", 5, &[]).await.asked, RecallStatus::Off);
     assert_eq!(
         with(Temper::Slow).ask("q", 5, &[]).await.asked,

@@ -1,6 +1,6 @@
 //! Real files; the order does not depend on the file system.
 
-use super::search::search;
+use super::search;
 
 #[test]
 fn the_line_with_the_most_words_comes_first_and_hidden_things_stay_hidden() {

@@ -3,10 +3,9 @@
 use ractor::{Actor as _, call_t};
 use reprise_types::{MemoryKind, RecallRequest, RetrievedMemory, SystemClock, Worked};
 
-use super::super::testing::{Fake, Temper, ada, lesson, logged};
+use super::super::testing::{Fake, Temper, ada, lesson, log_in, logged};
 use super::*;
 use crate::event::StoredEvent;
-use crate::event_store::{EventStoreActor, EventStoreArguments};
 
 const LEARNED: &str = "one mutex per user ended the race";
 
@@ -53,9 +52,7 @@ async fn turn_with(
     task: Task,
 ) -> Taken {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("events.db");
-    let log = EventStoreActor::spawn(None, EventStoreActor, EventStoreArguments { path });
-    let (store, _) = log.await.unwrap();
+    let store = log_in(&folder).await;
     let memory = Fake::new(Temper::Good(memories));
     let workspace = Workspace::new(&folder.path().join("work")).unwrap();
     for (path, text) in files {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use reprise_types::SystemClock;
 
 use super::*;
+use crate::postgres::PostgresOptions;
 use crate::postgres::connect::pool;
-use crate::postgres::options::PostgresOptions;
 
 /// A shelf on which so many things stand.
 fn of(things: u32) -> Known {

@@ -56,32 +56,27 @@ impl Note {
         let text = text.trim_start_matches('\u{feff}').replace('\0', "");
         let (front, broken, body) = front_matter(&text);
         let before = text.len() - body.len();
-        let mut note = Self {
-            front,
-            ..Self::default()
-        };
-        note.sections.extend(broken.map(|broken| Section {
+        let broken = broken.map(|broken| Section {
             line: 1,
             text: broken.to_owned(),
             ..Section::default()
-        }));
+        });
         let breaks = text.match_indices('\n').map(|(at, _)| at);
         let (earlier, breaks): (Vec<usize>, Vec<usize>) = breaks.partition(|at| *at < before);
         let mut reader = Reader {
             body,
             first_line: 1 + earlier.len(),
             breaks: breaks.into_iter().map(|at| at - before).collect(),
-            note: &mut note,
-            headings: Vec::new(),
-            begins: 0,
-            line: 1,
-            untold: false,
-            taken: Vec::new(),
-            tags: Vec::new(),
+            line: 1 + earlier.len(),
+            note: Self {
+                front,
+                sections: broken.into_iter().collect(),
+                ..Self::default()
+            },
+            ..Reader::default()
         };
-        reader.line = reader.first_line;
         reader.read();
-        note
+        reader.note
     }
 }
 
@@ -115,12 +110,13 @@ fn front_matter(text: &str) -> (Map<String, Value>, Option<&str>, &str) {
     none
 }
 
+#[derive(Default)]
 struct Reader<'a> {
     body: &'a str,
     first_line: usize,
     /// Where each line of the body ends.
     breaks: Vec<usize>,
-    note: &'a mut Note,
+    note: Note,
     headings: Vec<(usize, String)>,
     /// Where the section begins, and the line of its heading.
     begins: usize,
@@ -295,20 +291,6 @@ fn inline(body: &str, at: &Range<usize>) -> String {
     lines.collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
-/// Tags once each, as many as a record may have.
-pub(super) fn distinct(tags: impl IntoIterator<Item = String>) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for tag in tags {
-        if found.len() == LIST_ITEMS_MAX {
-            break;
-        }
-        if !found.contains(&tag) {
-            found.push(tag);
-        }
-    }
-    found
-}
-
 /// A section in pieces of a readable length, cut at blank lines where it has any.
 fn parts(text: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
@@ -345,13 +327,17 @@ fn cut(mut line: &str) -> Vec<&str> {
 
 /// Words that begin with `#` and are no number.
 fn marked(said: &str) -> Vec<String> {
-    let words = said
-        .split_whitespace()
-        .filter_map(|word| word.strip_prefix('#'));
-    let words = words.flat_map(|word| word.split('#'));
+    let words = hashed(said);
     let words = words.map(|word| word.trim_end_matches([',', '.', ';', ':', ')', '!', '?']));
     let named = words.filter(|word| word.chars().any(char::is_alphabetic));
     named.map(str::to_owned).collect()
+}
+
+/// What stands behind each `#` that begins a word or follows one such.
+fn hashed(said: &str) -> impl Iterator<Item = &str> {
+    let words = said.split_whitespace();
+    let words = words.filter_map(|word| word.strip_prefix('#'));
+    words.flat_map(|word| word.split('#'))
 }
 
 /// basic-memory's rule (`markdown/plugins.py`, 0.22): `[category] content`, or a word with `#`.
@@ -387,12 +373,7 @@ fn observation(said: &str) -> Option<Observation> {
     if content.is_empty() {
         return None;
     }
-    let tags = content
-        .split_whitespace()
-        .filter_map(|word| word.strip_prefix('#'));
-    let tags = tags
-        .flat_map(|word| word.split('#'))
-        .filter(|tag| !tag.is_empty());
+    let tags = hashed(content).filter(|tag| !tag.is_empty());
     Some(Observation {
         tags: tags.map(str::to_owned).collect(),
         content: content.to_owned(),

@@ -4,7 +4,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 
-use super::super::item::ImportKind;
+use super::super::ImportKind;
 use super::tell::{Source, Teller};
 use crate::prelude::*;
 
@@ -31,11 +31,13 @@ pub(super) fn of_object(object: &Map<String, Value>) -> Option<ImportKind> {
 pub(super) fn kind_of(path: &Path) -> Result<Option<ImportKind>, ImportError> {
     let mut kind = None;
     each_file(path, &mut |_, reader| {
-        let mut items = Items::new(reader);
-        if kind.is_none()
-            && let Some(Ok(Ok(first))) = items.next()
-        {
-            kind = first.as_object().and_then(of_object);
+        if kind.is_none() {
+            // What cannot be read is of no kind.
+            drop(each_item(reader, &mut |first| {
+                let first = first.unwrap_or_default();
+                kind = first.as_object().and_then(of_object);
+                Ok(false)
+            }));
         }
         Ok(())
     })?;
@@ -54,14 +56,16 @@ pub(super) fn read(
         } else {
             format!("{own}/{inside}")
         };
-        for (number, item) in Items::new(reader).enumerate() {
-            let place = format!("{name} item {}", number + 1);
-            match item? {
+        let mut number = 0_u64;
+        each_item(reader, &mut |item| {
+            number += 1;
+            let place = format!("{name} item {number}");
+            match item {
                 Ok(conversation) => one(&conversation, source, giver, &place)?,
                 Err(why) => giver.refuse(&place, why)?,
             }
-        }
-        Ok(())
+            Ok(true)
+        })
     })
 }
 
@@ -158,85 +162,57 @@ fn chain(messages: &Value) -> Vec<&Value> {
     chain
 }
 
-/// The items of a list, one at a time; a file that is no list is one item.
-struct Items<'a> {
-    bytes: std::io::Bytes<&'a mut dyn BufRead>,
-    is_begun: bool,
-    is_over: bool,
-}
-
-impl<'a> Items<'a> {
-    fn new(reader: &'a mut dyn BufRead) -> Self {
-        Self {
-            bytes: reader.bytes(),
-            is_begun: false,
-            is_over: false,
-        }
-    }
-
-    /// The bytes of the next object; the error is a sentence.
-    fn item(&mut self) -> std::io::Result<Option<Result<Vec<u8>, String>>> {
-        let (mut item, mut depth, mut in_text, mut escaped) = (Vec::new(), 0_u32, false, false);
-        let mut is_long = false;
-        for byte in self.bytes.by_ref() {
-            let byte = byte?;
-            if depth == 0 {
-                match byte {
-                    b'{' => {}
-                    b'[' if !self.is_begun => {
-                        self.is_begun = true;
-                        continue;
-                    }
-                    b']' if self.is_begun => break,
-                    b',' | 0xef | 0xbb | 0xbf => continue,
-                    byte if byte.is_ascii_whitespace() => continue,
-                    _ => {
-                        self.is_over = true;
-                        return Ok(Some(Err("it is no list of conversations".to_owned())));
-                    }
-                }
-            }
-            is_long |= item.len() == ITEM_BYTES_MAX;
-            if !is_long {
-                item.push(byte);
-            }
+/// The items of a list, one at a time, to `each`, which answers whether to go on; a file that is no
+/// list is one item. The error of an item is a sentence.
+fn each_item(
+    reader: &mut dyn BufRead,
+    each: &mut dyn FnMut(Result<Value, String>) -> Result<bool, ImportError>,
+) -> Result<(), ImportError> {
+    let (mut item, mut depth, mut in_text, mut escaped) = (Vec::new(), 0_u32, false, false);
+    let (mut is_begun, mut is_long) = (false, false);
+    for byte in reader.bytes() {
+        let byte = byte?;
+        if depth == 0 {
             match byte {
-                _ if escaped => escaped = false,
-                b'\\' if in_text => escaped = true,
-                b'"' => in_text = !in_text,
-                b'{' | b'[' if !in_text => depth += 1,
-                b'}' | b']' if !in_text => depth -= 1,
-                _ => {}
-            }
-            if depth == 0 && is_long {
-                let why = format!("it is longer than {ITEM_BYTES_MAX} bytes and is left out");
-                return Ok(Some(Err(why)));
-            }
-            if depth == 0 {
-                return Ok(Some(Ok(item)));
+                b'{' => {}
+                b'[' if !is_begun => {
+                    is_begun = true;
+                    continue;
+                }
+                b']' if is_begun => return Ok(()),
+                b',' | 0xef | 0xbb | 0xbf => continue,
+                byte if byte.is_ascii_whitespace() => continue,
+                _ => return each(Err("it is no list of conversations".to_owned())).map(drop),
             }
         }
-        self.is_over = true;
-        Ok((!item.is_empty()).then(|| Err("the file is cut here; export it again".to_owned())))
+        is_long |= item.len() == ITEM_BYTES_MAX;
+        if !is_long {
+            item.push(byte);
+        }
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'{' | b'[' if !in_text => depth += 1,
+            b'}' | b']' if !in_text => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            let whole = std::mem::take(&mut item);
+            let read = if std::mem::take(&mut is_long) {
+                Err(format!(
+                    "it is longer than {ITEM_BYTES_MAX} bytes and is left out"
+                ))
+            } else {
+                serde_json::from_slice(&whole).map_err(|error| format!("it is no JSON: {error}"))
+            };
+            if !each(read)? {
+                return Ok(());
+            }
+        }
     }
-}
-
-impl Iterator for Items<'_> {
-    type Item = std::io::Result<Result<Value, String>>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.is_over {
-            return None;
-        }
-        match self.item() {
-            Ok(None) => None,
-            Ok(Some(item)) => Some(Ok(item.and_then(|item| {
-                serde_json::from_slice(&item).map_err(|error| format!("it is no JSON: {error}"))
-            }))),
-            Err(error) => {
-                self.is_over = true;
-                Some(Err(error))
-            }
-        }
+    if item.is_empty() {
+        return Ok(());
     }
+    each(Err("the file is cut here; export it again".to_owned())).map(drop)
 }

@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 
-use super::super::item::ImportKind;
+use super::super::ImportKind;
+use crate::ended::Ended;
 
 /// Who speaks in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -348,15 +349,7 @@ pub(super) struct Told {
     pub(super) call: Option<String>,
     pub(super) command: Option<String>,
     pub(super) edited: Vec<String>,
-    pub(super) ended: Option<Ending>,
-}
-
-/// How a call ended.
-#[derive(Debug)]
-pub(super) struct Ending {
-    pub(super) output: String,
-    pub(super) code: Option<i64>,
-    pub(super) went_well: Option<bool>,
+    pub(super) ended: Option<Ended>,
 }
 
 /// Where an input names a command, and where a file.
@@ -428,12 +421,12 @@ pub(super) fn told(value: &Value) -> Told {
     if output.is_some() || !block.failed.is_empty() && failed.is_some() {
         let (output, written) = printed(output.or(failed).unwrap_or(&Value::Null));
         let code = value.pointer(block.code).filter(|_| !block.code.is_empty());
-        told.ended = Some(Ending {
-            code: code.and_then(Value::as_i64).or(written),
-            went_well: (!block.failed.is_empty())
-                .then(|| failed.is_none_or(|failed| *failed == Value::Bool(false))),
-            output,
-        });
+        let went_well = failed.is_none_or(|failed| *failed == Value::Bool(false));
+        let went_well = (!block.failed.is_empty()).then_some(went_well);
+        let code = code.and_then(Value::as_i64).or(written);
+        // Who says of each end whether it failed says the code of those alone.
+        let unsaid = (went_well == Some(true)).then_some(0);
+        told.ended = Some(Ended::new(code, went_well, output, unsaid));
     }
     told
 }

@@ -15,6 +15,11 @@ fn parsed(row: &Map<String, Value>, name: &str) -> Value {
     serde_json::from_str(text).unwrap_or_default()
 }
 
+/// One line of the form of rows.
+fn turn(role: &Value, id: &Value, at: &Value, block: &Value) -> Value {
+    json!({ "role": role, "id": id, "at": at, "block": block })
+}
+
 /// `opencode.db`: a row for each part of a message.
 pub(super) fn opencode(
     file: &Path,
@@ -42,12 +47,8 @@ pub(super) fn opencode(
             if block.is_null() {
                 return giver.refuse(&place, "its data is no JSON");
             }
-            let turn = json!({
-                "role": parsed(row, "message")["role"],
-                "id": row.get("id"),
-                "at": row.get("at"),
-                "block": block,
-            });
+            let (id, at) = (json!(row.get("id")), json!(row.get("at")));
+            let turn = turn(&parsed(row, "message")["role"], &id, &at, &block);
             teller.line(giver, &place, &turn)
         })?;
         teller.flush(giver)?;
@@ -90,12 +91,8 @@ pub(super) fn opencode_files(
             let place = format!("{name} {}", part.file_name().unwrap_or_default().display());
             match read(&part) {
                 Ok(block) => {
-                    let turn = json!({
-                        "role": told["role"],
-                        "id": id,
-                        "at": told["time"]["created"],
-                        "block": block,
-                    });
+                    let at = &told["time"]["created"];
+                    let turn = turn(&told["role"], &told["id"], at, &block);
                     teller.line(giver, &place, &turn)?;
                 }
                 Err(error) => giver.refuse(&place, error.to_string())?,
@@ -168,13 +165,9 @@ pub(super) fn cursor(
                 _ => continue,
             };
             let at = ["/createdAt", "/timingInfo/clientStartTime"];
-            let at = at.iter().find_map(|place| bubble.pointer(place).cloned());
-            let turn = json!({
-                "role": role,
-                "id": bubble["bubbleId"],
-                "at": at.unwrap_or_else(|| created.clone()),
-                "block": bubble["text"],
-            });
+            let at = at.iter().find_map(|place| bubble.pointer(place));
+            let at = at.unwrap_or(&created);
+            let turn = turn(&json!(role), &bubble["bubbleId"], at, &bubble["text"]);
             teller.line(giver, &format!("{key} turn {}", number + 1), &turn)?;
         }
         teller.flush(giver)?;

@@ -5,9 +5,9 @@
 use reprise_redact::without_elements;
 use reprise_types::{RecordType, without_quoted};
 
-use super::super::item::ImportKind;
-use super::forms::{Ending, Form, Line, Speaker, Told, told};
-use crate::ended::{Ended, Ran, committed, failing, ran};
+use super::super::ImportKind;
+use super::forms::{Form, Line, Speaker, Told, told};
+use crate::ended::{Ended, committed, failing, ran};
 use crate::prelude::*;
 use crate::project::Project;
 
@@ -55,7 +55,8 @@ const NO_PERSON: [&str; 13] = [
 pub(super) struct Source {
     pub(super) kind: ImportKind,
     pub(super) form: &'static Form,
-    pub(super) projects: Projects,
+    /// What each working folder's project is called.
+    pub(super) projects: BTreeMap<String, Option<String>>,
 }
 
 /// One session on its way.
@@ -73,11 +74,7 @@ pub(super) struct Teller<'a> {
     saying: Option<(String, String, NewRecord)>,
 }
 
-/// What each working folder's project is called.
-#[derive(Debug, Default)]
-pub(super) struct Projects(BTreeMap<String, Option<String>>);
-
-impl Projects {
+impl Source {
     fn tag(&mut self, cwd: &str) -> Option<String> {
         let tag = || {
             let folder = Path::new(cwd);
@@ -87,7 +84,8 @@ impl Projects {
             let name = folder.file_name()?.to_string_lossy();
             normal_tag(&["project:", &name].concat())
         };
-        self.0.entry(cwd.to_owned()).or_insert_with(tag).clone()
+        let known = self.projects.entry(cwd.to_owned());
+        known.or_insert_with(tag).clone()
     }
 }
 
@@ -124,8 +122,8 @@ impl<'a> Teller<'a> {
         if let Some(Value::String(cwd)) = at(form.cwd) {
             self.cwd = Some(cwd);
         }
-        let time = at(form.at).and_then(|time| stamp(&time, giver.zone()));
-        self.at = time.map(|stamp| stamp.at).or(self.at);
+        let time = at(form.at).and_then(|time| giver.zone().moment(&time));
+        self.at = time.or(self.at);
         let Some(line) = form.line(value) else {
             return Ok(());
         };
@@ -210,22 +208,17 @@ impl<'a> Teller<'a> {
         {
             self.open.insert(call.clone(), command);
         }
-        let Some(ending) = told.ended else {
+        let Some(ended) = told.ended else {
             return Ok(());
         };
-        match self
-            .open
-            .remove(&call)
-            .and_then(|command| what_ended(&command, ending))
-        {
-            Some((text, what)) => {
-                self.say(giver)?;
-                let name = [id, call.as_str()].join("/");
-                let record = self.done(text, what, &name);
-                giver.record(place, record)
-            }
-            None => Ok(()),
-        }
+        let command = self.open.remove(&call);
+        let kept = command.and_then(|command| what_ended(&command, &ended));
+        let Some((text, what)) = kept else {
+            return Ok(());
+        };
+        self.say(giver)?;
+        let record = self.done(text, what, &[id, call.as_str()].join("/"));
+        giver.record(place, record)
     }
 
     /// Hands on what the agent said.
@@ -275,7 +268,7 @@ impl<'a> Teller<'a> {
         record.provenance.actor_id = Some(self.source.kind.name().to_owned());
         if let Some(cwd) = &self.cwd {
             record.metadata.insert("cwd".to_owned(), json!(cwd));
-            record.tags.extend(self.source.projects.tag(cwd));
+            record.tags.extend(self.source.tag(cwd));
         }
         let name = [self.session.as_str(), id, what].join("/");
         record.external_ids = vec![ExternalId::new(self.source.kind.name(), name)];
@@ -301,31 +294,14 @@ impl<'a> Teller<'a> {
 }
 
 /// What of a command's end is worth keeping.
-fn what_ended(command: &str, ending: Ending) -> Option<(String, RecordType)> {
+fn what_ended(command: &str, ended: &Ended) -> Option<(String, RecordType)> {
     let what = ran(command)?;
-    // Who says of each end whether it failed says the code of those alone.
-    let silent = (ending.went_well == Some(true)).then_some(0);
-    let ended = Ended::new(ending.code, ending.went_well, ending.output).unless_said(silent);
-    let verdict = ended.verdict(command);
-    let command = clean(command);
-    let failed = || {
-        let said = clean(&failing(&ended.output));
-        if said.is_empty() {
-            format!("`{command}` failed")
-        } else {
-            format!("`{command}` failed:\n{said}")
-        }
+    let went_well = ended.verdict(command);
+    let said = match went_well {
+        Some(false) => failing(&ended.output),
+        _ => committed(&ended.output),
     };
-    match (what, verdict) {
-        (Ran::Tests, Some(true)) => Some((format!("`{command}` passed"), RecordType::Test)),
-        (Ran::Tests, Some(false)) => Some((failed(), RecordType::Test)),
-        (Ran::Build, Some(false)) => Some((failed(), RecordType::Command)),
-        (Ran::Commit, went) if went != Some(false) => {
-            let said = clean(&committed(&ended.output));
-            (!said.is_empty()).then(|| (format!("Committed {said}"), RecordType::Commit))
-        }
-        _ => None,
-    }
+    what.told(&clean(command), went_well, &clean(&said))
 }
 
 /// Without what memory or the program had put there, and without pictures.

@@ -181,12 +181,7 @@ fn beside(object: &Object, taken: &[&str]) -> Object {
         .and_then(Value::as_object)
         .cloned()
         .unwrap_or_default();
-    for (name, value) in object {
-        let is_taken = taken.contains(&name.as_str()) || TAKEN.contains(&name.as_str());
-        if !is_taken && !value.is_null() {
-            rest.insert(name.clone(), value.clone());
-        }
-    }
+    rest.extend(unplaced(object, &[taken, &TAKEN].concat()));
     rest
 }
 

@@ -61,7 +61,7 @@ fn take_all(path: &Path, kind: ImportKind) {
     };
     // An error is an answer.
     drop(recognise(path));
-    drop(read(path, kind, &Reading::default(), &mut take));
+    drop(read(path, kind, Zone::default(), &mut take));
 }
 
 fn configured() -> ProptestConfig {

@@ -422,7 +422,7 @@ fn a_history_comes_in_with_authors_files_and_what_was_taken_back() {
     let error = read(
         &fixture("mem0"),
         ImportKind::Git,
-        &Reading::default(),
+        Zone::default(),
         &mut |_| true,
     );
     assert!(error.unwrap_err().to_string().contains("git fsck"));

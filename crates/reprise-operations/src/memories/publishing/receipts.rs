@@ -99,22 +99,23 @@ impl Standing {
 #[derive(Debug)]
 pub(super) struct Act(ReceiptLine, String);
 
-impl Act {
-    fn of(act: Deed, global_id: RecordId, sentence: String) -> Self {
-        let line = ReceiptLine {
+impl ReceiptLine {
+    fn of(act: Deed, global_id: RecordId, version: String) -> Self {
+        Self {
             act,
             global_id,
             record: None,
             origin: None,
-            version: None,
+            version: Some(version),
             policy: None,
             bytes: None,
             checksum: None,
             branch: None,
-        };
-        Self(line, sentence)
+        }
     }
+}
 
+impl Act {
     pub(super) fn published(one: &Wanted, done: &Published, branch: Option<&str>) -> Self {
         let publication = &one.leaving.publication;
         let policy = publication.access_policy.name();
@@ -126,31 +127,27 @@ impl Act {
             "Published record {} {place} the global store as {}, version {}, for {policy} readers.",
             one.record, done.id, done.version
         );
-        let Self(line, sentence) = Self::of(act, done.id, sentence);
         let line = ReceiptLine {
             record: Some(one.record),
             origin: Some(one.origin),
-            version: Some(done.version.to_string()),
             policy: Some(policy.to_owned()),
             bytes: Some(done.bytes),
             checksum: Some(publication.checksum()),
             branch: branch.map(str::to_owned),
-            ..line
+            ..ReceiptLine::of(act, done.id, done.version.to_string())
         };
         Self(line, sentence)
     }
 
     pub(super) fn unpublished(id: RecordId, versions: u32) -> Self {
         let sentence = format!("Took {id} back from the global store.");
-        let Self(mut line, sentence) = Self::of(Deed::Unpublished, id, sentence);
-        line.version = Some(versions.to_string());
+        let line = ReceiptLine::of(Deed::Unpublished, id, versions.to_string());
         Self(line, sentence)
     }
 
     pub(super) fn used(id: RecordId, version: u32) -> Self {
         let sentence = format!("Used {id} of the global store, version {version}.");
-        let Self(mut line, sentence) = Self::of(Deed::Used, id, sentence);
-        line.version = Some(version.to_string());
+        let line = ReceiptLine::of(Deed::Used, id, version.to_string());
         Self(line, sentence)
     }
 }
@@ -205,9 +202,7 @@ impl Memory {
             Problem::new(ProblemKind::Internal, said)
         })
     }
-}
 
-impl Memory {
     fn receipt_name(&self) -> Option<String> {
         self.key().map(|key| format!("receipt-{key}"))
     }
@@ -227,7 +222,7 @@ impl Memory {
 }
 
 /// What a memory says of what left it, newest first; each line with its receipt.
-pub(crate) struct Receipts(pub(super) Vec<(RecordId, ReceiptLine)>);
+pub(crate) struct Receipts(pub(crate) Vec<(RecordId, ReceiptLine)>);
 
 impl Receipts {
     pub(crate) fn read(memory: &Snapshot) -> Self {
@@ -336,17 +331,15 @@ impl Receipts {
         let is_it = |line: &&ReceiptLine| {
             line.act == Deed::Drafted && line.checksum.as_ref() == Some(&one.checksum)
         };
-        let drafted = self.lines().find(is_it).cloned();
-        let Act(line, sentence) = Act::of(Deed::Published, done.id, sentence);
+        let drafted = self.lines().find(is_it);
         let line = ReceiptLine {
-            version: Some(done.version.to_string()),
+            record: drafted.and_then(|drafted| drafted.record),
+            origin: drafted.and_then(|drafted| drafted.origin),
+            policy: drafted.and_then(|drafted| drafted.policy.clone()),
             bytes: Some(done.bytes),
             checksum: Some(one.checksum.clone()),
             branch: Some(branch.to_owned()),
-            record: drafted.as_ref().and_then(|drafted| drafted.record),
-            origin: drafted.as_ref().and_then(|drafted| drafted.origin),
-            policy: drafted.and_then(|drafted| drafted.policy),
-            ..line
+            ..ReceiptLine::of(Deed::Published, done.id, done.version.to_string())
         };
         Act(line, sentence)
     }

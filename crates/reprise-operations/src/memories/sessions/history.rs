@@ -3,7 +3,7 @@
 //! recalled then.
 
 use super::notes::SAID_BYTES_MAX;
-use super::{CANDIDATES, QUALITY};
+use super::{CANDIDATES, is_foreign, quality_of};
 use crate::prelude::*;
 
 /// How a passed run's record ends.
@@ -70,38 +70,19 @@ impl Memory {
                 },
                 ..RecallRequest::new(one.prompt.as_str())
             };
-            let found = self.all.recall(&self.user, request, None).await?;
-            let own: BTreeSet<&String> = one.tags.iter().collect();
-            let foreign = |tag: &String| tag.starts_with("project:") && !own.contains(tag);
+            let found = self.recall_alone(request, None).await?;
             let earlier = found.results.into_iter().filter(|found| {
-                found.record.session_id != session && !found.record.tags.iter().any(foreign)
+                found.record.session_id != session && !is_foreign(&found.record, &one.tags)
             });
-            let earlier: Vec<RecordId> = earlier.map(|found| found.record.id).collect();
-            let (prompt, said) = (one.prompt.clone(), one.said);
-            let shown = move |memory: &Snapshot| -> Vec<RecordId> {
-                let shows = |id: &RecordId| memory.shows_use(*id, &prompt, &said);
-                earlier.into_iter().filter(shows).collect()
-            };
-            let used = self.read(shown).await?;
-            if used.is_empty() {
-                continue;
-            }
-            let [passed, _, failed] = QUALITY;
+            let earlier = earlier.map(|found| found.record.id).collect();
             let line = OutcomeLine {
-                query_id: None,
-                recall_id: None,
-                query: Some(one.prompt),
-                used: used.iter().map(RecordId::to_string).collect(),
-                quality: if one.passed == Some(true) {
-                    passed
-                } else {
-                    failed
-                },
+                query: Some(one.prompt.clone()),
+                quality: quality_of(one.passed),
                 run_id: Some(format!("session {session} {}", one.id)),
-                failure_kind: None,
-                credit: Some(Credit::Implicit),
+                ..OutcomeLine::default()
             };
-            learned += self.outcome(line).await?.learned;
+            let told = self.traced(earlier, one.prompt, one.said, line).await?;
+            learned += told.map_or(0, |told| told.learned);
         }
         Ok(learned)
     }

@@ -2,10 +2,12 @@
 //! with that" does not); and how an answer was taken that no test judged: by the time to the next
 //! prompt, and by whether the session went on.
 
+use std::num::NonZeroUsize;
+
 use crate::prelude::*;
 
 /// Sessions that are remembered between their events; the one idle for longest goes first.
-pub(super) const SESSIONS_MAX: usize = 1_000;
+pub(crate) const SESSIONS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(999);
 
 /// Memories that a session is known to have seen, and files that it is known to have edited.
 pub(super) const SEEN_MAX: usize = 400;
@@ -13,12 +15,9 @@ pub(super) const SEEN_MAX: usize = 400;
 /// Bytes of what was said and done after a prompt that are held.
 pub(super) const SAID_BYTES_MAX: usize = 32 * 1024;
 
-/// What is known of the sessions under way; lost with the daemon, and then taught by nothing.
-#[derive(Debug, Default)]
-pub(crate) struct Sessions(Mutex<BTreeMap<(UserId, String), Session>>);
-
+/// What is known of a session under way; lost with the daemon, and then taught by nothing.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Session {
+pub(crate) struct Session {
     /// The last prompt's recall.
     pub(super) recalled: Option<Asked>,
     /// What was said and done since: an answer, commands, files.
@@ -32,8 +31,6 @@ pub(super) struct Session {
     pub(super) seen: BTreeSet<RecordId>,
     /// Files edited since its agent last answered.
     pub(super) edited: BTreeSet<String>,
-    /// Counts the touches of all sessions.
-    pub(super) touched: u64,
 }
 
 /// A prompt that was answered with memory.
@@ -46,6 +43,12 @@ pub(super) struct Asked {
 }
 
 impl Session {
+    /// Begins anew with a prompt, where that was answered with memory.
+    pub(super) fn prompted(&mut self, recalled: Option<Asked>) {
+        (self.recalled, self.judged) = (recalled, None);
+        self.said.clear();
+    }
+
     /// Notes what was said or done after a prompt.
     pub(super) fn say(&mut self, text: &str) {
         let room = SAID_BYTES_MAX.saturating_sub(self.said.len());
@@ -61,26 +64,6 @@ impl Session {
         while self.seen.len() > SEEN_MAX {
             self.seen.pop_first();
         }
-    }
-}
-
-impl Sessions {
-    pub(super) fn change<T>(
-        &self,
-        key: (UserId, String),
-        change: impl FnOnce(&mut Session) -> T,
-    ) -> T {
-        let mut sessions = lock(&self.0);
-        let latest = sessions.values().map(|s| s.touched).max().unwrap_or(0);
-        if sessions.len() >= SESSIONS_MAX && !sessions.contains_key(&key) {
-            let oldest = sessions.iter().min_by_key(|(_, session)| session.touched);
-            if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
-                sessions.remove(&oldest);
-            }
-        }
-        let session = sessions.entry(key).or_default();
-        session.touched = latest + 1;
-        change(session)
     }
 }
 
@@ -150,23 +133,14 @@ fn quality(next: Next, pause: TimeDelta) -> Option<f32> {
 }
 
 impl Memory {
-    /// Notes that a run's answer was finished and that no test judged it.
-    pub(super) fn unjudged(&self, key: (UserId, String), run_id: String, at: DateTime<Utc>) {
-        let unjudged = Some((run_id, at));
-        self.all
-            .sessions
-            .change(key, |session| session.unjudged = unjudged);
-    }
-
     /// Revises the run of the last answer by what came after it.
     pub(super) async fn taken(
         &self,
-        key: (UserId, String),
+        session: &str,
         next: Next,
         now: DateTime<Utc>,
     ) -> Result<(), Problem> {
-        let take = |session: &mut Session| session.unjudged.take();
-        let answered: Option<(String, DateTime<Utc>)> = self.all.sessions.change(key, take);
+        let answered = self.session(session, |session| session.unjudged.take());
         let Some((run_id, at)) = answered else {
             return Ok(());
         };

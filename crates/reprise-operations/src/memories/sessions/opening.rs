@@ -125,28 +125,22 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Memory {
-    /// What a session in a project begins with, or goes on with.
+    /// What a session in a project begins with, or goes on with; in a conversation that is about to
+    /// be shortened it will not `stay`.
     pub(super) async fn opened(
-        &self,
-        key: (UserId, String),
-        project: &str,
-    ) -> Result<HookAnswer, Problem> {
-        let found = self.where_it_stands(&key.1, project).await?;
-        let shown: Vec<RecordId> = found.iter().map(|line| line.id).collect();
-        self.all.sessions.change(key, |session| {
-            session.seen.clear();
-            session.see(&shown);
-        });
-        Ok(injected(&[(HEAD, WHOLE, found)], system_entropy()))
-    }
-
-    /// The same for a conversation that is about to be shortened, in which it will not stand.
-    pub(super) async fn kept_up(
         &self,
         session: &str,
         project: &str,
+        stay: bool,
     ) -> Result<HookAnswer, Problem> {
         let found = self.where_it_stands(session, project).await?;
+        if stay {
+            let shown: Vec<RecordId> = found.iter().map(|line| line.id).collect();
+            self.session(session, |session| {
+                session.seen.clear();
+                session.see(&shown);
+            });
+        }
         Ok(injected(&[(HEAD, WHOLE, found)], system_entropy()))
     }
 
@@ -189,14 +183,8 @@ fn lines(memory: &Snapshot, session: &str, project: &str, calendar: &Calendar) -
     let here = [project.to_owned()];
     let records = newest(memory, project, None, LOOKED_AT, calendar);
     let kinds = vec![RecordType::Decision, RecordType::Lesson];
-    let holding = newest(memory, project, Some(kinds), HOLDING, calendar);
-    let holds_here = |record: &MemoryRecord| {
-        let card = LessonCard::of(record).map(|mut card| {
-            card.place(&here, "");
-            card
-        });
-        card.is_none_or(|card| card.applies != Some(false))
-    };
+    let mut holding = newest(memory, project, Some(kinds), HOLDING, calendar);
+    holding.retain(|record| LessonCard::holds(record, &here, ""));
     let line = |record: &MemoryRecord, said, text: &str| Line {
         at: record.timestamp,
         id: record.id,
@@ -235,7 +223,7 @@ fn lines(memory: &Snapshot, session: &str, project: &str, calendar: &Calendar) -
     }
     open.truncate(OPEN_MAX);
     ended.truncate(LAST_MAX);
-    let holding = holding.iter().filter(|record| holds_here(record));
+    let holding = holding.iter();
     let holding = holding.map(|record| line(record, "", said(&record.text)));
     let mut seen = BTreeSet::new();
     let all = open.into_iter().chain(ended).chain(holding).chain(notes);

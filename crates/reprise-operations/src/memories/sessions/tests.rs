@@ -4,11 +4,9 @@ use std::path::Path;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
-use reprise_agent::{MemoryConfig, MemoryService, OpenEmbedder};
-use reprise_engine::Engine;
-use reprise_store::RealDisk;
+use reprise_agent::OpenEmbedder;
 use reprise_tests::{has, hostile_text, quoted_lines};
-use reprise_types::{EmbedError, SystemClock, parse_timestamp};
+use reprise_types::{SystemClock, parse_timestamp};
 
 use chrono::TimeDelta;
 
@@ -17,20 +15,12 @@ use crate::Operation;
 use crate::memories::{Change, prompts, replay};
 use crate::operations::forgetting::{Forget, ForgetArguments};
 use crate::operations::knowledge;
-use crate::testing::Set;
+use crate::operations::learning::{WithdrawOutcome, WithdrawOutcomeArguments};
+use crate::testing::{Set, config, no_model, started};
 use crate::wire::Fate;
 
 async fn memories(folder: &Path, model: OpenEmbedder) -> Memories {
-    let open = Arc::new(|path: &Path, options: &_| Engine::open(Arc::new(RealDisk), path, options));
-    let config = MemoryConfig::new(folder.to_owned(), 384, open, model);
-    let service = MemoryService::start(config, None).await.unwrap();
-    Memories::new(service, Arc::new(SystemClock))
-}
-
-fn no_model() -> EmbedError {
-    EmbedError::Unavailable {
-        message: "this test has no model".to_owned(),
-    }
+    started(config(folder, 384, model), Arc::new(SystemClock)).await
 }
 
 const LESSON: &str = "the checkout total is wrong with a coupon since the rounding changed";
@@ -101,8 +91,7 @@ async fn a_prompt_whose_recall_is_late_is_kept() {
         prompts += 1;
         let session = format!("session {prompts}");
         let said = prompt(&session);
-        let key = (memory.user.clone(), session);
-        is_late = memory.prompted(key, &said, Duration::ZERO).await.is_err();
+        is_late = memory.prompted(&said, Duration::ZERO).await.is_err();
     }
     assert!(is_late);
     let mut kept = 0;
@@ -244,8 +233,9 @@ async fn a_prompt_is_kept_with_what_it_was_given_and_replayed_with_what_came_of_
         matches!(followed[..], [one] if one.contains("per sum")),
         "{followed:?}"
     );
-    let run = format!("recall {}", first.given.as_ref().unwrap().recall_id);
-    memory.withdraw_outcome(run).await.unwrap();
+    let run_id = format!("recall {}", first.given.as_ref().unwrap().recall_id);
+    let taken_back = WithdrawOutcome::run(&memory, WithdrawOutcomeArguments { run_id });
+    taken_back.await.unwrap();
     let (mine, _) = read(Some("now")).await;
     assert!(mine[1].outcome.is_none(), "it is taken back");
     memories.shut_down().await;
@@ -256,15 +246,8 @@ async fn an_answer_without_tests_is_judged_by_what_came_next() {
     let folder = tempfile::tempdir().unwrap();
     let ada = "ada".parse().unwrap();
     let clock = Set::to("2026-02-02T09:00:00Z");
-    let open = Arc::new(|path: &Path, options: &_| Engine::open(Arc::new(RealDisk), path, options));
-    let config = MemoryConfig::new(
-        folder.path().into(),
-        384,
-        open,
-        Arc::new(|| Err(no_model())),
-    );
-    let service = MemoryService::start(config, None).await.unwrap();
-    let memories = Memories::new(service, clock.clone());
+    let config = config(folder.path(), 384, Arc::new(|| Err(no_model())));
+    let memories = started(config, clock.clone()).await;
     let memory = memories.of(&ada);
     let fact = NewRecord::new(LESSON, MemorySource::UserInput, MemoryKind::Finding);
     memory.keep_one(fact).await.unwrap();
@@ -285,8 +268,8 @@ async fn an_answer_without_tests_is_judged_by_what_came_next() {
         if end {
             hook(HookEvent::SessionEnd).await.unwrap();
         } else {
-            let key = (ada.clone(), session.to_owned());
-            memory.taken(key, Next::Prompt, memory.now()).await.unwrap();
+            let now = memory.now();
+            memory.taken(session, Next::Prompt, now).await.unwrap();
         }
         let last = memory.with_engine(|engine| {
             let snapshot = engine.snapshot();

@@ -35,7 +35,9 @@ impl Ada {
         let count = records.len();
         let report = self.call("observe", json!({ "records": records })).await;
         assert_eq!(report["inserted"], count);
-        while self.memory().embed_waiting().await.unwrap() {}
+        let memory = self.memory();
+        let service = memory.service().unwrap();
+        while service.embed_waiting(memory.user()).await.unwrap() {}
     }
 }
 

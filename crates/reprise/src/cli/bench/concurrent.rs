@@ -1,9 +1,9 @@
 //! Readers beside each other, and readers beside a writer at full rate: neither should wait.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::corpus::{self, Dice};
-use super::figures::{Times, row, say};
+use super::figures::{Times, row};
 use crate::cli::prelude::*;
 
 /// Recalls of each reader in each round.
@@ -33,11 +33,10 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     let mut embedder = factory.open()?;
     let (busy, written) = beside_a_writer(&mut engine, &mut *embedder, &snapshot, &questions)?;
     let (quiet, busy) = (Times::of(quiet).p99, Times::of(busy).p99);
-    let row = row!({ "records": records, "recalls_a_second": one,
+    row!(context, { "records": records, "recalls_a_second": one,
         "recalls_a_second_two_threads": two, "two_to_one": two / one, "p99_ms": quiet,
         "p99_ms_beside_writer": busy, "p99_ratio": busy / quiet,
-        "records_written_a_second": written });
-    say(context, row)
+        "records_written_a_second": written })
 }
 
 fn questions() -> Vec<(String, Vec<f32>)> {
@@ -76,38 +75,36 @@ fn beside_a_writer(
     snapshot: &Snapshot,
     questions: &[(String, Vec<f32>)],
 ) -> anyhow::Result<(Vec<f64>, f64)> {
-    let (done, kept) = (AtomicBool::new(false), AtomicU64::new(0));
+    let done = AtomicBool::new(false);
     let started = Instant::now();
-    let busy = std::thread::scope(|scope| {
-        let writer = scope.spawn(|| write(engine, embedder, &done, &kept));
+    let (busy, written) = std::thread::scope(|scope| {
+        let writer = scope.spawn(|| write(engine, embedder, &done));
         let busy: Vec<f64> = (0..ROUNDS)
             .flat_map(|_| read(snapshot, questions, 0))
             .collect();
         done.store(true, Ordering::Release);
         let written = writer.join();
-        written.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        anyhow::Ok(busy)
+        let written = written.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        anyhow::Ok((busy, written))
     })?;
-    let seconds = started.elapsed().as_secs_f64();
-    Ok((busy, kept.load(Ordering::Acquire) as f64 / seconds))
+    Ok((busy, written as f64 / started.elapsed().as_secs_f64()))
 }
 
+/// Embeds and writes until told to stop; how many records.
 fn write(
     engine: &mut Engine,
     embedder: &mut dyn Embedder,
     done: &AtomicBool,
-    kept: &AtomicU64,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<usize> {
     let space = embedder.space().clone();
     let mut dice = Dice(11);
-    let mut number = 10_000_000;
+    let mut written = 0;
     while !done.load(Ordering::Acquire) {
-        let mut record = corpus::record(&mut dice, number, &space);
+        let mut record = corpus::record(&mut dice, 10_000_000 + written, &space);
         let vector = embedder.embed(&record.text)?;
         record.embedding = Some(Embedding::new(space.clone(), vector));
         engine.observe(vec![record], None, SystemClock.now())?;
-        kept.fetch_add(1, Ordering::AcqRel);
-        number += 1;
+        written += 1;
     }
-    Ok(())
+    Ok(written)
 }

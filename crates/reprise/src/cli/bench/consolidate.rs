@@ -57,14 +57,9 @@ struct Figures {
 }
 
 pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
-    let sets = [
-        ("tuned", lines::corpus(lines::TUNED, records)),
-        ("second", lines::corpus(lines::SECOND, records)),
-        ("held back", lines::corpus(lines::HELD_BACK, records)),
-    ];
-    for (name, (texts, labels)) in sets {
-        let figures = measured(name, &texts, &labels)?;
-        say_all(context, &figures)?;
+    for (name, set) in lines::SETS {
+        let (texts, labels) = lines::corpus(set, records);
+        say_all(context, &measured(name, &texts, &labels)?)?;
     }
     Ok(Exit::Success)
 }
@@ -215,13 +210,9 @@ mod tests {
     #[test]
     fn duplicates_are_merged_near_misses_are_not_and_contradictions_are_named() {
         // Of the last set, by which nothing was tuned, a little less is asked.
-        let sets = [
-            (lines::corpus(lines::TUNED, 2_000), 0.95),
-            (lines::corpus(lines::SECOND, 2_000), 0.92),
-            (lines::corpus(lines::HELD_BACK, 2_000), 0.88),
-        ];
-        for ((texts, labels), merged) in sets {
-            let figures = measured("a", &texts, &labels).unwrap();
+        for ((name, set), merged) in lines::SETS.into_iter().zip([0.95, 0.92, 0.88]) {
+            let (texts, labels) = lines::corpus(set, 2_000);
+            let figures = measured(name, &texts, &labels).unwrap();
             assert!(figures.merged >= merged, "{figures:#?}");
             assert!(
                 figures.false_merges * 1_000 <= figures.merges,

@@ -7,7 +7,7 @@
 use std::sync::LazyLock;
 
 use reprise_engine::{EngineOptions, OpenReport};
-use reprise_types::{normalize, splitmix};
+use reprise_types::{WriteOutcome, normalize, splitmix};
 
 use crate::cli::prelude::*;
 
@@ -97,19 +97,32 @@ pub(super) fn open(path: &Path, entropy: u128) -> anyhow::Result<(Engine, OpenRe
     Ok(Engine::open(Arc::new(RealDisk), path, &options)?)
 }
 
-/// A store of the synthetic corpus, written in groups.
+/// Records that are kept at a time.
+const GROUP: usize = 500;
+
+/// A store of the synthetic corpus.
 pub(super) fn filled(path: &Path, records: usize) -> anyhow::Result<Engine> {
     let (mut engine, _) = open(path, 1)?;
     let space = Variant::Int8.space();
     let mut dice = Dice(7);
-    let mut number = 0;
-    while number < records {
-        let count = 500.min(records - number);
-        let group = (number..number + count).map(|n| record(&mut dice, n, &space));
-        engine.observe(group.collect(), None, SystemClock.now())?;
-        number += count;
-    }
+    let make = |number| record(&mut dice, number, &space);
+    keep(&mut engine, records, make)?;
     Ok(engine)
+}
+
+/// Keeps so many records in groups; the ids of those that are new.
+pub(super) fn keep(
+    engine: &mut Engine,
+    records: usize,
+    mut make: impl FnMut(usize) -> NewRecord,
+) -> anyhow::Result<Vec<RecordId>> {
+    let mut ids = Vec::with_capacity(records);
+    for first in (0..records).step_by(GROUP) {
+        let group = (first..records).take(GROUP).map(&mut make).collect();
+        let kept = engine.observe(group, None, SystemClock.now())?;
+        ids.extend(kept.iter().filter_map(WriteOutcome::new_id));
+    }
+    Ok(ids)
 }
 
 pub(super) type Words = LazyLock<Vec<&'static str>>;

@@ -1,15 +1,15 @@
 //! What each face adds to the engine's own time: a daemon of the bench's own with the model in it,
 //! asked as users ask it. Every figure is of one client that asks one thing after the other.
 
-use std::io::{BufRead, Read};
-use std::net::TcpStream;
+use std::io::BufRead;
 use std::process::{Child, ChildStdin, ChildStdout};
 
 use reprise_operations::Answer;
-use reprise_server::{Scope, Starter, TokenFile};
+use reprise_server::{Remote, Scope, TokenFile};
 
 use super::corpus::{self, Dice};
-use super::figures::{Times, resident_bytes_of, row, say};
+use super::figures::{Times, resident_bytes_of, row};
+use super::home::{Home, USER};
 use crate::cli::prelude::*;
 use crate::cli::runtime::Runtime;
 
@@ -44,22 +44,21 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     let bench = Bench::start(context, records)?;
     let mut questions = questions();
     let faces = [
-        ("HTTP, socket", bench.socket(&mut questions)?),
-        ("HTTP, TCP", bench.tcp(&mut questions)?),
+        ("HTTP, socket", bench.http(&bench.client, &mut questions)?),
+        ("HTTP, TCP", bench.http(&bench.remote()?, &mut questions)?),
         ("MCP, stdio", bench.mcp(&mut questions)?),
         ("command line", bench.commands(&mut questions)?),
         ("hook", bench.hooks(&mut questions)?),
     ];
-    let resident = bench.resident_bytes();
-    bench.end()?;
+    let process = bench.status["pid"].to_string();
+    let resident = resident_bytes_of(&Path::new("/proc").join(process).join("status"));
+    bench.runtime.block_on(bench.client.shut_down())?;
     for (name, face) in faces {
         let [whole, beyond] = face.settled();
-        let row = row!({ "face": name, "p50_ms": whole.p50, "p99_ms": whole.p99,
-            "beyond_p50_ms": beyond.p50, "beyond_p99_ms": beyond.p99 });
-        say(context, row)?;
+        row!(context, { "face": name, "p50_ms": whole.p50, "p99_ms": whole.p99,
+            "beyond_p50_ms": beyond.p50, "beyond_p99_ms": beyond.p99 })?;
     }
-    let row = row!({ "daemon_resident_mb": resident as f64 / 1e6 });
-    say(context, row)
+    row!(context, { "daemon_resident_mb": resident as f64 / 1e6 })
 }
 
 /// Questions without an end, none twice.
@@ -70,10 +69,9 @@ fn questions() -> impl Iterator<Item = String> {
 
 /// The daemon and what is needed to ask it.
 struct Bench {
-    folder: tempfile::TempDir,
-    program: PathBuf,
-    models: PathBuf,
-    user: UserId,
+    _folder: tempfile::TempDir,
+    home: Home,
+    path: String,
     runtime: Runtime,
     client: Client,
     status: Value,
@@ -83,40 +81,16 @@ struct Bench {
 impl Bench {
     fn start(context: &Context, records: usize) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
-        let data = folder.path().join("data");
-        let user: UserId = "bench".parse()?;
-        let file = data.join(user.as_str()).join("memory.rvf");
-        fs_err::create_dir_all(file.parent().unwrap_or(&data))?;
-        corpus::filled(&file, records)?.close()?;
-        let place = reprise_server::Place::new(&data, Some(folder.path()));
-        place.prepare()?;
-        let tokens = TokenFile::new(place.tokens());
-        let token = tokens.add("bench", Scope::All, SystemClock.now())?;
-        let program = std::env::current_exe()?;
         let models = context.places.models.clone();
-        let arguments = [
-            "--data-dir".into(),
-            data.into(),
-            "--models-dir".into(),
-            models.clone().into(),
-            "serve".into(),
-            "--idle-exit".into(),
-            "600".into(),
-            "--http".into(),
-            "127.0.0.1:0".into(),
-        ];
-        let starter = Starter {
-            program: program.clone(),
-            arguments: arguments.into(),
-        };
-        let runtime = runtime::threaded()?;
-        let client = Client::new(place).starting(starter);
-        let status: Value = runtime.block_on(client.ask(&Call::get("/v1/status")))?;
+        let home = Home::new(folder.path(), ["--models-dir".into(), models.into()])?;
+        corpus::filled(&home.file()?, records)?.close()?;
+        let tokens = TokenFile::new(home.place()?.tokens());
+        let token = tokens.add("bench", Scope::All, SystemClock.now())?;
+        let (runtime, client, status) = home.serve(&["--http", "127.0.0.1:0"])?;
         Ok(Self {
-            folder,
-            program,
-            models,
-            user,
+            _folder: folder,
+            home,
+            path: Call::path_of(&USER.parse()?, &["recall"]),
             runtime,
             client,
             status,
@@ -124,52 +98,33 @@ impl Bench {
         })
     }
 
-    fn path(&self) -> String {
-        Call::path_of(&self.user, &["recall"])
-    }
-
-    fn socket(&self, questions: &mut impl Iterator<Item = String>) -> anyhow::Result<Face> {
+    fn http(
+        &self,
+        client: &Client,
+        questions: &mut impl Iterator<Item = String>,
+    ) -> anyhow::Result<Face> {
         let mut face = Face::default();
         for question in questions.take(ASKED) {
-            let call = Call::post(self.path(), &json!({ "query": question }));
+            let call = Call::post(self.path.as_str(), &json!({ "query": question }));
             let began = Instant::now();
-            let answer: Answer = self.runtime.block_on(self.client.ask(&call))?;
+            let answer: Answer = self.runtime.block_on(client.ask(&call))?;
             face.note(began, answer.elapsed_ms);
             ensure!(!answer.results.is_empty(), "a recall found nothing");
         }
         Ok(face)
     }
 
-    fn tcp(&self, questions: &mut impl Iterator<Item = String>) -> anyhow::Result<Face> {
+    /// A client of its own, over TCP and with a token.
+    fn remote(&self) -> anyhow::Result<Client> {
         let address = self.status["http"].as_str().context("it listens on TCP")?;
-        let mut stream = TcpStream::connect(address)?;
-        stream.set_nodelay(true)?;
-        let (path, token) = (self.path(), &self.token);
-        let mut face = Face::default();
-        for question in questions.take(ASKED) {
-            let body = json!({ "query": question }).to_string();
-            let length = body.len();
-            let request = format!(
-                "POST {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
-                 Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
-            );
-            let began = Instant::now();
-            stream.write_all(request.as_bytes())?;
-            let answer: Answer = serde_json::from_slice(&body_of(&mut stream)?)?;
-            face.note(began, answer.elapsed_ms);
-        }
-        Ok(face)
+        let url = format!("http://{address}");
+        let remote = Remote::new(&url, &self.token, PathBuf::new(), false)?;
+        Ok(Client::remote(remote))
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(&self.program);
+        let mut command = self.home.command();
         command
-            .env("XDG_RUNTIME_DIR", self.folder.path())
-            .env_remove("REPRISE_LOG")
-            .arg("--data-dir")
-            .arg(self.folder.path().join("data"))
-            .arg("--models-dir")
-            .arg(&self.models)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
@@ -178,7 +133,7 @@ impl Bench {
 
     fn mcp(&self, questions: &mut impl Iterator<Item = String>) -> anyhow::Result<Face> {
         let mut command = self.command();
-        let mut session = Session::open(command.args(["mcp", "--user", self.user.as_str()]))?;
+        let mut session = Session::open(command.args(["mcp", "--user", USER]))?;
         let mut face = Face::default();
         for question in questions.take(ASKED) {
             let arguments = json!({ "name": "recall", "arguments": { "query": question } });
@@ -198,9 +153,9 @@ impl Bench {
         let mut face = Face::default();
         for question in questions.take(PROCESSES) {
             let mut command = self.command();
-            let command = command.args(["--json", "recall", &question, "--user"]);
+            let command = command.args(["--json", "recall", &question, "--user", USER]);
             let began = Instant::now();
-            let output = command.arg(self.user.as_str()).output()?;
+            let output = command.output()?;
             ensure!(output.status.success(), "a command failed");
             let answer: Answer = serde_json::from_slice(&output.stdout)?;
             face.note(began, answer.elapsed_ms);
@@ -215,7 +170,7 @@ impl Bench {
             let event = json!({ "session_id": "bench", "cwd": "/", "prompt": question });
             let began = Instant::now();
             let mut command = self.command();
-            let command = command.args(["hook", "user-prompt", "--user", self.user.as_str()]);
+            let command = command.args(["hook", "user-prompt", "--user", USER]);
             let mut hook = command.spawn()?;
             let mut stdin = hook.stdin.take().context("it reads")?;
             stdin.write_all(event.to_string().as_bytes())?;
@@ -225,40 +180,6 @@ impl Bench {
         }
         Ok(face)
     }
-
-    fn resident_bytes(&self) -> u64 {
-        let process = self.status["pid"].to_string();
-        resident_bytes_of(&Path::new("/proc").join(process).join("status"))
-    }
-
-    fn end(self) -> anyhow::Result<()> {
-        self.runtime.block_on(self.client.shut_down())?;
-        Ok(())
-    }
-}
-
-/// The body of one answer on a connection that stays open.
-fn body_of(stream: &mut TcpStream) -> anyhow::Result<Vec<u8>> {
-    let mut reader = BufReader::new(stream);
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line)?;
-        let line = line.trim_end().to_ascii_lowercase();
-        if line.is_empty() {
-            break;
-        }
-        ensure!(
-            !line.starts_with("http/") || line.contains(" 200 "),
-            "{line}"
-        );
-        if let Some(value) = line.strip_prefix("content-length: ") {
-            length = value.parse()?;
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body)?;
-    Ok(body)
 }
 
 /// One session of MCP over a process's stdin and stdout.

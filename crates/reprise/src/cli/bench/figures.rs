@@ -2,19 +2,16 @@
 
 use crate::cli::prelude::*;
 
-/// Figures by their names, in the order in which people are told them.
+/// Says a row of figures: as a line of JSON, or for people each by its name, in this order.
 macro_rules! row {
-    ({ $($name:literal: $value:expr),+ }) => { [$(($name, serde_json::json!($value))),+] };
+    ($context:expr, { $($name:literal: $value:expr),+ }) => {
+        $crate::cli::bench::figures::line(
+            $context,
+            [$(($name.to_owned(), serde_json::json!($value))),+],
+        )
+    };
 }
 pub(super) use row;
-
-/// Says a row of figures: as a line of JSON, or for people each by its name.
-pub(super) fn say<const N: usize>(
-    context: &Context,
-    row: [(&str, Value); N],
-) -> anyhow::Result<Exit> {
-    line(context, row.map(|(name, value)| (name.to_owned(), value)))
-}
 
 /// The same of a whole value; lists in it are for JSON alone.
 pub(super) fn say_all(context: &Context, figures: &impl Serialize) -> anyhow::Result<Exit> {
@@ -29,14 +26,16 @@ pub(super) fn say_with_times<const N: usize>(
     times: [(&str, Times); N],
 ) -> anyhow::Result<Exit> {
     for (name, times) in times.into_iter().filter(|_| !context.json) {
-        let row = row!({ "what": name, "count": times.count, "ms_p50": times.p50,
-            "ms_best": times.best, "ms_p99": times.p99, "ms_max": times.max });
-        say(context, row)?;
+        row!(context, { "what": name, "count": times.count, "ms_p50": times.p50,
+            "ms_best": times.best, "ms_p99": times.p99, "ms_max": times.max })?;
     }
     say_all(context, figures)
 }
 
-fn line(context: &Context, row: impl IntoIterator<Item = (String, Value)>) -> anyhow::Result<Exit> {
+pub(super) fn line(
+    context: &Context,
+    row: impl IntoIterator<Item = (String, Value)>,
+) -> anyhow::Result<Exit> {
     let row: Vec<(String, Value)> = row.into_iter().collect();
     let told = row.iter().filter_map(|(name, value)| {
         let name = name.replace('_', " ");
@@ -69,7 +68,7 @@ pub(super) struct Times {
 impl Times {
     pub(super) fn of(mut times: Vec<f64>) -> Self {
         times.sort_by(f64::total_cmp);
-        let at = |share| percentile(&times, share);
+        let at = |share| reprise_eval::percentile(&times, share).unwrap_or(f64::NAN);
         Self {
             count: times.len(),
             p50: at(0.5),
@@ -91,13 +90,4 @@ pub(super) fn resident_bytes_of(status: &Path) -> u64 {
     let line = status.lines().find(|line| line.starts_with("VmRSS:"));
     let kilobytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
     kilobytes.unwrap_or(0) * 1024
-}
-
-/// The value below which `share` (0..1) of the sorted values lie.
-fn percentile(sorted: &[f64], share: f64) -> f64 {
-    let last = sorted.len().saturating_sub(1);
-    sorted
-        .get((share * last as f64).round() as usize)
-        .copied()
-        .unwrap_or(f64::NAN)
 }

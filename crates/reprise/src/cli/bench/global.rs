@@ -197,10 +197,8 @@ async fn database(
     let exact = PostgresStore::open(compares_all(options.clone())).await?;
     for (tenant, part) in TENANTS {
         let reader = caller("bob", Some(tenant))?;
-        let (times, found) =
-            timed(questions, async |text| asked(&store, &reader, text).await).await?;
-        let (compared, truth) =
-            timed(questions, async |text| asked(&exact, &reader, text).await).await?;
+        let (times, found) = timed(questions, &store, &reader).await?;
+        let (compared, truth) = timed(questions, &exact, &reader).await?;
         let more = json!({ "records": records, "sight": sight, "word_rows": arguments.word_rows,
             "thousandths": part,
             "recall_at_10": share(&truth, &found),
@@ -256,11 +254,9 @@ async fn crossing(
             asked(&indexed, &reader, text).await?;
         }
         indexed.maintain().await?;
-        let (walked, found) =
-            timed(questions, async |text| asked(&indexed, &reader, text).await).await?;
-        let (compared, _) =
-            timed(questions, async |text| asked(&exact, &reader, text).await).await?;
-        let (_, truth) = timed(questions, async |text| asked(&all, &reader, text).await).await?;
+        let (walked, found) = timed(questions, &indexed, &reader).await?;
+        let (compared, _) = timed(questions, &exact, &reader).await?;
+        let (_, truth) = timed(questions, &all, &reader).await?;
         let more = json!({ "things": size, "exact_ms_p50": compared.p50,
             "recall_at_10": share(&truth, &found) });
         say(context, &format!("index, shelf of {size}"), walked, more)?;
@@ -302,15 +298,16 @@ async fn asked(
 /// Each question once to warm up, then once timed: the times in milliseconds, and what was found.
 async fn timed(
     questions: &[String],
-    ask: impl AsyncFn(&str) -> anyhow::Result<Vec<String>>,
+    store: &dyn GlobalStore,
+    caller: &Caller,
 ) -> anyhow::Result<(Times, Vec<Vec<String>>)> {
     let (mut times, mut found) = (Vec::new(), Vec::new());
     for text in questions.iter().take(QUERIES / 4) {
-        ask(text).await?;
+        asked(store, caller, text).await?;
     }
     for text in questions {
         let began = Instant::now();
-        found.push(ask(text).await?);
+        found.push(asked(store, caller, text).await?);
         times.push(began.elapsed().as_secs_f64() * 1e3);
     }
     Ok((Times::of(times), found))

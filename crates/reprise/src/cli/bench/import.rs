@@ -3,7 +3,8 @@
 //! how much of the wall time is the model's own.
 
 use super::corpus::{self, Dice};
-use super::figures::{row, say};
+use super::figures::row;
+use super::home::{self, Home};
 use crate::cli::prelude::*;
 
 /// A form's name, and the line that it has for a numbered text; `ingest` is what the others are
@@ -36,11 +37,13 @@ const FORMS: [Form; 5] = [
 
 pub(super) fn run(context: &Context, lines: usize) -> anyhow::Result<Exit> {
     let folder = tempfile::tempdir()?;
+    let alone = ["--no-model", "--no-daemon", "--json"].map(Into::into);
+    let home = Home::new(folder.path(), alone)?;
     let mut beside = None;
     for (name, line) in FORMS {
         let file = folder.path().join(format!("{name}.jsonl"));
         write(&file, lines, line)?;
-        let (seconds, records) = take_in(folder.path(), name, &file)?;
+        let (seconds, records) = take_in(&home, name, &file)?;
         ensure!(
             records >= lines as u64,
             "{name}: {records} of {lines} came in"
@@ -48,9 +51,8 @@ pub(super) fn run(context: &Context, lines: usize) -> anyhow::Result<Exit> {
         // A form may have several records for a line.
         let each = seconds / records as f64;
         let ratio = each / *beside.get_or_insert(each);
-        let row = row!({ "lines": lines, "form": name, "records": records, "seconds": seconds,
-            "ratio": ratio });
-        say(context, row)?;
+        row!(context, { "lines": lines, "form": name, "records": records, "seconds": seconds,
+            "ratio": ratio })?;
     }
     Ok(Exit::Success)
 }
@@ -70,24 +72,16 @@ fn write(file: &Path, lines: usize, line: fn(usize, &str) -> Value) -> anyhow::R
 }
 
 /// The command, from its start to its end, and how many records it kept.
-fn take_in(folder: &Path, name: &str, file: &Path) -> anyhow::Result<(f64, u64)> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command
-        .env("XDG_RUNTIME_DIR", folder)
-        .args(["--no-model", "--no-daemon", "--json", "--data-dir"])
-        .arg(folder.join("data"));
+fn take_in(home: &Home, name: &str, file: &Path) -> anyhow::Result<(f64, u64)> {
+    let mut command = home.command();
     match name {
         "ingest" => command.args(["ingest", "--jsonl"]),
         _ => command.args(["import", "--from", name]),
     };
     command.arg(file).args(["--user", name]);
-    let began = Instant::now();
-    let output = command.output()?;
-    let seconds = began.elapsed().as_secs_f64();
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{name} failed: {said}");
-    let said: Value = serde_json::from_slice(&output.stdout)?;
-    Ok((seconds, said["inserted"].as_u64().unwrap_or_default()))
+    let (took, said) = home::said(name, &mut command)?;
+    let inserted = said["inserted"].as_u64().unwrap_or_default();
+    Ok((took.as_secs_f64(), inserted))
 }
 
 pub(super) fn ingest(context: &Context, events: usize) -> anyhow::Result<Exit> {
@@ -113,10 +107,9 @@ pub(super) fn ingest(context: &Context, events: usize) -> anyhow::Result<Exit> {
         .map_or(1, usize::from)
         .min(pool.threads);
     let share = model / (seconds * cores as f64);
-    let row = row!({ "events": events, "records": inserted, "seconds": seconds,
+    row!(&context, { "events": events, "records": inserted, "seconds": seconds,
         "model_seconds": model, "sessions": cores, "model_share": share,
-        "waiting_max": pool.documents_waiting_max });
-    say(&context, row)?;
+        "waiting_max": pool.documents_waiting_max })?;
     anyhow::ensure!(inserted == events as u64, "events were lost");
     Ok(Exit::Success)
 }

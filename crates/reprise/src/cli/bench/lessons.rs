@@ -1,10 +1,10 @@
 //! Lessons with tags and links: what a tag filter costs a recall, and what a walk of three links
 //! takes.
 
-use reprise_types::{MemoryFilter, WriteOutcome};
+use reprise_types::MemoryFilter;
 
 use super::corpus::{self, Dice};
-use super::figures::{Times, row, say};
+use super::figures::{Times, row};
 use crate::cli::prelude::*;
 
 const RELATIONS: [&str; 4] = ["related_to", "derived_from", "contradicts", "learned_from"];
@@ -14,13 +14,18 @@ const LINKS_EACH: usize = 5;
 const QUESTIONS: usize = 400;
 const WALKS: usize = 400;
 const DEPTH: usize = 3;
-const GROUP: usize = 500;
 
 pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     let folder = tempfile::tempdir()?;
     let mut engine = corpus::filled(&folder.path().join("memory.rvf"), 0)?;
     let mut dice = Dice(11);
-    let ids = keep(&mut engine, &mut dice, records)?;
+    let space = Variant::Int8.space();
+    let ids = corpus::keep(&mut engine, records, |number| {
+        let mut lesson = corpus::record(&mut dice, number, &space);
+        lesson.tags = vec![area(&mut dice)];
+        lesson
+    })?;
+    ensure!(ids.len() == records, "a lesson was not kept");
     let links = link(&mut engine, &mut dice, &ids)?;
     engine.checkpoint()?;
     engine.load()?;
@@ -41,9 +46,8 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
         ("walk of three links", walks),
     ] {
         let Times { p50, p99, .. } = Times::of(times);
-        let row = row!({ "records": records, "links": links, "what": name, "ms_p50": p50,
-            "ms_p99": p99, "reached": reached });
-        say(context, row)?;
+        row!(context, { "records": records, "links": links, "what": name, "ms_p50": p50,
+            "ms_p99": p99, "reached": reached })?;
     }
     Ok(Exit::Success)
 }
@@ -55,28 +59,6 @@ fn area(dice: &mut Dice) -> String {
 fn pick(dice: &mut Dice, ids: &[RecordId]) -> RecordId {
     let place = (dice.roll() % ids.len().max(1) as u64) as usize;
     ids.get(place).copied().unwrap_or(RecordId::from_u128(0))
-}
-
-fn keep(engine: &mut Engine, dice: &mut Dice, records: usize) -> anyhow::Result<Vec<RecordId>> {
-    let space = Variant::Int8.space();
-    let mut ids: Vec<RecordId> = Vec::with_capacity(records);
-    while ids.len() < records {
-        let count = GROUP.min(records - ids.len());
-        let group = (ids.len()..ids.len() + count).map(|number| {
-            let mut lesson = corpus::record(dice, number, &space);
-            lesson.tags = vec![area(dice)];
-            lesson
-        });
-        let kept = engine.observe(group.collect(), None, SystemClock.now())?;
-        let new = kept.into_iter().filter_map(|one| match one {
-            WriteOutcome::Inserted { id } => Some(id),
-            _ => None,
-        });
-        let before = ids.len();
-        ids.extend(new);
-        ensure!(ids.len() == before + count, "a lesson was not kept");
-    }
-    Ok(ids)
 }
 
 /// Answers how many links there are.

@@ -4,7 +4,7 @@
 use reprise_types::{ListRequest, MemoryFilter};
 
 use super::corpus;
-use super::figures::{Times, row, say};
+use super::figures::{Times, row};
 use crate::cli::prelude::*;
 
 pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
@@ -27,8 +27,7 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
         let (times, seen) = pages(&snapshot, filter, limit);
         anyhow::ensure!(seen == records, "the pages had {seen} of {records} records");
         let Times { p50, p99, .. } = Times::of(times);
-        let row = row!({ "records": records, "pages": name, "ms_p50": p50, "ms_p99": p99 });
-        say(context, row)?;
+        row!(context, { "records": records, "pages": name, "ms_p50": p50, "ms_p99": p99 })?;
     }
     Ok(Exit::Success)
 }
@@ -70,7 +69,6 @@ pub(super) fn branch(context: &Context, records: usize) -> anyhow::Result<Exit> 
     branch.close()?;
     let copied = begun.elapsed().as_secs_f64();
     let file_mb = parent.stats().file_bytes as f64 / 1e6;
-    let row = row!({ "records": records, "file_mb": file_mb, "copy_on_write_s": cloned,
-        "copy_s": copied });
-    say(context, row)
+    row!(context, { "records": records, "file_mb": file_mb, "copy_on_write_s": cloned,
+        "copy_s": copied })
 }

@@ -2,7 +2,7 @@
 //! of the model: with one session of it, with two, and with four (M45).
 
 use super::corpus::{self, Dice};
-use super::figures::{resident_bytes, row, say};
+use super::figures::{resident_bytes, row};
 use crate::cli::prelude::*;
 
 const SESSIONS: usize = 4;
@@ -52,10 +52,9 @@ fn measure(context: &Context, path: &Path) -> anyhow::Result<Exit> {
     let stats = engine.stats();
     let mb = |bytes: u64| json!(bytes as f64 / 1e6);
     let beyond = |bytes: u64| mb(bytes.saturating_sub(before));
-    let row = row!({ "records": stats.live, "file_mb": mb(stats.file_bytes),
+    row!(context, { "records": stats.live, "file_mb": mb(stats.file_bytes),
         "opened_mb": beyond(opened), "after_50_recalls_mb": beyond(answered),
-        "after_100_writes_mb": beyond(written), "index_mb": mb(stats.index_bytes as u64) });
-    say(context, row)
+        "after_100_writes_mb": beyond(written), "index_mb": mb(stats.index_bytes as u64) })
 }
 
 pub(super) fn sessions(context: &Context) -> anyhow::Result<Exit> {
@@ -67,8 +66,7 @@ pub(super) fn sessions(context: &Context) -> anyhow::Result<Exit> {
         session.embed(&TEXT.repeat(30))?;
         sessions.push(session);
         let megabytes = resident_bytes().saturating_sub(before) as f64 / 1e6;
-        let row = row!({ "sessions": count, "resident_mb": megabytes });
-        say(context, row)?;
+        row!(context, { "sessions": count, "resident_mb": megabytes })?;
     }
     Ok(Exit::Success)
 }

@@ -15,25 +15,6 @@ const SEARCH_ROUNDS: usize = 10;
 /// Records that enter the graph in one call.
 const GROWN_AT_ONCE: usize = 1_000;
 
-/// What one run measured, milliseconds.
-#[derive(Debug, Serialize)]
-struct Figures {
-    records: usize,
-    open_first_answer_ms: Times,
-    vector_given_ms: Times,
-    embedding_ms: Times,
-    whole_ms: Times,
-    /// The middle whole recall in middle embeddings.
-    ratio: f64,
-    /// Which layer gave the first answer after opening, and the others.
-    tier_first: SearchTier,
-    tier: SearchTier,
-    /// From so many records on the graph answers on this machine; `null` where there is none.
-    crossover_records: Option<u32>,
-    /// What the file grew by for one write and the idle time after it.
-    write_bytes: u64,
-}
-
 /// Grows the search graph of a large store, as a daemon's idle time would, and has the planner know
 /// this machine.
 fn grown(engine: &mut Engine) -> anyhow::Result<Option<u32>> {
@@ -99,24 +80,29 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
         drop(recall);
     }
     let write_bytes = written(&mut engine, records, &space)?;
-    let [embedding_ms, whole_ms] = [embedding_ms, whole_ms].map(Times::of);
-    let figures = Figures {
-        records,
-        open_first_answer_ms: Times::of(open_ms),
-        vector_given_ms: Times::of(given_ms),
-        ratio: whole_ms.p50 / embedding_ms.p50,
-        embedding_ms,
-        whole_ms,
-        tier_first,
-        tier,
-        crossover_records,
-        write_bytes,
-    };
+    let [opened, given, embedding, whole] =
+        [open_ms, given_ms, embedding_ms, whole_ms].map(Times::of);
+    let figures = json!({
+        "records": records,
+        "open_first_answer_ms": opened,
+        "vector_given_ms": given,
+        "embedding_ms": embedding,
+        "whole_ms": whole,
+        // The middle whole recall in middle embeddings.
+        "ratio": whole.p50 / embedding.p50,
+        // Which layer gave the first answer after opening, and the others.
+        "tier_first": tier_first,
+        "tier": tier,
+        // From so many records on the graph answers on this machine; `null` where there is none.
+        "crossover_records": crossover_records,
+        // What the file grew by for one write and the idle time after it.
+        "write_bytes": write_bytes,
+    });
     let times = [
-        ("open to first answer", figures.open_first_answer_ms),
-        ("vector given", figures.vector_given_ms),
-        ("embedding", figures.embedding_ms),
-        ("whole", figures.whole_ms),
+        ("open to first answer", opened),
+        ("vector given", given),
+        ("embedding", embedding),
+        ("whole", whole),
     ];
     say_with_times(context, &figures, times)
 }

@@ -4,7 +4,7 @@
 use reprise_types::MemoryProvider as _;
 
 use super::corpus::{self, Dice};
-use super::figures::{Times, row, say};
+use super::figures::{Times, row};
 use crate::cli::prelude::*;
 use crate::cli::serve;
 use crate::config::ModelName;
@@ -131,15 +131,13 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
         let bytes = (compacted.bytes_before, compacted.bytes_after);
         anyhow::Ok((stages, seconds, bytes))
     })?;
-    let row = row!({ "records": records, "seconds": seconds, "bytes_before": bytes.0,
-        "bytes_after": bytes.1 });
-    say(context, row)?;
+    row!(context, { "records": records, "seconds": seconds, "bytes_before": bytes.0,
+        "bytes_after": bytes.1 })?;
     for stage in stages {
         let share = 100.0 * stage.found as f64 / stage.asked.max(1) as f64;
         let Times { p50, p99, .. } = Times::of(stage.took_ms);
-        let row = row!({ "stage": stage.name, "asked": stage.asked, "found_percent": share,
-            "degraded": stage.degraded, "p50_ms": p50, "p99_ms": p99 });
-        say(context, row)?;
+        row!(context, { "stage": stage.name, "asked": stage.asked, "found_percent": share,
+            "degraded": stage.degraded, "p50_ms": p50, "p99_ms": p99 })?;
     }
     Ok(Exit::Success)
 }

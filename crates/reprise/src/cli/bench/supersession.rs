@@ -5,7 +5,7 @@ use reprise_knowledge::{Planner, carry_out};
 use reprise_types::WriteOutcome;
 
 use super::corpus::{self, FACTS, Form, HELD_BACK_FACTS, MORE_FACTS, Said};
-use super::figures::{row, say};
+use super::figures::row;
 use crate::cli::prelude::*;
 
 const TOP: usize = 10;
@@ -81,10 +81,9 @@ pub(super) fn run(context: &Context, pairs: usize) -> anyhow::Result<Exit> {
         if !above || figures.past < pairs {
             exit = Exit::Refused;
         }
-        let row = row!({ "manner": manner, "pairs": pairs, "above": figures.above,
+        row!(context, { "manner": manner, "pairs": pairs, "above": figures.above,
             "alone": figures.alone, "past": figures.past, "named": figures.named,
-            "named_wrongly": figures.named_wrongly });
-        say(context, row)?;
+            "named_wrongly": figures.named_wrongly })?;
     }
     Ok(exit)
 }

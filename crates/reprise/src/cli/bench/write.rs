@@ -17,19 +17,6 @@ const GROWN_AT_ONCE: usize = 1_000;
 /// The first record that is written here.
 const FIRST: usize = 10_000_000;
 
-/// Of writes of one record each.
-#[derive(Debug, Serialize)]
-struct Figures {
-    records: usize,
-    alone_ms: Times,
-    beside_stats_ms: Times,
-    beside_checkpoint_ms: Times,
-    beside_compaction_ms: Times,
-    /// What the file grew by for one write, mostly and at most.
-    bytes_p50: u64,
-    bytes_max: u64,
-}
-
 pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     let folder = tempfile::tempdir()?;
     let open = Arc::new(|path: &Path, options: &_| Engine::open(Arc::new(RealDisk), path, options));
@@ -47,7 +34,7 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     while engine.advance_graph(GROWN_AT_ONCE)? > 0 {}
     engine.checkpoint()?;
     engine.close()?;
-    let figures = runtime::threaded()?.block_on(async {
+    let (times, [bytes_p50, bytes_max]) = runtime::threaded()?.block_on(async {
         let service = MemoryService::start(config, None).await?;
         let mut bench = Bench {
             service: service.clone(),
@@ -55,18 +42,28 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
             dice: Dice(17),
             next: FIRST,
         };
-        let figures = bench.measured(&file, records).await?;
+        let measured = bench.measured(&file).await?;
         service.shut_down().await;
-        anyhow::Ok(figures)
+        anyhow::Ok(measured)
     })?;
+    let [alone, stats, checkpoint, compaction] = times;
+    let figures = json!({
+        "records": records,
+        "alone_ms": alone,
+        "beside_stats_ms": stats,
+        "beside_checkpoint_ms": checkpoint,
+        "beside_compaction_ms": compaction,
+        // What the file grew by for one write, mostly and at most.
+        "bytes_p50": bytes_p50,
+        "bytes_max": bytes_max,
+    });
     let times = [
-        ("alone", figures.alone_ms),
-        ("beside stats", figures.beside_stats_ms),
-        ("beside a checkpoint", figures.beside_checkpoint_ms),
-        ("beside a compaction", figures.beside_compaction_ms),
+        ("alone", alone),
+        ("beside stats", stats),
+        ("beside a checkpoint", checkpoint),
+        ("beside a compaction", compaction),
     ];
-    say_with_times(context, &figures, times)?;
-    Ok(Exit::Success)
+    say_with_times(context, &figures, times)
 }
 
 struct Bench {
@@ -77,7 +74,8 @@ struct Bench {
 }
 
 impl Bench {
-    async fn measured(&mut self, file: &Path, records: usize) -> anyhow::Result<Figures> {
+    /// The times alone and beside each of the others, and the bytes of one write.
+    async fn measured(&mut self, file: &Path) -> anyhow::Result<([Times; 4], [u64; 2])> {
         // As an agent does within its first second.
         let read = |engine: &mut Engine| engine.advance_graph(0);
         self.service.with_engine(&self.user, read).await??;
@@ -89,34 +87,27 @@ impl Bench {
         }
         grown.sort_unstable();
         let at = |place: usize| grown.get(place).copied().unwrap_or_default();
-        let (bytes_p50, bytes_max) = (at(ALONE / 2), at(ALONE - 1));
-        let beside_stats_ms = self
+        let bytes = [at(ALONE / 2), at(ALONE - 1)];
+        let stats = self
             .beside(|service, user| async move {
                 service.provider(&user).stats().await?;
                 anyhow::Ok(())
             })
             .await?;
-        let beside_checkpoint_ms = self
+        let checkpoint = self
             .beside(|service, user| async move {
                 service.checkpoint(&user).await??;
                 anyhow::Ok(())
             })
             .await?;
-        let beside_compaction_ms = self
+        let compaction = self
             .beside(|service, user| async move {
                 service.compact(&user).await??;
                 anyhow::Ok(())
             })
             .await?;
-        Ok(Figures {
-            records,
-            alone_ms: Times::of(alone),
-            beside_stats_ms,
-            beside_checkpoint_ms,
-            beside_compaction_ms,
-            bytes_p50,
-            bytes_max,
-        })
+        let times = [Times::of(alone), stats, checkpoint, compaction];
+        Ok((times, bytes))
     }
 
     /// Writes one record; milliseconds until it is on disk and found.

@@ -207,26 +207,23 @@ fn work(
                 asked = Some((said_now, None, None));
                 record
             }
-            90..98 => {
-                let said_now = form(&FACTS, number).said(number * STRIDE, number);
-                let record = said(said_now.text.clone(), MemoryKind::Finding);
-                asked = Some((said_now, Some((number, number)), None));
-                record
-            }
             _ => {
-                let facts = answers.iter().enumerate().rev();
-                let mut facts = facts.filter(|(_, answer)| answer.fact.is_some());
-                let back = usize::try_from(dice.roll() % 120)?;
-                let Some((place, (fact, value))) = facts
-                    .nth(back)
-                    .and_then(|(place, answer)| Some((place, answer.fact?)))
-                else {
-                    continue;
+                let (fact, value, place) = if share < 98 {
+                    (number, number, None)
+                } else {
+                    let facts = answers.iter().enumerate().rev();
+                    let mut facts = facts.filter_map(|(at, answer)| Some((at, answer.fact?)));
+                    let back = usize::try_from(dice.roll() % 120)?;
+                    let Some((place, (fact, value))) = facts.nth(back) else {
+                        continue;
+                    };
+                    (fact, value + 1, Some(place))
                 };
-                let said_now = form(&FACTS, fact).said(fact * STRIDE, value + 1);
+                let said_now = form(&FACTS, fact).said(fact * STRIDE, value);
                 let mut record = said(said_now.text.clone(), MemoryKind::Finding);
-                record.supersedes = answers.get(place).map(|answer| answer.id);
-                asked = Some((said_now, Some((fact, value + 1)), Some(place)));
+                let old = place.and_then(|place| answers.get(place));
+                record.supersedes = old.map(|answer| answer.id);
+                asked = Some((said_now, Some((fact, value)), place));
                 record
             }
         };

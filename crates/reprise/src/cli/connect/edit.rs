@@ -8,7 +8,7 @@ use super::entry::{Entry, SERVER};
 use crate::cli::prelude::*;
 
 /// Around our part of a TOML file.
-const TOML: [&str; 2] = ["# >>> reprise >>>", "# <<< reprise <<<"];
+pub(super) const TOML: [&str; 2] = ["# >>> reprise >>>", "# <<< reprise <<<"];
 /// Around our part of a Markdown file.
 const MARKDOWN: [&str; 2] = ["<!-- >>> reprise >>> -->", "<!-- <<< reprise <<< -->"];
 /// The plugin that `OpenCode` gets, as it is packaged: it calls whatever `reprise` is in the path.
@@ -189,7 +189,7 @@ fn is_ours(server: &Value) -> bool {
 
 /// A TOML text with our table at its end, between marks.
 pub(super) fn toml_with(text: &str, entry: &Entry) -> anyhow::Result<String> {
-    let mut rest = toml_without(text);
+    let mut rest = unmarked(text, TOML);
     if rest.contains(&format!("[mcp_servers.{SERVER}]")) {
         bail!("it has an MCP server `{SERVER}` of another program; rename that first");
     }
@@ -203,10 +203,6 @@ pub(super) fn toml_with(text: &str, entry: &Entry) -> anyhow::Result<String> {
     Ok(format!(
         "{rest}{begin}\n[mcp_servers.{SERVER}]\ncommand = {program}\nargs = {arguments}\n{end}\n"
     ))
-}
-
-pub(super) fn toml_without(text: &str) -> String {
-    unmarked(text, TOML)
 }
 
 /// A Markdown text with what an agent is told at its end, between marks.
@@ -228,7 +224,7 @@ pub(super) fn rules_without(text: &str, head: &str) -> String {
 }
 
 /// A text without what stands between two marks.
-fn unmarked(text: &str, [from, to]: [&str; 2]) -> String {
+pub(super) fn unmarked(text: &str, [from, to]: [&str; 2]) -> String {
     match (text.find(from), text.find(to)) {
         (Some(begin), Some(end)) if begin < end => {
             let after = text.get(end + to.len()..).unwrap_or_default();

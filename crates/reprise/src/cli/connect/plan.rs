@@ -5,8 +5,7 @@ use reprise_knowledge::ImportKind;
 use reprise_server::HookProgram;
 
 use super::edit;
-use super::entry::{Entry, SERVER, ServerForm};
-use super::hooks::{self, HookForm};
+use super::entry::{self, Entry, HookForm, SERVER, ServerForm};
 use crate::args::HostProgram;
 use crate::cli::prelude::*;
 
@@ -52,17 +51,17 @@ pub(super) fn targets(program: HostProgram, home: &Path) -> Vec<Target> {
     let files: &[(&str, &'static [Form])] = match program {
         HostProgram::ClaudeCode => &[
             (".claude.json", &[SERVERS]),
-            (".claude/settings.json", &[Hooks(hooks::CLAUDE_CODE)]),
+            (".claude/settings.json", &[Hooks(entry::CLAUDE_CODE)]),
         ],
         HostProgram::Codex => &[
             (".codex/config.toml", &[Toml]),
-            (".codex/hooks.json", &[Hooks(hooks::CODEX)]),
+            (".codex/hooks.json", &[Hooks(entry::CODEX)]),
         ],
         HostProgram::Cursor => &[
             (".cursor/mcp.json", &[SERVERS]),
-            (".cursor/hooks.json", &[Hooks(hooks::CURSOR)]),
+            (".cursor/hooks.json", &[Hooks(entry::CURSOR)]),
         ],
-        HostProgram::Gemini => &[(".gemini/settings.json", &[SERVERS, Hooks(hooks::GEMINI)])],
+        HostProgram::Gemini => &[(".gemini/settings.json", &[SERVERS, Hooks(entry::GEMINI)])],
         HostProgram::Opencode => &[
             (
                 ".config/opencode/opencode.json",
@@ -82,12 +81,12 @@ pub(super) fn targets(program: HostProgram, home: &Path) -> Vec<Target> {
                 ".copilot/mcp-config.json",
                 &[Servers("mcpServers", Copilot)],
             ),
-            (".copilot/hooks/reprise.json", &[Hooks(hooks::COPILOT)]),
+            (".copilot/hooks/reprise.json", &[Hooks(entry::COPILOT)]),
             (".copilot/copilot-instructions.md", &[Rules("")]),
         ],
         HostProgram::Windsurf => &[
             (".codeium/windsurf/mcp_config.json", &[SERVERS]),
-            (".codeium/windsurf/hooks.json", &[Hooks(hooks::WINDSURF)]),
+            (".codeium/windsurf/hooks.json", &[Hooks(entry::WINDSURF)]),
             (".codeium/windsurf/memories/global_rules.md", &[Rules("")]),
         ],
         HostProgram::Zed => &[
@@ -195,7 +194,7 @@ impl Form {
             Self::Servers(outer, form) => edit::json(text, |file| {
                 edit::set_server(file, [outer, SERVER], entry.server(form), entry)
             }),
-            Self::Hooks(form) => edit::json(text, |file| hooks::add(file, form, entry)),
+            Self::Hooks(form) => edit::json(text, |file| entry::add_hooks(file, form, entry)),
             Self::Toml => edit::toml_with(text, entry),
             Self::Plugin => edit::plugin_with(text, entry),
             Self::Rules(head) => Ok(edit::rules_with(text, head, SNIPPET)),
@@ -204,7 +203,7 @@ impl Form {
 
     fn without(self, text: &str) -> anyhow::Result<String> {
         match self {
-            Self::Toml => Ok(edit::toml_without(text)),
+            Self::Toml => Ok(edit::unmarked(text, edit::TOML)),
             Self::Plugin => Ok(edit::plugin_without(text)),
             Self::Rules(head) => Ok(edit::rules_without(text, head)),
             Self::Servers(outer, _) => edit::json(text, |file| {
@@ -212,7 +211,7 @@ impl Form {
                 Ok(())
             }),
             Self::Hooks(form) => edit::json(text, |file| {
-                hooks::remove(file, form);
+                entry::remove_hooks(file, form);
                 Ok(())
             }),
         }

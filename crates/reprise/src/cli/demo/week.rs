@@ -5,8 +5,6 @@
 
 mod told;
 
-use std::sync::atomic::{AtomicI64, Ordering};
-
 use reprise_sandbox::{
     AppConfig, AppState, MemoryBridge, ModelEndpoint, ModelGateway, Planner, Repertoire, RunReport,
     Turn, WorkersConfig,
@@ -74,21 +72,21 @@ async fn play(context: &Context, user: &UserId, factory: Option<Maker>) -> anyho
     let mut asked = Asked::new();
     let mut weeks = Vec::new();
     let mut trace = Vec::new();
-    for (number, week) in all_weeks().enumerate() {
-        clock.start_week(number);
+    for (number, week) in (1..).zip(all_weeks()) {
+        clock.start_week(number - 1);
         let (recall, brings_back) = recall(&host, week.question, &asked).await?;
         let mut runs = Vec::new();
         for &request in &week.requests {
             clock.next_request();
-            let desktop = format!("week-{}", number + 1);
+            let desktop = format!("week-{number}");
             let report = host.execute(request, &desktop).await?;
-            asked.insert(report.run_id.clone(), (number + 1, request));
+            asked.insert(report.run_id.clone(), (number, request));
             runs.push(told(request, &report));
             trace = report.turns;
         }
         let first_try = runs.iter().filter(|run| run.at_first_try()).count();
         weeks.push(WeekTold {
-            week: number + 1,
+            week: number,
             title: week.title,
             question: week.question,
             recall,
@@ -237,37 +235,33 @@ fn all_weeks() -> impl Iterator<Item = Week> {
 #[derive(Debug)]
 struct StoryClock {
     begin: DateTime<Utc>,
-    unix_ms: AtomicI64,
+    now: Mutex<DateTime<Utc>>,
 }
 
 impl StoryClock {
     fn new() -> Result<Self, TimestampError> {
         let begin = parse_timestamp(BEGIN)?;
-        Ok(Self {
-            begin,
-            unix_ms: AtomicI64::new(begin.timestamp_millis()),
-        })
+        let now = Mutex::new(begin);
+        Ok(Self { begin, now })
     }
 
-    /// Monday morning of a week, counted from 0.
+    /// Monday morning of a week, counted from 0; time only goes on.
     fn start_week(&self, number: usize) {
         let weeks = i64::try_from(number).unwrap_or_default();
         let monday = self.begin + TimeDelta::weeks(weeks);
-        let monday = monday.timestamp_millis();
-        self.unix_ms.fetch_max(monday, Ordering::SeqCst);
+        let mut now = lock(&self.now);
+        *now = monday.max(*now);
     }
 
     /// The time of the next request.
     fn next_request(&self) {
-        let between = BETWEEN.num_milliseconds();
-        self.unix_ms.fetch_add(between, Ordering::SeqCst);
+        *lock(&self.now) += BETWEEN;
     }
 }
 
 impl Clock for StoryClock {
     fn now(&self) -> DateTime<Utc> {
-        let unix_ms = self.unix_ms.load(Ordering::SeqCst);
-        DateTime::from_timestamp_millis(unix_ms).unwrap_or(self.begin)
+        *lock(&self.now)
     }
 }
 

@@ -106,13 +106,12 @@ fn card(named: &Named) -> Card {
 fn endpoint(script: Script) -> (Endpoint, Receiver<Asked>) {
     let (named, asked) = served(script);
     let card = card(&named);
-    (Endpoint::new(named, Some(&card)), asked)
+    (Endpoint::new(named, &card), asked)
 }
 
 #[test]
 fn a_batch_is_one_request_and_its_vectors_are_unit_and_in_order() {
-    let (endpoint, asked) = endpoint(by_length);
-    let mut embedder = endpoint.open().unwrap();
+    let (mut embedder, asked) = endpoint(by_length);
     let texts = ["a", "four", "", "a longer text"];
     let vectors = embedder.embed_all(&texts).unwrap();
     for (text, vector) in texts.iter().zip(&vectors) {
@@ -145,10 +144,10 @@ fn no_secret_leaves_and_a_key_goes_along() {
         key: Some("sesame".to_owned()),
         ..named
     };
-    let endpoint = Endpoint::new(named, Some(&card));
+    let mut endpoint = Endpoint::new(named, &card);
     let secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
     let text = format!("the token is {secret} and <private>my salary</private> is mine");
-    endpoint.open().unwrap().embed(&text).unwrap();
+    endpoint.embed(&text).unwrap();
     let (head, body) = asked.recv().unwrap();
     assert!(
         head.to_ascii_lowercase()
@@ -205,8 +204,7 @@ fn every_bad_answer_is_one_sentence_and_the_endpoint_is_left_alone_for_a_while()
         }),
     ];
     for (says, script) in cases {
-        let (endpoint, asked) = endpoint(script);
-        let mut embedder = endpoint.open().unwrap();
+        let (mut embedder, asked) = endpoint(script);
         let error = embedder.embed("text").unwrap_err();
         let EmbedError::Unavailable { message } = &error else {
             panic!("{says}: {error}");
@@ -233,7 +231,7 @@ fn a_slow_one_costs_its_deadline_and_a_refused_text_is_that_texts_alone() {
     assert!(matches!(error, EmbedError::Unavailable { .. }), "{error}");
     assert!(began.elapsed() < Duration::from_secs(3));
 
-    let (picky, asked) = endpoint(|asked| {
+    let (mut embedder, asked) = endpoint(|asked| {
         if asked.to_string().contains("forbidden") {
             return Says {
                 status: 400,
@@ -242,7 +240,6 @@ fn a_slow_one_costs_its_deadline_and_a_refused_text_is_that_texts_alone() {
         }
         by_length(asked)
     });
-    let mut embedder = picky.open().unwrap();
     let error = embedder.embed("forbidden").unwrap_err();
     assert!(matches!(error, EmbedError::Engine { .. }), "{error}");
     embedder.embed("another").unwrap();
@@ -267,7 +264,7 @@ fn a_closed_port_plain_http_to_another_machine_and_no_address_are_said() {
     ] {
         let named = Named::parse(&setting).unwrap();
         let card = card(&named);
-        let mut embedder = Endpoint::new(named, Some(&card)).open().unwrap();
+        let mut embedder = Endpoint::new(named, &card);
         let error = embedder.embed("text").unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     }

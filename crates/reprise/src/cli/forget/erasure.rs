@@ -5,7 +5,6 @@
 //! Looking into files.
 
 mod search;
-mod sought;
 
 use reprise_files::{Access, open_path};
 use reprise_store::{CommitSeq, Entry, Log};
@@ -15,8 +14,7 @@ use super::super::store::open_log;
 use super::super::{global, rebuild};
 use crate::cli::prelude::*;
 use crate::env::MEMORY;
-use search::Needles;
-use sought::Sought;
+use search::{Needles, Sought};
 
 /// What was forgotten: its texts as far as they could still be read, each with its records.
 pub(super) struct Gone {

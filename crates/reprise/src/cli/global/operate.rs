@@ -3,8 +3,8 @@
 //! `[global] url` by an operator's token, else on the store itself.
 
 use reprise_global::{
-    AccessPolicy, Caller, GlobalStore, ListPage, Migration, PostgresStore, Publication, TakeDown,
-    check_publication,
+    AccessPolicy, Caller, GlobalStore, ListPage, Migration, PostgresStore, Publication, Quotas,
+    TakeDown, check_publication,
 };
 use reprise_operations::from_json;
 use reprise_server::{ServiceTokens, TokenFile};
@@ -36,7 +36,7 @@ async fn opened(
     serve::is_there(which)?;
     let store: Arc<dyn GlobalStore> = match &which.database_url {
         Some(url) => Arc::new(serve::database(context, which, url).await?),
-        None => Arc::new(serve::in_folder(context, which)),
+        None => Arc::new(serve::in_folder(context, which, Quotas::default())),
     };
     Ok((store, caller))
 }
@@ -291,7 +291,7 @@ async fn kept(
         store.maintain().await?;
         return Ok(new);
     }
-    let store = serve::in_folder(context, &arguments.which);
+    let store = serve::in_folder(context, &arguments.which, Quotas::default());
     for group in groups {
         new += store.import(caller, group).await?;
     }

@@ -22,8 +22,6 @@ const SWEEP: Duration = Duration::from_mins(5);
 const THERE: Duration = Duration::from_secs(3);
 /// So long one answer says that it is there.
 const KNOWN: Duration = Duration::from_mins(1);
-/// An idle connection is kept for so long, where the service keeps it too.
-const IDLE: Duration = Duration::from_mins(5);
 /// Longest answer, in bytes.
 const ANSWER_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
@@ -44,7 +42,7 @@ pub(super) struct RemoteStore {
 
 impl RemoteStore {
     pub(super) fn new(url: &str, token_of: TokenOf, question: Duration) -> Self {
-        Self::over(agent(), url, token_of, question)
+        Self::over(outbound::agent(), url, token_of, question)
     }
 
     /// The same over connections that others use too.
@@ -95,7 +93,7 @@ impl RemoteStore {
         &self,
         caller: &Caller,
         method: Method,
-        path: String,
+        path: &str,
     ) -> Result<T> {
         self.ask(caller, method, path, Outbound::nothing(), CHANGE)
             .await
@@ -109,14 +107,14 @@ impl RemoteStore {
         ListPage { offset, limit }: ListPage,
     ) -> Result<Vec<T>> {
         let path = format!("{path}?offset={offset}&limit={limit}");
-        self.bare(caller, Method::GET, path).await
+        self.bare(caller, Method::GET, &path).await
     }
 
     /// Gives a publication, byte for byte.
     async fn given(
         &self,
         caller: &Caller,
-        path: String,
+        path: &str,
         publication: &Publication,
     ) -> Result<Published> {
         // What no store keeps need not travel.
@@ -130,21 +128,27 @@ impl RemoteStore {
         &self,
         caller: &Caller,
         method: Method,
-        path: String,
+        path: &str,
         body: Outbound,
         within: Duration,
     ) -> Result<T> {
-        if cleaned(&path).1 > 0 {
+        if cleaned(path).1 > 0 {
             return Err(GlobalError::invalid(HeldBack::Secret { what: "a name" }));
         }
         let token = (self.token_of)(caller).map_err(|message| GlobalError::Token { message })?;
-        let store = self.clone();
-        let asked = tokio::task::spawn_blocking(move || {
-            store.ask_here(token.as_deref(), &method, &path, body, within)
-        });
-        asked
+        let path = path.to_owned();
+        self.aside(move |store| store.ask_here(token.as_deref(), &method, &path, body, within))
             .await
-            .unwrap_or_else(|error| Err(GlobalError::unavailable(error)))
+    }
+
+    /// Asks on a thread where waiting holds nobody up.
+    async fn aside<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(Self) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let store = self.clone();
+        let asked = tokio::task::spawn_blocking(move || ask(store)).await;
+        asked.unwrap_or_else(|error| Err(GlobalError::unavailable(error)))
     }
 
     fn ask_here<T: DeserializeOwned>(
@@ -185,23 +189,9 @@ impl RemoteStore {
             None => request,
         };
         let request = request.body(body).map_err(GlobalError::unavailable)?;
-        let answer = outbound::send(&self.agent, request, Some(within));
-        let mut answer = answer.map_err(GlobalError::unavailable)?;
-        let status = answer.status().as_u16();
-        let read = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX);
-        let bytes = read.read_to_vec().map_err(GlobalError::unavailable)?;
-        Ok((status, bytes))
+        let answer = outbound::answer(&self.agent, request, within, ANSWER_BYTES_MAX);
+        answer.map_err(GlobalError::unavailable)
     }
-}
-
-/// Connections to services, shared by its clones.
-pub(super) fn agent() -> ureq::Agent {
-    let config = ureq::Agent::config_builder()
-        .http_status_as_error(false)
-        .max_redirects(0)
-        .max_idle_age(IDLE)
-        .build();
-    config.into()
 }
 
 /// What a service says when it refuses.
@@ -251,8 +241,7 @@ struct Named {
 #[async_trait]
 impl GlobalStore for RemoteStore {
     async fn publish(&self, caller: &Caller, publication: Publication) -> Result<Published> {
-        let path = "/v1/publications".to_owned();
-        self.given(caller, path, &publication).await
+        self.given(caller, "/v1/publications", &publication).await
     }
 
     async fn get(
@@ -265,7 +254,7 @@ impl GlobalStore for RemoteStore {
             Some(version) => format!("/v1/publications/{id}?version={version}"),
             None => format!("/v1/publications/{id}"),
         };
-        self.bare(caller, Method::GET, path).await
+        self.bare(caller, Method::GET, &path).await
     }
 
     async fn versions_page(
@@ -285,9 +274,8 @@ impl GlobalStore for RemoteStore {
                  ask in words without `<private>`",
             ));
         }
-        let path = "/v1/query".to_owned();
         let body = json_of("the question", query)?;
-        self.ask(caller, Method::POST, path, body, self.question)
+        self.ask(caller, Method::POST, "/v1/query", body, self.question)
             .await
     }
 
@@ -297,18 +285,18 @@ impl GlobalStore for RemoteStore {
 
     async fn unpublish(&self, caller: &Caller, id: RecordId) -> Result<Unpublished> {
         let path = format!("/v1/publications/{id}");
-        self.bare(caller, Method::DELETE, path).await
+        self.bare(caller, Method::DELETE, &path).await
     }
 
     async fn rate(&self, caller: &Caller, id: RecordId, rating: f32) -> Result<()> {
         let path = format!("/v1/publications/{id}/rating");
         let body = json_of("the rating", &json!({ "rating": rating }))?;
-        let done = self.ask::<Value>(caller, Method::PUT, path, body, CHANGE);
+        let done = self.ask::<Value>(caller, Method::PUT, &path, body, CHANGE);
         done.await.map(drop)
     }
 
     async fn report(&self, caller: &Caller, reports: &[UsageReport]) -> Result<Vec<Fate>> {
-        let path = "/v1/outcomes".to_owned();
+        let path = "/v1/outcomes";
         let body = json_of("the report", &json!({ "reports": reports }))?;
         let fates: Fates = self.ask(caller, Method::POST, path, body, CHANGE).await?;
         Ok(fates.fates)
@@ -318,19 +306,18 @@ impl GlobalStore for RemoteStore {
         // A name that no store takes would be a path of its own.
         check_name(name)?;
         let path = format!("/v1/snapshots/{name}");
-        let named: Named = self.bare(caller, Method::PUT, path).await?;
+        let named: Named = self.bare(caller, Method::PUT, &path).await?;
         Ok(named.at)
     }
 
     async fn branch(&self, caller: &Caller, name: &str) -> Result<Branch> {
         check_name(name)?;
         let path = format!("/v1/branches/{name}");
-        self.bare(caller, Method::PUT, path).await
+        self.bare(caller, Method::PUT, &path).await
     }
 
     async fn branches(&self, caller: &Caller) -> Result<Vec<Branch>> {
-        let path = "/v1/branches".to_owned();
-        self.bare(caller, Method::GET, path).await
+        self.bare(caller, Method::GET, "/v1/branches").await
     }
 
     async fn draft(
@@ -341,19 +328,19 @@ impl GlobalStore for RemoteStore {
     ) -> Result<Published> {
         check_name(branch)?;
         let path = format!("/v1/branches/{branch}/publications");
-        self.given(caller, path, &publication).await
+        self.given(caller, &path, &publication).await
     }
 
     async fn merge(&self, caller: &Caller, branch: &str) -> Result<Vec<Merged>> {
         check_name(branch)?;
         let path = format!("/v1/branches/{branch}/merge");
-        self.bare(caller, Method::POST, path).await
+        self.bare(caller, Method::POST, &path).await
     }
 
     async fn drop_branch(&self, caller: &Caller, branch: &str) -> Result<Branch> {
         check_name(branch)?;
         let path = format!("/v1/branches/{branch}");
-        self.bare(caller, Method::DELETE, path).await
+        self.bare(caller, Method::DELETE, &path).await
     }
 
     async fn catalogue(&self, caller: &Caller, page: ListPage) -> Result<Vec<Listed>> {
@@ -368,46 +355,41 @@ impl GlobalStore for RemoteStore {
     ) -> Result<TakeDownDone> {
         let path = format!("/v1/publications/{id}/takedown");
         let body = json_of("the reason", order)?;
-        self.ask(operator, Method::POST, path, body, SWEEP).await
+        self.ask(operator, Method::POST, &path, body, SWEEP).await
     }
 
     async fn put_back(&self, operator: &Caller, id: RecordId) -> Result<PutBack> {
         let path = format!("/v1/publications/{id}/takedown");
-        self.bare(operator, Method::DELETE, path).await
+        self.bare(operator, Method::DELETE, &path).await
     }
 
     async fn taken_down(&self, caller: &Caller) -> Result<Vec<TakenDown>> {
-        let path = "/v1/takedowns".to_owned();
-        self.bare(caller, Method::GET, path).await
+        self.bare(caller, Method::GET, "/v1/takedowns").await
     }
 
     async fn person(&self, caller: &Caller) -> Result<Vec<PersonLine>> {
-        let path = "/v1/person".to_owned();
-        self.bare(caller, Method::GET, path).await
+        self.bare(caller, Method::GET, "/v1/person").await
     }
 
     async fn erase_person(&self, caller: &Caller) -> Result<Erased> {
         // The one character of a name that means something else in a query.
         let name = caller.user.as_str().replace('+', "%2B");
         let path = format!("/v1/person?confirm={name}");
-        self.ask(caller, Method::DELETE, path, Outbound::nothing(), SWEEP)
+        self.ask(caller, Method::DELETE, &path, Outbound::nothing(), SWEEP)
             .await
     }
 
     async fn audit(&self, caller: &Caller, limit: usize) -> Result<Vec<AuditLine>> {
         let path = format!("/v1/audit?limit={limit}");
-        self.bare(caller, Method::GET, path).await
+        self.bare(caller, Method::GET, &path).await
     }
 
     async fn answers(&self) -> Result<()> {
-        let store = self.clone();
-        let asked = tokio::task::spawn_blocking(move || match store.look("/health/ready")? {
+        self.aside(|store| match store.look("/health/ready")? {
             (200, _) => Ok(()),
             (status, body) => Err(refused(status, &body)),
-        });
-        asked
-            .await
-            .unwrap_or_else(|error| Err(GlobalError::unavailable(error)))
+        })
+        .await
     }
 }
 

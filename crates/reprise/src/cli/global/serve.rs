@@ -5,18 +5,15 @@ use reprise_global::{
     Caller, EmbeddedStore, GlobalError, GlobalQuery, GlobalStore, Hold, PostgresOptions,
     PostgresStore, Quota, Quotas,
 };
-use reprise_redact::{Outbound, is_plain_to_another};
 use reprise_server::{
     AccessLog, GlobalService, GlobalServiceOptions, People, ServiceTokens, TokenFile,
 };
 
-use super::{remote, store, token};
+use super::{store, token};
 use crate::args::{GlobalServeArguments, QuotaArguments, WhichStore};
 use crate::cli::prelude::*;
+use crate::outbound;
 
-/// How long an issuer may take to tell its keys, and the longest document of it.
-const KEYS: Duration = Duration::from_secs(10);
-const KEYS_BYTES_MAX: u64 = 1024 * 1024;
 /// Between two looks at whether the database is there.
 const AGAIN: Duration = Duration::from_secs(1);
 /// Between two looks at whether the database's index is to be built.
@@ -37,7 +34,7 @@ pub(super) fn run(context: &Context, arguments: &GlobalServeArguments) -> anyhow
             if let Err(none) = is_there(&arguments.which) {
                 tell!("{none}; the first publication makes it");
             }
-            Arc::new(held_in_folder(context, &arguments.which, quotas))
+            Arc::new(in_folder(context, &arguments.which, quotas))
         };
         tokio::spawn(asked_once(Arc::clone(&store)));
         let file = Arc::new(TokenFile::new(token::file(context)?));
@@ -86,11 +83,7 @@ pub(super) fn is_there(which: &WhichStore) -> anyhow::Result<()> {
 }
 
 /// The embedded store that is meant.
-pub(super) fn in_folder(context: &Context, which: &WhichStore) -> EmbeddedStore {
-    held_in_folder(context, which, Quotas::default())
-}
-
-fn held_in_folder(context: &Context, which: &WhichStore, quotas: Quotas) -> EmbeddedStore {
+pub(super) fn in_folder(context: &Context, which: &WhichStore, quotas: Quotas) -> EmbeddedStore {
     let folder = which.store.clone();
     let folder = folder.unwrap_or_else(|| store::folder(context));
     let vectors = store::vectors(context);
@@ -99,32 +92,9 @@ fn held_in_folder(context: &Context, which: &WhichStore, quotas: Quotas) -> Embe
 
 /// The people of the configured issuer, whose keys are fetched when the first of them comes.
 fn people(context: &Context) -> Option<People> {
-    let settings = context.config.people()?;
-    let agent = remote::agent();
-    let fetch = move |url: &str| -> Result<Vec<u8>, String> {
-        if is_plain_to_another(url) {
-            return Err(format!("{url} is plain HTTP to another machine"));
-        }
-        let request = ureq::http::Request::builder().uri(url);
-        let request = request.header("accept", "application/json");
-        let request = request
-            .body(Outbound::nothing())
-            .map_err(|e| e.to_string())?;
-        let answer = crate::outbound::send(&agent, request, Some(KEYS));
-        let mut answer = answer.map_err(|error| format!("{url}: {error}"))?;
-        let status = answer.status().as_u16();
-        if status != 200 {
-            return Err(format!("{url} answered {status}"));
-        }
-        let read = answer.body_mut().with_config().limit(KEYS_BYTES_MAX);
-        read.read_to_vec()
-            .map_err(|error| format!("{url}: {error}"))
-    };
-    Some(People::new(
-        settings,
-        Arc::new(fetch),
-        Arc::new(SystemClock),
-    ))
+    let settings = context.config.global.oidc.clone()?;
+    let documents = outbound::documents();
+    Some(People::new(settings, documents, Arc::new(SystemClock)))
 }
 
 fn quotas(arguments: &QuotaArguments) -> Quotas {

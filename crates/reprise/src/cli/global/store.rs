@@ -11,28 +11,29 @@ use reprise_operations::{Reach, Sharing};
 use reprise_sandbox::Before;
 use reprise_types::RecallScope;
 
-use super::remote::{self, RemoteStore};
+use super::remote::RemoteStore;
 use crate::cli::prelude::*;
 use crate::config::GlobalService;
+use crate::outbound;
 
 /// How the users of this process reach published knowledge, and what a recall asks that does not
 /// say. Where it lasts longer than a command it connects to the service now.
 pub(in crate::cli) fn sharing(context: &Context, is_command: bool) -> Sharing {
-    let (config, agent) = (&context.config, remote::agent());
+    let (config, agent) = (&context.config, outbound::agent());
     if let Some(url) = config.global_connects().filter(|_| !is_command) {
         RemoteStore::over(agent.clone(), url, Arc::new(|_| Ok(None)), ALONE).connect();
     }
     let reach = reach(context, is_command, agent);
-    Sharing::new(reach, config.scope()).for_hooks(config.hooks_ask())
+    Sharing::new(reach, config.global.scope).for_hooks(config.hooks_ask())
 }
 
 /// What stands before the memories of a host whose recalls ask for published knowledge too.
 pub(in crate::cli) fn before(context: &Context, clock: &Arc<dyn Clock>) -> Option<Arc<Before>> {
-    let scope = context.config.scope();
+    let scope = context.config.global.scope;
     if scope == RecallScope::Local {
         return None;
     }
-    let reach = reach(context, false, remote::agent());
+    let reach = reach(context, false, outbound::agent());
     let vectors = vectors(context);
     let tiers: Mutex<HashMap<UserId, GlobalTier>> = Mutex::default();
     let clock = Arc::clone(clock);
@@ -56,7 +57,7 @@ pub(in crate::cli) fn before(context: &Context, clock: &Arc<dyn Clock>) -> Optio
 /// own store as it does for its memory. All use the connections of `agent`.
 fn reach(context: &Context, is_command: bool, agent: ureq::Agent) -> Arc<Reach> {
     let context = context.clone();
-    let own: OnceLock<EmbeddedStore> = OnceLock::new();
+    let opened: OnceLock<EmbeddedStore> = OnceLock::new();
     let reach = move |user: &UserId, vectors| -> anyhow::Result<GlobalTier> {
         let caller = context.config.caller(user)?;
         let mut options = context.config.global_tier()?;
@@ -67,16 +68,7 @@ fn reach(context: &Context, is_command: bool, agent: ureq::Agent) -> Arc<Reach> 
             if is_command {
                 options.deadline = PATIENCE;
             }
-            let folder = folder(&context);
-            let new = || {
-                embedded(
-                    &context,
-                    folder,
-                    (Hold::EachWrite, Quotas::default()),
-                    vectors,
-                )
-            };
-            Arc::new(own.get_or_init(new).clone())
+            Arc::new(opened.get_or_init(|| own(&context, vectors)).clone())
         };
         Ok(GlobalTier::new(store, caller, options))
     };
@@ -96,7 +88,7 @@ pub(in crate::cli) fn round_trip(
 ) -> Option<(String, anyhow::Result<Duration>)> {
     let service = context.config.global_service(user)?;
     let url = service.url.clone();
-    let store = remote(service, remote::agent());
+    let store = remote(service, outbound::agent());
     let once = || -> anyhow::Result<Duration> {
         let began = Instant::now();
         wait(store.answers())??;
@@ -135,11 +127,15 @@ pub(super) fn open(
 ) -> anyhow::Result<(Arc<dyn GlobalStore>, Caller)> {
     let caller = context.config.caller(user)?;
     if let Some(service) = context.config.global_service(user) {
-        return Ok((Arc::new(remote(service, remote::agent())), caller));
+        return Ok((Arc::new(remote(service, outbound::agent())), caller));
     }
+    Ok((Arc::new(own(context, vectors(context))), caller))
+}
+
+/// The data directory's own store, as commands have it.
+fn own(context: &Context, vectors: TextVectors) -> EmbeddedStore {
     let held = (Hold::EachWrite, Quotas::default());
-    let store = embedded(context, folder(context), held, vectors(context));
-    Ok((Arc::new(store), caller))
+    embedded(context, folder(context), held, vectors)
 }
 
 /// Where the data directory's own store is, and the tokens of its service.

@@ -8,11 +8,11 @@ use reprise_redact::{Outbound, is_plain_to_another};
 use reprise_server::{Grant, KnownToken, NewToken, Right, Scope, ServiceTokens, TokenFile};
 use reprise_types::to_the_minute;
 
-use super::{remote, serve, store};
+use super::{serve, store};
 use crate::args::{GlobalTokenArguments, GlobalTokenCommand, Granted, May, WhichStore};
 use crate::cli::prelude::*;
 use crate::cli::store::make_folder;
-use crate::env;
+use crate::{env, outbound};
 
 const TOKENS_NAME: &str = "tokens.json";
 /// How long the service of an invitation may take, and its longest answer.
@@ -115,7 +115,7 @@ async fn done(
             let line = format!("{name} opens nothing any more");
             output::line(context, &json!({ "revoked": name, "user": user }), line)?;
         }
-        GlobalTokenCommand::List => list(context, tokens.list().await?)?,
+        GlobalTokenCommand::List => return list(context, tokens.list().await?),
     }
     Ok(Exit::Success)
 }
@@ -136,24 +136,17 @@ fn new_token(name: &str, granted: &Granted, expires: Option<DateTime<Utc>>) -> (
     (new, said)
 }
 
-fn list(context: &Context, tokens: Vec<KnownToken>) -> anyhow::Result<()> {
-    let mut out = crate::printer::stdout();
-    for KnownToken {
-        entry,
-        used,
-        is_shared,
-    } in tokens
-    {
-        if context.json {
-            let line = json!({ "name": entry.name, "user": entry.scope, "grant": entry.grant,
-                "created": entry.created, "expires": entry.expires, "used": used,
-                "invitation": entry.is_invitation, "in_database": is_shared });
-            writeln!(out, "{line}")?;
-            continue;
-        }
-        let Scope::User(user) = &entry.scope else {
-            continue;
-        };
+fn list(context: &Context, tokens: Vec<KnownToken>) -> anyhow::Result<Exit> {
+    let row = |token: &KnownToken| {
+        let entry = &token.entry;
+        json!({ "name": entry.name, "user": entry.scope, "grant": entry.grant,
+            "created": entry.created, "expires": entry.expires, "used": token.used,
+            "invitation": entry.is_invitation, "in_database": token.is_shared })
+    };
+    let is_of_user = |token: &KnownToken| matches!(token.entry.scope, Scope::User(_));
+    let shown = tokens.into_iter();
+    let shown = shown.filter(|token| context.json || is_of_user(token));
+    output::rows(context, shown, row, |KnownToken { entry, used, .. }| {
         let day = |at: DateTime<Utc>| at.format("%Y-%m-%d %H:%M").to_string();
         let used = used.map_or_else(|| "never used".to_owned(), |at| format!("used {}", day(at)));
         let ends = entry.expires.map(|at| format!(", until {}", day(at)));
@@ -162,21 +155,20 @@ fn list(context: &Context, tokens: Vec<KnownToken>) -> anyhow::Result<()> {
         } else {
             &used
         };
-        let (name, grant) = (&entry.name, json!(entry.grant));
-        writeln!(
-            out,
-            "{name:<20} {user}  {grant}  {what}{}",
-            ends.unwrap_or_default()
-        )?;
-    }
-    Ok(())
+        let (name, grant, ends) = (&entry.name, json!(entry.grant), ends.unwrap_or_default());
+        let user = match &entry.scope {
+            Scope::User(user) => user.as_str(),
+            Scope::All => "",
+        };
+        format!("{name:<20} {user}  {grant}  {what}{ends}")
+    })
 }
 
 /// Takes an invitation up, and says what to write into the configuration.
 pub(super) fn join(context: &Context, link: &str) -> anyhow::Result<Exit> {
     let found = link.split_once("/join#");
     let (url, code) = found.context("an invitation is a link with `/join#`; copy all of it")?;
-    if is_plain_to_another(url) && !context.config.allows_plain_http() {
+    if is_plain_to_another(url) && !context.config.global.allow_plain_http {
         bail!(
             "{url} is plain HTTP to another machine, where the token can be read on its way; ask for \
              an https:// link, or set `allow_plain_http = true` under [global] if the way is safe"
@@ -188,11 +180,10 @@ pub(super) fn join(context: &Context, link: &str) -> anyhow::Result<Exit> {
         .header("authorization", format!("Bearer {code}"))
         .body(Outbound::nothing())
         .context("the link is no address; copy all of it")?;
-    let answer = crate::outbound::send(&remote::agent(), request, Some(JOIN));
-    let mut answer = answer.with_context(|| format!("{url} does not answer; try again later"))?;
-    let status = answer.status().as_u16();
-    let read = answer.body_mut().with_config().limit(JOINED_BYTES_MAX);
-    let said: Value = serde_json::from_slice(&read.read_to_vec()?).unwrap_or_default();
+    let answer = outbound::answer(&outbound::agent(), request, JOIN, JOINED_BYTES_MAX);
+    let (status, answer) =
+        answer.with_context(|| format!("{url} does not answer; try again later"))?;
+    let said: Value = serde_json::from_slice(&answer).unwrap_or_default();
     let text = |name: &str| said[name].as_str().unwrap_or_default().to_owned();
     let (user, token) = (text("user"), text("token"));
     if status != 200 || token.is_empty() {

@@ -1,14 +1,13 @@
 //! Our own exports come in: as a whole into a memory that is empty, with ids, history and learning;
 //! into another one as what is new there.
 
-use reprise_agent::Intake;
-use reprise_engine::Said;
+use reprise_engine::{Gone, Said};
 use reprise_knowledge::{Archive, moved, read_archive};
 use reprise_types::limits::TEXT_BYTES_MAX;
 
 use super::report::Report;
 use crate::args::ImportArguments;
-use crate::cli::keep::{GROUP, Keeper, Kept, Manner, PATIENCE};
+use crate::cli::keep::{GROUP, Keeper, Kept, PATIENCE};
 use crate::cli::prelude::*;
 
 pub(super) fn take_in(
@@ -26,16 +25,8 @@ pub(super) fn take_in(
     } else {
         store::open_in_turn(context, user, PATIENCE)?
     };
-    let manner = Manner {
-        // Redacted above; the receipts of a memory move with it.
-        intake: Intake {
-            verbatim: true,
-            receipts: true,
-        },
-        ..Manner::of(arguments.how, PATIENCE)
-    };
     let is_empty = engine.snapshot().log().records() == 0;
-    let mut keeper = Keeper::over(context, user, manner, engine)?;
+    let mut keeper = Keeper::over(context, user, arguments.how, engine)?;
     if is_empty {
         report.links = archive.joints().len() as u64;
         report.inserted = archive.present.len() as u64;
@@ -66,7 +57,7 @@ fn redact(archive: &mut Archive, report: &mut Report) {
             }
             Said::Linked { relation: text, .. }
             | Said::Unlinked { relation: text, .. }
-            | Said::Forgotten { reason: text, .. } => {
+            | Said::Forgotten(Gone { reason: text, .. }) => {
                 *text = Redactor::new().redact_text(text).text;
             }
             _ => {}
@@ -97,10 +88,9 @@ fn join(keeper: &mut Keeper<'_>, archive: Archive, report: &mut Report) -> anyho
                 .iter()
                 .map(|record| (record.id.to_string(), record.id)),
         );
-        let ids: Vec<String> = new.iter().map(|record| record.id.to_string()).collect();
-        let new = new.into_iter().map(|record| moved(record, &corrections));
-        let kept = keeper.keep(new.collect())?;
-        for (name, Kept { fate, .. }) in ids.into_iter().zip(kept) {
+        let new = new.into_iter();
+        let new = new.map(|record| (record.id.to_string(), moved(record, &corrections)));
+        for (name, Kept { fate, .. }) in keeper.keep(new.collect())? {
             if let Fate::Inserted { id, .. } | Fate::Duplicate { of: id, .. } = &fate {
                 here.insert(name.clone(), *id);
             }

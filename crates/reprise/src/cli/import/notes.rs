@@ -39,7 +39,7 @@ pub(super) fn renewal(source: Source<'_>) -> anyhow::Result<Option<Renewal>> {
         return Ok(None);
     }
     let mut items = Vec::new();
-    let done = read(&arguments.path, source.kind, &source.reading, &mut |item| {
+    let done = read(&arguments.path, source.kind, source.zone, &mut |item| {
         items.push(item);
         true
     });

@@ -34,8 +34,7 @@ fn others_have_their_turn_between_two_groups_of_an_import() {
         verbatim: false,
         later: false,
     };
-    let manner = Manner::of(how, Duration::ZERO);
-    let mut keeper = Keeper::new(&context, &user, manner).unwrap();
+    let mut keeper = Keeper::new(&context, &user, how, Duration::ZERO).unwrap();
     keeper.hold = Some(Duration::ZERO);
     let count = || {
         let opened = store::open(&context, &user, Access::Write, Verify::Tail);
@@ -46,7 +45,7 @@ fn others_have_their_turn_between_two_groups_of_an_import() {
     };
     for (before, text) in ["one", "two", "three"].into_iter().enumerate() {
         let record = NewRecord::new(text, MemorySource::UserInput, MemoryKind::Finding);
-        keeper.keep(vec![record]).unwrap();
+        keeper.keep(vec![((), record)]).unwrap();
         assert_eq!(count() as usize, before + 1);
     }
     keeper.close().unwrap();

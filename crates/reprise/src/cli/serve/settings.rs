@@ -1,26 +1,26 @@
 //! What is set, and where each setting comes from: for whoever looks at the daemon.
 
-use std::fmt::Display;
-
 use reprise_server::Setting;
 
 use crate::args::ServeArguments;
 use crate::cli::prelude::*;
 use crate::env;
 
-/// A setting that a flag, the environment or the file may give.
+/// What neither a flag nor the file can give.
+const NEVER: Option<&str> = None;
+
+/// A setting that a flag, its variable of the environment or the file may give.
 fn setting(
     name: &str,
-    flag: Option<String>,
-    variable: Option<&str>,
-    file: Option<String>,
+    (flag, variable): (Option<impl ToString>, Option<&str>),
+    file: Option<impl ToString>,
     default: &str,
 ) -> Setting {
     let (value, from) = match (flag, file) {
         // The environment comes in as the flag's default.
-        (Some(value), _) if variable.is_some_and(env::is_set) => (value, "environment"),
-        (Some(value), _) => (value, "flag"),
-        (None, Some(value)) => (value, "file"),
+        (Some(value), _) if variable.is_some_and(env::is_set) => (value.to_string(), "environment"),
+        (Some(value), _) => (value.to_string(), "flag"),
+        (None, Some(value)) => (value.to_string(), "file"),
         (None, None) => (default.to_owned(), "default"),
     };
     Setting {
@@ -30,90 +30,64 @@ fn setting(
     }
 }
 
-fn said<T: Display>(value: Option<T>) -> Option<String> {
-    value.map(|value| value.to_string())
-}
-
 /// Every setting of the daemon; of secrets only whether there are any.
 pub(super) fn all(context: &Context, arguments: &ServeArguments) -> Vec<Setting> {
-    let (places, serve) = (&context.places, &context.config.serve);
-    let place = |name: &str, path: &Path, is_default: bool, variable| {
-        let path = path.display().to_string();
-        let flag = (!is_default).then(|| path.clone());
-        setting(name, flag, Some(variable), None, &path)
-    };
+    let serve = &context.config.serve;
     let usual = env::Places::new(None, None, None).ok();
-    let is_usual = |of: fn(&env::Places) -> &PathBuf| {
-        usual.as_ref().is_some_and(|usual| of(usual) == of(places))
+    let place = |name: &str, of: fn(&env::Places) -> &PathBuf, variable| {
+        let path = of(&context.places);
+        let is_usual = usual.as_ref().is_some_and(|usual| of(usual) == path);
+        let flag = (!is_usual).then(|| path.display());
+        setting(
+            name,
+            (flag, Some(variable)),
+            NEVER,
+            &path.display().to_string(),
+        )
     };
+    let no_model = context.no_model.then_some("none (--no-model)");
+    let (idle, idle_in_file) = (arguments.idle_exit, serve.idle_exit_seconds);
+    let (rate, rate_in_file) = (arguments.requests_per_second, serve.requests_per_second);
+    let collector = (arguments.otlp.as_ref(), Some(env::OTLP));
+    let issuer = serve.oauth.as_ref().map(|oauth| {
+        let issuer = oauth.issuer.as_deref();
+        issuer.unwrap_or("the daemon's own issuer")
+    });
+    let user = context.config.user.as_ref();
     let mut settings = vec![
-        place("data", &places.data, is_usual(|it| &it.data), env::DATA_DIR),
-        place(
-            "models",
-            &places.models,
-            is_usual(|it| &it.models),
-            env::MODELS_DIR,
-        ),
-        place(
-            "configuration",
-            &places.config,
-            is_usual(|it| &it.config),
-            env::CONFIG,
-        ),
-        setting(
-            "model",
-            context.no_model.then(|| "none (--no-model)".to_owned()),
-            None,
-            None,
-            "in use",
-        ),
-        setting(
-            "user",
-            None,
-            None,
-            said(context.config.user.as_ref()),
-            "default",
-        ),
+        place("data", |it| &it.data, env::DATA_DIR),
+        place("models", |it| &it.models, env::MODELS_DIR),
+        place("configuration", |it| &it.config, env::CONFIG),
+        setting("model", (no_model, None), NEVER, "in use"),
+        setting("user", (NEVER, None), user, "default"),
         setting(
             "serve.http",
-            said(arguments.http),
-            None,
-            said(serve.http),
+            (arguments.http, None),
+            serve.http,
             "only the socket",
         ),
         setting(
             "serve.idle_exit_seconds",
-            said(arguments.idle_exit),
-            None,
-            said(serve.idle_exit_seconds),
+            (idle, None),
+            idle_in_file,
             "stays",
         ),
         setting(
             "serve.requests_per_second",
-            said(arguments.requests_per_second),
-            None,
-            said(serve.requests_per_second),
+            (rate, None),
+            rate_in_file,
             "no limit",
         ),
-        setting(
-            "serve.oauth",
-            None,
-            None,
-            serve.oauth.as_ref().map(|oauth| {
-                let issuer = oauth.issuer.as_deref();
-                issuer.unwrap_or("the daemon's own issuer").to_owned()
-            }),
-            "tokens by hand",
-        ),
+        setting("serve.oauth", (NEVER, None), issuer, "tokens by hand"),
         setting(
             "serve.otlp",
-            arguments.otlp.clone(),
-            Some(env::OTLP),
-            serve.otlp.clone(),
+            collector,
+            serve.otlp.as_ref(),
             "traces are sent nowhere",
         ),
     ];
     let others = context.config.others().into_iter();
-    settings.extend(others.map(|(name, value, default)| setting(name, None, None, value, default)));
+    settings
+        .extend(others.map(|(name, value, default)| setting(name, (NEVER, None), value, default)));
     settings
 }

@@ -99,11 +99,7 @@ pub(super) fn run(
         ("refused", json!(read.refused)),
     ];
     done.say(context, &more)?;
-    Ok(if read.refused == 0 {
-        Exit::Success
-    } else {
-        Exit::Refused
-    })
+    Ok(output::exit(read.refused == 0))
 }
 
 /// This machine's name in folders: made once.
@@ -222,7 +218,7 @@ fn write(
     let gone: BTreeSet<RecordId> = told
         .iter()
         .filter_map(|said| match said {
-            Said::Forgotten { record, .. } => Some(*record),
+            Said::Forgotten(gone) => Some(gone.record),
             _ => None,
         })
         .collect();

@@ -2,9 +2,12 @@
 
 use crate::prelude::*;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Repertoire {
+    #[serde(rename = "structure")]
     pub(super) structures: Vec<Structure>,
+    #[serde(rename = "way")]
     pub(super) ways: Vec<Way>,
 }
 
@@ -49,13 +52,6 @@ pub(super) struct Way {
     pub(super) instead: Vec<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Page {
-    structure: Vec<Structure>,
-    way: Vec<Way>,
-}
-
 /// Why a repertoire cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("the repertoire cannot be used: {message}; correct it")]
@@ -72,10 +68,9 @@ impl Repertoire {
     /// Parses a repertoire; see `repertoire.toml` for the format.
     pub fn from_toml(text: &str) -> Result<Self, RepertoireError> {
         let refused = |message: String| RepertoireError { message };
-        let page =
-            toml_edit::de::from_str(text).map_err(|error| refused(error.message().to_owned()));
-        let Page { structure, way } = page?;
-        for one in &structure {
+        let read = toml_edit::de::from_str::<Self>(text);
+        let read = read.map_err(|error| refused(error.message().to_owned()))?;
+        for one in &read.structures {
             let tested = one.files.iter().any(|file| file.path == one.tested);
             if !tested || one.words.is_empty() {
                 return Err(refused(format!(
@@ -84,8 +79,9 @@ impl Repertoire {
                 )));
             }
         }
-        for (at, one) in way.iter().enumerate() {
-            let twice = way.iter().take(at).any(|other| other.name == one.name);
+        for (at, one) in read.ways.iter().enumerate() {
+            let mut before = read.ways.iter().take(at);
+            let twice = before.any(|other| other.name == one.name);
             if twice || one.name.is_empty() || one.name.contains('`') {
                 return Err(refused(format!(
                     "way `{}` needs a name of its own without backticks",
@@ -93,10 +89,7 @@ impl Repertoire {
                 )));
             }
         }
-        Ok(Self {
-            structures: structure,
-            ways: way,
-        })
+        Ok(read)
     }
 }
 

@@ -3,26 +3,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use reprise_agent::{MemoryConfig, MemoryService};
-use reprise_engine::Engine;
-use reprise_store::RealDisk;
-use reprise_types::{EmbedError, SystemClock};
+use reprise_types::SystemClock;
 use serde_json::Value;
 
 use super::*;
 use crate::catalogue::Catalogue;
 use crate::memories::Memories;
+use crate::testing::{config, no_model, started};
 
 async fn memories(folder: &Path) -> Memories {
-    let open = Arc::new(|path: &Path, options: &_| Engine::open(Arc::new(RealDisk), path, options));
-    let model = Arc::new(|| {
-        Err(EmbedError::Unavailable {
-            message: "this test has no model".to_owned(),
-        })
-    });
-    let config = MemoryConfig::new(folder.to_owned(), 384, open, model);
-    let service = MemoryService::start(config, None).await.unwrap();
-    Memories::new(service, Arc::new(SystemClock))
+    let config = config(folder, 384, Arc::new(|| Err(no_model())));
+    started(config, Arc::new(SystemClock)).await
 }
 
 async fn call(memory: &Memory, name: &str, arguments: Value) -> Result<Value, Problem> {

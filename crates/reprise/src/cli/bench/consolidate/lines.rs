@@ -15,10 +15,12 @@ pub(super) struct Labels {
     pub(super) kinds: BTreeMap<(usize, usize), String>,
 }
 
-/// Kind, what the pair turns on, one text, the other.
-pub(super) const TUNED: &str = include_str!("tuned.txt");
-pub(super) const SECOND: &str = include_str!("second.txt");
-pub(super) const HELD_BACK: &str = include_str!("held_back.txt");
+/// Each set's name, and its lines: kind, what the pair turns on, one text, the other.
+pub(super) const SETS: [(&str, &str); 3] = [
+    ("tuned", include_str!("tuned.txt")),
+    ("second", include_str!("second.txt")),
+    ("held back", include_str!("held_back.txt")),
+];
 /// Of twenty pairs, so many are of each kind.
 const MIX: [(&str, usize); 4] = [("same", 4), ("apart", 5), ("contrary", 2), ("alone", 9)];
 

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use reprise_operations::HookEvent;
 use serde_json::{Map, Value, json};
 
-use super::super::entry::{Entry, SERVER};
-use super::super::hooks::{self, HookForm};
+use super::super::entry::{self, Entry, HookForm, SERVER};
 use super::super::plan::SNIPPET;
 
 fn folder() -> PathBuf {
@@ -33,7 +32,7 @@ fn written(form: HookForm) -> Value {
         replaces: false,
     };
     let mut file = Map::new();
-    hooks::add(&mut file, form, &entry).unwrap();
+    entry::add_hooks(&mut file, form, &entry).unwrap();
     let text = Value::from(file).to_string();
     let text = text.replace("'reprise' --data-dir 'D'", "reprise");
     serde_json::from_str(&text.replace(" --user 'U'", "")).unwrap()
@@ -42,10 +41,10 @@ fn written(form: HookForm) -> Value {
 #[test]
 fn a_plugin_calls_the_hooks_that_connect_writes() {
     for (path, form) in [
-        ("claude-code/hooks/hooks.json", hooks::CLAUDE_CODE),
-        ("codex/hooks/hooks.json", hooks::CODEX),
-        ("cursor/hooks/hooks.json", hooks::CURSOR),
-        ("gemini/hooks/hooks.json", hooks::GEMINI),
+        ("claude-code/hooks/hooks.json", entry::CLAUDE_CODE),
+        ("codex/hooks/hooks.json", entry::CODEX),
+        ("cursor/hooks/hooks.json", entry::CURSOR),
+        ("gemini/hooks/hooks.json", entry::GEMINI),
     ] {
         assert_eq!(read(path), written(form), "{path}");
     }

@@ -1,15 +1,49 @@
-//! The graph of MCP's memory server: entities with observations, relations between them.
-//!
-//! It has no ids and no times: an entity is named by its name, an observation by what it says. Each
-//! observation becomes a record of its own, so that one can be found, corrected and forgotten.
+//! Forms of an object a line: ralph's frames, as its memory store writes them beside the `.mv2`
+//! file, and the graph of MCP's memory server.
 
 use reprise_types::limits::IDENTIFIER_BYTES_MAX;
 
+use crate::observation::{frame, frame_of};
 use crate::prelude::*;
 
-const OBSERVES: &str = "observes";
+pub(super) fn frames(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError> {
+    giver.objects(path, |giver, place, mut object| {
+        let carried = Carried::take(&mut object).map(|carried| {
+            let is_unchanged = is_of(&object, &carried);
+            (carried, is_unchanged)
+        });
+        let (record, related) = match frame(object, giver.zone()) {
+            Ok(read) => read,
+            Err(why) => return giver.refuse(place, why),
+        };
+        if let Some(carried) = carried.and_then(|both| giver.unchanged(both, &record)) {
+            return giver.own(place, carried);
+        }
+        if let Some(own) = record.external_ids.first().cloned() {
+            for other in related {
+                giver.link(place, own.clone(), other, "related_to");
+            }
+        }
+        giver.record(place, record)
+    })
+}
 
-pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError> {
+/// Whether a frame says what its record said when it was exported. What it is related to stands in
+/// the record's links.
+fn is_of(frame: &Map<String, Value>, carried: &Carried) -> bool {
+    let alone = |mut frame: Value| {
+        let metadata = frame.get_mut("metadata").and_then(Value::as_object_mut);
+        let _related = metadata.and_then(|metadata| metadata.remove("related_ids"));
+        frame
+    };
+    alone(Value::Object(frame.clone())) == alone(frame_of(&carried.record))
+}
+
+/// The graph of MCP's memory server: entities with observations, relations between them.
+///
+/// It has no ids and no times: an entity is named by its name, an observation by what it says. Each
+/// observation becomes a record of its own, so that one can be found, corrected and forgotten.
+pub(super) fn server_memory(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError> {
     giver.objects(path, |giver, place, object| {
         match object.get("type").and_then(Value::as_str) {
             Some("entity") => entity(giver, place, &object),
@@ -80,7 +114,7 @@ fn entity(
             "content": said,
             "position": index,
         }));
-        giver.link(&place, own, entity.clone(), OBSERVES);
+        giver.link(&place, own, entity.clone(), "observes");
         giver.record(&place, record)?;
     }
     Ok(())

@@ -1,8 +1,25 @@
-//! TypeScript types of every view, made from the schemas that the disk and the views keep to (S2).
+//! The schemas that the disk and the views keep to, and how `schemas/views.d.ts` is made of them.
 
 use serde_json::{Map, Value, json};
 
-use super::contract::{SCHEMAS, VIEWS};
+/// The draft-07 schemas that every written line keeps to, by file name (S48).
+pub(crate) const SCHEMAS: [(&str, &str); 3] = [
+    (
+        "learning.schema.json",
+        include_str!("../../../schemas/learning.schema.json"),
+    ),
+    (
+        "decision.schema.json",
+        include_str!("../../../schemas/decision.schema.json"),
+    ),
+    (
+        "failure.schema.json",
+        include_str!("../../../schemas/failure.schema.json"),
+    ),
+];
+
+/// The draft-07 schema of what each view answers, its parts by those of the disk.
+const VIEWS: &str = include_str!("../../../schemas/views.schema.json");
 
 /// Lists of words that have a name of their own: in which form, under which key.
 const NAMED: [(&str, &str, &str); 3] = [
@@ -87,7 +104,7 @@ fn camel(key: &str) -> String {
 }
 
 /// The types as a `.d.ts` file.
-pub fn typescript() -> String {
+pub(super) fn typescript() -> String {
     let head = "// What `reprise call knowledge` answers. Made from the schemas; do not edit.\n";
     let told = definitions().into_iter().map(|(name, form)| {
         let about = about("", &form);

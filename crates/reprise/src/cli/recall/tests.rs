@@ -54,7 +54,7 @@ fn shown(results: Vec<Hit>, page: Page) -> String {
     };
     let now = parse_timestamp("2026-02-13T09:30:00Z").unwrap();
     let mut out = Vec::new();
-    print(&mut out, &answer, now, page, Detail::Reason).unwrap();
+    print(&mut out, &answer, now, page, false).unwrap();
     let text = String::from_utf8(out).unwrap();
     anstream::adapter::strip_str(&text).to_string()
 }
