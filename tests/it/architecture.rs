@@ -318,6 +318,8 @@ fn each_rule_of_the_house_notices_its_bad_example() {
     let agent = "use reprise_agent::MemorySupervisor;";
     let disk = "use reprise_embed::testing::FakeEmbedder;";
     let tested = format!("fn f() {{}}\n#[cfg(test)]\nmod tests {{\n{disk} fs::read(p)\n}}");
+    let below = format!("{tested}\n{disk}");
+    let elsewhere = format!("fn f() {{}}\n#[cfg(test)]\nmod tests;\n{disk}");
     let service = "crates/reprise-agent/src/service.rs";
     let opens: Rule = |sources| openers(sources, &[]);
     for (complaints, rule, path, text) in [
@@ -341,6 +343,8 @@ fn each_rule_of_the_house_notices_its_bad_example() {
         ),
         (1, doubles_in_use, service, disk),
         (0, doubles_in_use, service, &tested),
+        (1, doubles_in_use, service, &below),
+        (1, doubles_in_use, service, &elsewhere),
         (
             0,
             doubles_in_use,

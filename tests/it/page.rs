@@ -7,7 +7,7 @@ use std::time::Duration;
 use reprise_server::Call;
 use serde_json::{Value, json};
 
-use crate::home::Home;
+use crate::home::{Home, rows};
 
 /// Somebody who is signed in.
 struct Visitor {
@@ -216,4 +216,24 @@ fn home_of_a_memory_without_a_record_says_how_one_begins() {
     home.done(&[&["--no-daemon"], &all[..]].concat());
     let shown = Visitor::of(&home, "ada").ask("GET", "/", "");
     assert!(shown.contains("Nothing is remembered yet"), "{shown}");
+}
+
+#[test]
+fn a_record_that_a_filter_leaves_out_is_told_which_part_of_it_does() {
+    let home = Home::new();
+    let line = json!({ "text": "The heron nests by the weir", "tags": ["project:mill"],
+        "metadata": { "author": "Ada" } });
+    home.keep(&[line], &["--user", "ada"]);
+    let kept = rows(&home.done(&["export", "--user", "ada"]));
+    let id = kept[0]["id"].as_str().expect("an id");
+    let visitor = Visitor::of(&home, "ada");
+    for (filter, says) in [
+        ("project=forge", "The filter leaves it out: project."),
+        ("author=Bob", "The filter leaves it out: author."),
+        ("project=mill&author=ada", "It is result 1."),
+    ] {
+        let path = format!("/search?q=heron&expected={id}&{filter}");
+        let shown = visitor.ask("GET", &path, "");
+        assert!(shown.contains(says), "{filter}: {shown}");
+    }
 }

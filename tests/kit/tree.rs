@@ -31,13 +31,18 @@ impl Source {
         self.path.starts_with("tests/") || parts.iter().any(|part| self.path.contains(part))
     }
 
-    /// Its lines of code before the module of its tests, with their numbers.
+    /// Its lines of code with their numbers, without the modules of its tests.
     pub fn shipped(&self) -> impl Iterator<Item = (usize, &str)> {
-        let end = self.text.find("\n#[cfg(test)]\nmod ");
-        let end = if self.is_test() { Some(0) } else { end };
-        let text = self.text.get(..end.unwrap_or(self.text.len()));
-        let lines = (1..).zip(text.unwrap_or_default().lines());
-        lines.filter(|(_, line)| !line.trim_start().starts_with("//"))
+        let text = if self.is_test() { "" } else { &self.text };
+        let (mut before, mut is_within) = ("", false);
+        let lines = (1..).zip(text.lines());
+        lines.filter(move |(_, line)| {
+            let opens = line.starts_with("mod ") && line.ends_with('{');
+            is_within |= opens && before == "#[cfg(test)]";
+            is_within &= *line != "}";
+            before = *line;
+            !is_within && !line.trim_start().starts_with("//")
+        })
     }
 }
 

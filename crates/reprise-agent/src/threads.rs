@@ -1,13 +1,10 @@
 //! Work that may wait for the disk, beside the threads of the runtime.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
-
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::RecvError;
 
-use reprise_types::lock;
+use reprise_types::handed_over;
 
 /// Runs work on a thread that tokio lends, and on one of the runtime's own where the system
 /// refuses another.
@@ -20,12 +17,10 @@ where
     T: Send + 'static,
     W: FnOnce() -> T + Send + 'static,
 {
-    let work = match lend(&Handle::current(), work) {
-        Ok(answer) => return answer.await,
-        Err(work) => work,
-    };
-    let (done, answer) = oneshot::channel();
-    tokio::spawn(async move { done.send(work()).is_ok() });
+    let (work, answer) = answered(work);
+    if let Err(work) = handed_over(work, |run| drop(tokio::task::spawn_blocking(run))) {
+        tokio::spawn(async move { work() });
+    }
     answer.await
 }
 
@@ -34,22 +29,30 @@ where
 /// # Errors
 ///
 /// The work, not begun, where the system refuses a thread.
-pub fn lend<T, W>(pool: &Handle, work: W) -> Result<oneshot::Receiver<T>, W>
+pub fn lend<T, W>(
+    pool: &Handle,
+    work: W,
+) -> Result<oneshot::Receiver<T>, impl FnOnce() + Send + 'static>
+where
+    T: Send + 'static,
+    W: FnOnce() -> T + Send + 'static,
+{
+    let (work, answer) = answered(work);
+    // tokio panics where it has no thread and gets none, and the work stays in its queue.
+    handed_over(work, |run| drop(pool.spawn_blocking(run))).map(|()| answer)
+}
+
+/// Work that sends what it answers.
+fn answered<T, W>(work: W) -> (impl FnOnce() + Send + 'static, oneshot::Receiver<T>)
 where
     T: Send + 'static,
     W: FnOnce() -> T + Send + 'static,
 {
     let (done, answer) = oneshot::channel();
-    let kept = Arc::new(Mutex::new(Some(work)));
-    let waiting = Arc::clone(&kept);
-    let run = move || {
-        let work = lock(&waiting).take();
-        work.is_some_and(|work| done.send(work()).is_ok())
+    let work = move || {
+        let _is_heard = done.send(work()).is_ok();
     };
-    // tokio panics where it has no thread and gets none, and the work stays in its queue.
-    let refused = catch_unwind(AssertUnwindSafe(|| pool.spawn_blocking(run))).is_err();
-    let left = refused.then(|| lock(&kept).take()).flatten();
-    left.map_or(Ok(answer), Err)
+    (work, answer)
 }
 
 #[cfg(test)]

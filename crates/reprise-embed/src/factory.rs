@@ -169,8 +169,7 @@ impl EmbedderFactory {
             }
         }
         let reason = model_error
-            .or_else(|| installed.err().flatten())
-            .filter(|_| library.is_none())
+            .or_else(|| installed.err().flatten().filter(|_| library.is_none()))
             .or_else(|| refused.first().map(|refused| refused.error.to_string()))
             .unwrap_or_else(|| "no ONNX Runtime was found".to_owned());
         tracing::info!(reason, "embedding with the built-in engine");

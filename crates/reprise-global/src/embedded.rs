@@ -27,7 +27,7 @@ use crate::record::Publication;
 use crate::rules::{Publishing, decide_publish, shelf_of, told};
 use crate::store::{
     GlobalHit, GlobalQuery, Published, SEARCH_TEXT_BYTES_MAX, TextVectors, Unpublished,
-    check_publication,
+    check_publication, lent,
 };
 use crate::takedown::Quotas;
 use keep::Reader;
@@ -155,13 +155,7 @@ impl EmbeddedStore {
         work: impl FnOnce(&Shared) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let shared = Arc::clone(&self.0);
-        let done = tokio::task::spawn_blocking(move || work(&shared)).await;
-        done.unwrap_or_else(|error| {
-            tracing::error!(%error, "an operation of the global store failed");
-            Err(GlobalError::unavailable(
-                "its last operation failed; see the log",
-            ))
-        })
+        lent(move || work(&shared)).await?
     }
 }
 
@@ -244,7 +238,11 @@ impl Shared {
             Hold::EachWrite => self.release(&mut writing)?,
             Hold::UntilIdle if is_new => {
                 let itself = Weak::clone(&self.itself);
-                std::thread::spawn(move || Self::release_when_idle(&itself));
+                let waits = move || Self::release_when_idle(&itself);
+                // Without a thread that waits nobody would ever give it back.
+                if std::thread::Builder::new().spawn(waits).is_err() {
+                    self.release(&mut writing)?;
+                }
             }
             Hold::UntilIdle => {}
         }
@@ -415,12 +413,15 @@ impl Shared {
     fn note_retrieved(&self, caller: &Caller, query: &GlobalQuery, hits: &[GlobalHit]) {
         if self.retrieved.note(caller, query, hits) {
             let itself = Weak::clone(&self.itself);
-            std::thread::spawn(move || {
+            let told = std::thread::Builder::new().spawn(move || {
                 std::thread::sleep(RETRIEVED_AFTER);
                 if let Some(shared) = itself.upgrade() {
                     shared.end_retrieved();
                 }
             });
+            if let Err(error) = told {
+                tracing::debug!(%error, "what was retrieved waits for the next word of anybody");
+            }
         }
     }
 

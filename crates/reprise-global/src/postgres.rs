@@ -283,7 +283,8 @@ impl GlobalStore for PostgresStore {
     async fn query(&self, caller: &Caller, query: &GlobalQuery) -> Result<GlobalAnswer> {
         query.check()?;
         let subject = reprise_engine::subject(&query.text).into_owned();
-        let vector = self.0.node.vector(subject).await;
+        // Without one it is answered by words.
+        let vector = self.0.node.vector(subject).await.unwrap_or_default();
         let answer: Result<GlobalAnswer> = tried!(
             Safely,
             within(

@@ -10,9 +10,10 @@ use reprise_redact::cleaned;
 use reprise_types::limits::{
     IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, PAGE_MAX, TOP_K_DEFAULT, TOP_K_MAX, USER_ID_BYTES_MAX,
 };
-use reprise_types::{Degraded, Embedding, RecordId, UserId, Why};
+use reprise_types::{Degraded, Embedding, RecordId, UserId, Why, handed_over};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
 
 use crate::caller::{Caller, OrgId};
 use crate::error::{GlobalError, Result};
@@ -546,5 +547,24 @@ pub fn check_name(name: &str) -> Result<()> {
         GlobalError::invalid(format!(
             "a name has 1 to {USER_ID_BYTES_MAX} of these: {what}"
         ))
+    })
+}
+
+/// Runs work on a thread that tokio lends. Without one it is refused: what makes vectors waits for
+/// the runtime, as no thread of its own may.
+pub(crate) async fn lent<T, W>(work: W) -> Result<T>
+where
+    T: Send + 'static,
+    W: FnOnce() -> T + Send + 'static,
+{
+    let (done, answer) = oneshot::channel();
+    let work = move || {
+        let _is_heard = done.send(work()).is_ok();
+    };
+    let lent = handed_over(work, |run| drop(tokio::task::spawn_blocking(run)));
+    lent.map_err(|_| GlobalError::unavailable("the system gives no thread"))?;
+    answer.await.map_err(|_| {
+        tracing::error!("an operation of the global store panicked");
+        GlobalError::unavailable("its last operation failed; see the log")
     })
 }

@@ -286,9 +286,12 @@ impl LexicalScratch {
             let counts = |p: &&Posting| !leads || world.counts(p.ordinal);
             let keep = |ordinal| all_live || world.is_live(ordinal);
             lists.gather(keep, &mut self.postings);
-            let found = self.postings[start..].iter();
-            let heads = found.clone().filter(|p| p.head > 0).filter(counts);
-            let (documents, heads) = (found.filter(counts).count() as u32, heads.count() as u32);
+            let known = lists.counts().filter(|_| all_live && !leads);
+            let (documents, heads) = known.unwrap_or_else(|| {
+                let found = self.postings[start..].iter().filter(counts);
+                (found.clone().count(), found.filter(|p| p.head > 0).count())
+            });
+            let (documents, heads) = (documents as u32, heads as u32);
             let holding = if heads > 0 { heads } else { documents };
             let own = idf(live, holding);
             self.terms.push(TermSignal {
@@ -365,14 +368,18 @@ impl LexicalScratch {
         }
         let term = &self.terms[position];
         self.sessions_counted.clear();
+        let (mut first, mut near) = (0, &[][..]);
         for posting in &self.postings[term.postings.0..term.postings.1] {
-            let Some(hot) = world.hot(posting.ordinal).filter(|hot| !hot.lead) else {
+            let at = |first| posting.ordinal.wrapping_sub(first) as usize;
+            if at(first) >= near.len() {
+                (first, near) = (posting.ordinal, world.hot.beside(posting.ordinal as usize));
+            }
+            let hot = near.get(at(first));
+            let Some(hot) = hot.filter(|hot| !hot.lead) else {
                 continue;
             };
             if let Some(count) = self.session_counts.get_mut(hot.session as usize) {
-                if *count == 0 {
-                    self.sessions_counted.push(hot.session);
-                }
+                push_if(&mut self.sessions_counted, hot.session, *count == 0);
                 *count += u32::from(posting.count);
             }
         }
@@ -386,10 +393,9 @@ impl LexicalScratch {
         for &session in &self.sessions_counted {
             let at = session as usize;
             let count = std::mem::take(&mut self.session_counts[at]) as f32;
-            if self.session_scores[at] == 0.0 {
-                self.sessions_scored.push(session);
-            }
-            self.session_scores[at] += weight * count / (count + world.session_norm(session));
+            let score = &mut self.session_scores[at];
+            push_if(&mut self.sessions_scored, session, *score == 0.0);
+            *score += weight * count / (count + world.session_norm(session));
         }
     }
 
@@ -403,6 +409,13 @@ impl LexicalScratch {
         }
         SignalSpread::of(sum, squares, world.counted)
     }
+}
+
+/// Adds a session where `adds`, without a branch: no processor guesses which sessions are new, and
+/// a wrong guess keeps it from the loads that follow.
+fn push_if(sessions: &mut Vec<u32>, session: u32, adds: bool) {
+    sessions.push(session);
+    sessions.truncate(sessions.len() - usize::from(!adds));
 }
 
 /// Whether prefix matching applies to a term: not to numbers.

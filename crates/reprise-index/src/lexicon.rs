@@ -278,6 +278,14 @@ impl Lists<'_> {
         self.lists.iter().map(|list| list.counts().0).sum()
     }
 
+    /// Documents listed, and those of them with the term in their head; `None` of several forms,
+    /// which may list one twice.
+    pub(crate) fn counts(&self) -> Option<(usize, usize)> {
+        let counts = self.lists.iter().map(List::counts);
+        let all = counts.fold((0, 0), |all, own| (all.0 + own.0, all.1 + own.1));
+        (!self.of_several).then_some(all)
+    }
+
     /// The documents listed, ascending.
     pub(crate) fn ordinals(&self) -> Vec<u32> {
         let mut postings = Vec::new();
@@ -297,11 +305,10 @@ impl Lists<'_> {
         let start = out.len();
         out.reserve(self.documents());
         for list in &self.lists {
-            list.iter().for_each(|posting| {
-                if keep(posting.ordinal) {
-                    out.push(posting);
-                }
-            });
+            let mut postings = list.iter();
+            while let Some(block) = postings.next_block() {
+                out.extend(block.iter().filter(|posting| keep(posting.ordinal)));
+            }
         }
         if self.of_several {
             let mut own = out.split_off(start);

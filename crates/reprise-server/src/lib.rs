@@ -44,7 +44,7 @@ pub use hooks::{HookProgram, Moment};
 pub use issuer::{Claims, Fetch, Issuer, IssuerSettings, TokenRefused};
 pub use mcp::{McpFace, SKILL};
 pub use oauth::OauthOptions;
-pub use place::{Place, PlaceError};
+pub use place::{COPIES, COPIES_BYTES_MAX, Place, PlaceError};
 pub use reprise_page::Setting;
 pub use tokens::{
     Grant, KnownToken, NewToken, Right, Scope, ServiceTokens, TokenEntry, TokenError, TokenFile,

@@ -14,13 +14,8 @@ use serde::Deserialize;
 
 use crate::daemon::{Asker, Life};
 use crate::http::sharing;
-use crate::place::OWN_FOLDER;
+use crate::place::{COPIES, COPIES_BYTES_MAX, OWN_FOLDER};
 use crate::tokens::{Scope, TokenError, TokenFile};
-
-/// The list of the backups made, as `reprise backup` writes it.
-const MADE: &str = "backups.jsonl";
-/// Longest such list that is shown.
-const MADE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 #[derive(Deserialize)]
 struct Made {
@@ -95,7 +90,7 @@ impl Host for Paged {
         let (list, user) = (self.life.place.data().join(OWN_FOLDER), user.to_string());
         blocking(move || {
             let own = Folder::find_own(&list).ok().flatten();
-            let made = own.and_then(|own| own.read_text(MADE, MADE_BYTES_MAX).ok()?);
+            let made = own.and_then(|own| own.read_text(COPIES, COPIES_BYTES_MAX).ok()?);
             let made = made.unwrap_or_default();
             let made = made.lines();
             let made = made.filter_map(|line| serde_json::from_str::<Made>(line).ok());

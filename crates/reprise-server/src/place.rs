@@ -22,6 +22,11 @@ pub(crate) const LOG: &str = "daemon.log";
 const LIFE_BYTES_MAX: u64 = 4_096;
 /// Folder of the daemon's own files in the data directory. No user id begins with a dot.
 pub(crate) const OWN_FOLDER: &str = ".reprise";
+/// The list in it of what was written of memories elsewhere, from the time when it had backups
+/// alone.
+pub const COPIES: &str = "backups.jsonl";
+/// Longest such list that is read, in bytes.
+pub const COPIES_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// The meeting place of one data directory.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -147,6 +147,20 @@ impl<T, const CHUNK: usize, const PAGE: usize> CowVec<T, CHUNK, PAGE> {
         chunk.filter(|_| index < self.len)?.get(index % CHUNK)
     }
 
+    /// Elements that stand beside each other from `index` on, one at least where there is one.
+    pub fn beside(&self, index: usize) -> &[T] {
+        let chunk = self.chunks.get(index / CHUNK);
+        let (elements, at) = match chunk.map(|chunk| &**chunk) {
+            Some(Chunk::Own(elements)) => (elements.as_slice(), index % CHUNK),
+            Some(chunk) => {
+                let page = chunk.page(index % CHUNK / PAGE);
+                (page.unwrap_or_default(), index % PAGE)
+            }
+            None => (&[][..], 0),
+        };
+        elements.get(at..).unwrap_or_default()
+    }
+
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         let elements = |chunk: &'_ Arc<Chunk<T, PAGE>>| 0..chunk.len();
         self.chunks
@@ -246,6 +260,9 @@ mod tests {
         *live.get_mut(1_500).unwrap() = 7;
         assert_eq!((before.len(), live.len()), (2_500, 2_501));
         assert!(before.iter().copied().eq(0..2_500));
+        let first = |at: usize| before.beside(at).first().copied();
+        assert_eq!([0, 1_030, 2_500].map(first), [Some(0), Some(1_030), None]);
+        assert_eq!(before.beside(1_030).len(), 1_018);
         assert_eq!(
             [1_500, 2_500, 2_501].map(|at| live.get(at).copied()),
             [Some(7), Some(9), None]

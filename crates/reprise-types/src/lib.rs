@@ -81,7 +81,7 @@ pub use run::{
     AdapterWeights, ChainStep, Consolidation, EndedRun, Expected, LearningEvent, Receipt,
     RunBeginning, RunEnding, RunOutcome, RunPattern, RunStep,
 };
-pub use show::{lock, panic_words};
+pub use show::{handed_over, lock, panic_words};
 pub use spoken::{Event, Side, Spoken};
 pub use time::{SystemClock, TimestampError, parse_timestamp, to_the_minute};
 pub use user::{UserId, UserIdError};

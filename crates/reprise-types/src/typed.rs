@@ -13,7 +13,8 @@ impl Calendar {
             text: text.chars().take(64).collect(),
         };
         if let Some((since, length)) = self.zone.exact(text) {
-            let until = (since + length - LAST).max(since);
+            let until = since.checked_add_signed(length - LAST);
+            let until = until.map_or(since, |until| until.max(since));
             return Ok(Span { since, until });
         }
         if let Some(ago) = short(text) {
@@ -142,6 +143,18 @@ mod tests {
             let span = calendar().span(text).unwrap();
             assert_eq!(span.since, parse_timestamp(since).unwrap(), "{text}");
             assert_eq!(span.until, parse_timestamp(until).unwrap(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_first_and_the_last_minute_of_all_are_times_too() {
+        let calendar = Calendar {
+            zone: Zone::Utc,
+            ..calendar()
+        };
+        for text in ["-262143-01-01T00:00:00", "+262142-12-31T23:59"] {
+            let span = calendar.span(text).unwrap();
+            assert!(span.since <= span.until, "{text}");
         }
     }
 

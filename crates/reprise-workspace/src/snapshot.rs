@@ -217,9 +217,13 @@ impl Workspace {
     }
 
     fn in_folder(&self) -> Result<BTreeSet<String>> {
-        let files = files::listed(self.root(), FOLDER, 1)?.into_iter();
-        let names = files.filter_map(|below| Some(below.file_name()?.to_str()?.to_owned()));
-        Ok(names.collect())
+        files::refuse_detours_to(self.root(), FOLDER, FOLDER)?;
+        let entries = std::fs::read_dir(self.root().join(FOLDER));
+        // A link counts: an archive whose manifest is one is not swept, and who reads that is told.
+        let names = entries.into_iter().flatten().flatten();
+        Ok(names
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect())
     }
 
     /// The snapshots that are there, oldest first.

@@ -90,7 +90,9 @@ impl Stage {
                 files::place(root, &from, &to, before)
             }
             (None, Some(before)) => {
-                files::take_away(root, &to, &self.folder.join("removed"), before)
+                // By a name of its own: onto another link of the same file nothing is moved.
+                let aside = format!("removed-{}", git::blob_id(path.as_str().as_bytes())?);
+                files::take_away(root, &to, &self.folder.join(aside), before)
             }
             (None, None) => Ok(Placed::Done),
         }

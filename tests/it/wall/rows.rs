@@ -231,7 +231,7 @@ fn every_operation_tool_and_route_has_its_row() {
 /// The paths that a source gives to a router.
 pub(super) fn routes_in(source: &str) -> Vec<String> {
     let parts = source
-        .split(".route(")
+        .split("route(")
         .chain(source.split(".route_service("));
     let mut paths: Vec<String> = parts
         .filter_map(|part| part.trim_start().strip_prefix('"'))

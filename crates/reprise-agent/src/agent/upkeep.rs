@@ -19,7 +19,7 @@ const STEP: usize = 8;
 pub(super) struct SingleFlight(Arc<Mutex<()>>);
 
 impl SingleFlight {
-    /// Whether a task runs.
+    /// Whether a task runs. For whoever starts them: it takes the lock for a moment.
     pub(super) fn is_running(&self) -> bool {
         self.0.try_lock().is_err()
     }

@@ -1,6 +1,7 @@
 //! Which models and engines a factory takes, and what it says where there is none.
 
 use super::*;
+use crate::engine::INPUT_IDS;
 use crate::engine::onnx::may_saturate;
 use crate::testing::shared_models;
 
@@ -29,6 +30,20 @@ fn places_are_tried_from_the_most_to_the_least_deliberate() {
 fn a_configured_library_is_the_only_one_tried() {
     let only = places(Some("/mine.so"), Some("/somewhere/libonnxruntime.so"));
     assert_eq!(only, [LibraryOrigin::Configured]);
+}
+
+#[test]
+fn of_a_model_that_the_configured_library_cannot_run_the_reason_is_told() {
+    let store = shared_models();
+    let library = store.library().unwrap();
+    let mut opened = Opened::new(&store, Variant::Int8).unwrap();
+    // A value of the graph, of which the built-in engine takes any, and no output of it.
+    INPUT_IDS.clone_into(&mut opened.reading.output);
+    let factory = EmbedderFactory::of_opened(&store, opened, Some(&library)).unwrap();
+    let report = factory.describe();
+    assert_eq!(report.engine, EngineKind::BuiltIn);
+    let why = report.why_not_onnx_runtime.unwrap();
+    assert!(why.contains("it is another kind of model"), "{why}");
 }
 
 #[test]

@@ -15,7 +15,9 @@ use super::connect::{Failure, introduce, literal};
 use super::shelves::Shelves;
 use super::voices::Voices;
 use crate::caller::{Caller, Shelf};
+use crate::error::Result;
 use crate::record::{GlobalRecord, Version};
+use crate::store::lent;
 
 /// How long one statement of a change may take.
 pub(super) const CHANGE_TIME: Duration = Duration::from_secs(20);
@@ -41,14 +43,15 @@ pub(super) struct Shared {
 
 impl Node {
     /// A vector of the text that this store can keep.
-    pub(super) async fn vector(&self, text: String) -> Option<Vec<f32>> {
+    pub(super) async fn vector(&self, text: String) -> Result<Option<Vec<f32>>> {
         let make = Arc::clone(&self.options.vectors);
-        let made = tokio::task::spawn_blocking(move || make(&text)).await;
-        let Embedding { space, vector } = made.ok().flatten()?;
-        let own = self.options.space.as_ref();
-        let fits = own.is_none_or(|own| *own == space)
-            && check_unit_vector(&vector, usize::from(self.options.dimensions)).is_ok();
-        fits.then_some(vector)
+        let made = lent(move || make(&text)).await?;
+        let (own, width) = (&self.options.space, usize::from(self.options.dimensions));
+        let fits = |made: &Embedding| {
+            let is_own = own.as_ref().is_none_or(|own| *own == made.space);
+            is_own && check_unit_vector(&made.vector, width).is_ok()
+        };
+        Ok(made.filter(fits).map(|made| made.vector))
     }
 
     pub(super) fn fresh_id(&self) -> RecordId {
@@ -115,7 +118,8 @@ pub(super) async fn changing<'c>(
 /// What a statement has, in their order.
 pub(super) type Given<'a> = &'a [&'a (dyn ToSql + Sync)];
 
-/// The rows of a statement, which its connection keeps prepared.
+/// The rows of a statement, which its connection keeps prepared for good: one whose text is always
+/// the same, and whose plan depends little on what it is given.
 pub(super) async fn rows(
     client: &impl GenericClient,
     statement: &str,
@@ -181,8 +185,12 @@ pub(super) async fn remove(
     let tokens = "SELECT coalesce(array_agg(DISTINCT token), '{}') \
          FROM reprise_global.thing, unnest(tokens) AS token WHERE shelf = $1 AND id = ANY($2)";
     let tokens: Vec<i64> = one(transaction, tokens, &[&shelf, &ids]).await?.get(0);
-    let postings = "posting WHERE shelf = $1 AND token = ANY($2) AND id = ANY($3)";
-    delete(transaction, postings, &[&shelf, &tokens, &ids]).await?;
+    // Not kept prepared: how it is best done depends on how many tokens and ids there are.
+    let postings = "DELETE FROM reprise_global.posting \
+         WHERE shelf = $1 AND token = ANY($2) AND id = ANY($3)";
+    transaction
+        .execute(postings, &[&shelf, &tokens, &ids])
+        .await?;
     let mut gone = 0;
     for table in ["search", "thing"] {
         let those = format!("{table} WHERE shelf = $1 AND id = ANY($2)");

@@ -37,7 +37,7 @@ impl Prepared {
         Ok(Self {
             shelf,
             terms: text_terms(&text),
-            vector: node.vector(text).await,
+            vector: node.vector(text).await?,
             publication,
         })
     }

@@ -9,7 +9,8 @@ use reprise_engine::Spread;
 use reprise_types::dot;
 
 use super::connect::Failure;
-use super::node::{Given, one, row, rows};
+use super::node::row;
+use crate::store::lent;
 
 /// A shelf of no more things has no index of its own, and no word in it is too common to look for.
 pub(super) const SMALL: u32 = 4_096;
@@ -111,8 +112,10 @@ pub(super) async fn frequent(
     }
     let standing = standing(transaction, "thing").await?;
     for way in Way::of(READ, things, standing) {
-        let given: Given<'_> = &[&shelf, &READ, &i64::from(things)];
-        let row = one(transaction, &way.words(), given).await?;
+        // Not kept prepared: the share of pages in its text is seldom the same twice.
+        let row = transaction
+            .query_one(&way.words(), &[&shelf, &READ, &i64::from(things)])
+            .await?;
         let (read, tokens, counts): (i64, Vec<i64>, Vec<i64>) =
             (row.get(0), row.get(1), row.get(2));
         let all = f64::from(things) / read.max(1) as f64;
@@ -137,14 +140,15 @@ pub(super) async fn moments(
     let mut sample: Vec<Vec<f32>> = Vec::new();
     let standing = standing(transaction, "search").await?;
     for way in Way::of(SAMPLE, things, standing) {
-        let rows = rows(transaction, &way.vectors(), &[&shelf, &SAMPLE]).await?;
+        let rows = transaction
+            .query(&way.vectors(), &[&shelf, &SAMPLE])
+            .await?;
         sample = rows.iter().map(|row| row.get(0)).collect();
         if sample.len() >= ENOUGH {
             break;
         }
     }
-    let summed = tokio::task::spawn_blocking(move || Moments::of(&sample)).await;
-    Ok(summed.ok().flatten())
+    Ok(lent(move || Moments::of(&sample)).await?)
 }
 
 /// The first two moments of a sample of vectors.

@@ -37,7 +37,10 @@ pub(super) async fn catalogue(
     );
     let shelves = shelf_names(caller);
     let [limit, offset] = bounds(page);
-    let rows = rows(&transaction, &statement, &[&shelves, &limit, &offset]).await?;
+    // Not kept prepared: how it is best read depends on the shelves and the page.
+    let rows = transaction
+        .query(&statement, &[&shelves, &limit, &offset])
+        .await?;
     let mut listed = Vec::with_capacity(rows.len());
     for row in &rows {
         // An author sees his own also where its shelf is closed to him: not as an operator.

@@ -86,6 +86,11 @@ impl Iterator for Postings<'_> {
 }
 
 impl Postings<'_> {
+    /// The documents up to the next block, several at once.
+    pub(crate) fn next_block(&mut self) -> Option<&[Posting]> {
+        self.fill().then_some(self.block.as_slice())
+    }
+
     /// Whether a document is listed that does not come before the one asked about last.
     pub(crate) fn holds(&mut self, ordinal: u32) -> bool {
         let is_before_all = self.block.is_empty() && ordinal < self.next;
@@ -148,6 +153,25 @@ impl Postings<'_> {
         let counts = block.get(unpack(block, row.bits, &mut gaps)?..)?;
         let (counts, rest) = counts.split_first_chunk::<BLOCK>()?;
         let (lengths, mut large) = rest.split_first_chunk::<BLOCK>()?;
+        if self.left >= BLOCK && !counts.contains(&0) {
+            let mut next = u64::from(self.next);
+            let rows = gaps.iter().zip(counts).zip(lengths);
+            self.block.extend(rows.map(|((gap, byte), length)| {
+                let ordinal = next.wrapping_add((*gap).into());
+                next = ordinal.wrapping_add(1);
+                Posting {
+                    ordinal: ordinal as u32,
+                    count: u16::from(byte >> 4),
+                    head: byte & 15,
+                    length: (*length).min(HEAD_TERMS as u8),
+                }
+            }));
+            if next <= u64::from(self.end) {
+                (self.left, self.next) = (self.left - BLOCK, next as u32);
+                return Some(());
+            }
+            self.block.clear();
+        }
         for ((gap, byte), length) in gaps.iter().zip(counts).zip(lengths) {
             self.add((*gap).into(), *byte, *length, &mut large)?;
         }

@@ -143,14 +143,17 @@ struct Beside {
 impl Beside {
     fn of(database: &Database, kind: &str, tags: &str) -> Result<Self, ImportError> {
         let mut beside = Self::default();
-        let key = format!("{kind}_id");
-        database.table(tags, "tag", |row| {
-            if let (Some(id), Some(tag)) = (text(row, &key), text(row, "tag")) {
-                let tags = beside.tags.entry(id.to_owned()).or_default();
-                tags.push(tag.to_owned());
-            }
-            Ok(())
-        })?;
+        if database.has(tags) {
+            let key = format!("{kind}_id");
+            let query = format!("SELECT {key}, tag FROM {tags} ORDER BY tag");
+            database.rows(&query, [], |row| {
+                if let (Some(id), Some(tag)) = (text(row, &key), text(row, "tag")) {
+                    let tags = beside.tags.entry(id.to_owned()).or_default();
+                    tags.push(tag.to_owned());
+                }
+                Ok(())
+            })?;
+        }
         if kind == "lesson" && database.has("lesson_contexts") {
             let query = "SELECT lesson_id, context, applies FROM lesson_contexts";
             database.rows(query, [], |row| {

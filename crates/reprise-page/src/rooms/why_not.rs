@@ -3,8 +3,9 @@
 
 use std::time::Instant;
 
+use reprise_operations::operations::list;
 use reprise_operations::operations::recall::{RecallArguments, with_context};
-use reprise_types::ContextBlock;
+use reprise_types::{ContextBlock, Cursor};
 
 use crate::prelude::*;
 
@@ -86,6 +87,11 @@ impl Place {
         if let Some(part) = left_out_by(asked, &record) {
             return Ok(Self::LeftOut(part));
         }
+        for (part, alone) in named(&asked.filter) {
+            if !alone.is_empty() && !is_listed(visit, alone, &record).await? {
+                return Ok(Self::LeftOut(part));
+            }
+        }
         // What happened in the same moment is little, so that it is surely among the results.
         let alone = RecallRequest {
             top_k: ASKED_ALONE,
@@ -137,6 +143,38 @@ fn left_out_by(asked: &RecallRequest, record: &MemoryRecord) -> Option<&'static 
     }
     let mut tags = filter.tags.iter().flatten();
     tags.any(|tag| !record.tags.contains(tag)).then_some("tag")
+}
+
+/// The parts of a filter that memory alone decides, each by itself: it knows how names are spelled.
+fn named(filter: &MemoryFilter) -> [(&'static str, MemoryFilter); 2] {
+    let project = MemoryFilter {
+        project: filter.project.clone(),
+        ..MemoryFilter::default()
+    };
+    let author = MemoryFilter {
+        author: filter.author.clone(),
+        ..MemoryFilter::default()
+    };
+    [("project", project), ("author", author)]
+}
+
+/// Whether memory lists a record among those that a filter admits.
+async fn is_listed(visit: &Visit, filter: MemoryFilter, record: &MemoryRecord) -> Answer<bool> {
+    // Only from its own place on; with a kind, a run that tells no step is listed too.
+    let before = RecordId::from_u128(record.id.to_u128().saturating_add(1));
+    let request = ListRequest {
+        filter: MemoryFilter {
+            kinds: Some(vec![record.kind]),
+            ..filter
+        },
+        limit: 1,
+        after: Some(Cursor {
+            id: before,
+            ..Cursor::of(record)
+        }),
+    };
+    let page = list::records(&visit.memory(), request).await?;
+    Ok(page.records.iter().any(|one| one.id == record.id))
 }
 
 /// The question for any record, and what is said of one.

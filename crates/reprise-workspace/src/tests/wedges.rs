@@ -62,6 +62,22 @@ fn one_name_for_a_file_and_a_folder_is_refused_before_anything_happens() {
     assert_at_rest(root);
 }
 
+#[test]
+fn two_links_of_one_file_are_both_removed() {
+    let (_folder, workspace) = workspace();
+    let root = workspace.root();
+    let both = ["core/kb/one.md", "core/kb/two.md"];
+    let put = |text: Option<&'static str>| {
+        write_all(&workspace, "prm", &both.map(|path| (path, text))).unwrap();
+    };
+    put(Some("same\n"));
+    fs::remove_file(root.join(both[1])).unwrap();
+    fs::hard_link(root.join(both[0]), root.join(both[1])).unwrap();
+    put(None);
+    assert_eq!(both.map(|path| root.join(path).exists()), [false; 2]);
+    assert_at_rest(root);
+}
+
 /// What stands in the way of `core/kb/deep/new.md` once its transaction has died.
 type Obstacle = (&'static str, fn(&Path, &Path));
 

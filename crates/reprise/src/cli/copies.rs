@@ -4,12 +4,9 @@
 use std::os::unix::fs::MetadataExt;
 
 use reprise_operations::Projection;
+use reprise_server::{COPIES, COPIES_BYTES_MAX};
 
 use crate::cli::prelude::*;
-
-/// The list, from the time when it had backups alone.
-const LIST: &str = "backups.jsonl";
-const LIST_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// Something that was made of a memory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -68,7 +65,7 @@ impl Form {
 
 /// Where the list stands.
 pub(super) fn list(context: &Context) -> PathBuf {
-    context.places.own().join(LIST)
+    context.places.own().join(COPIES)
 }
 
 /// Notes where something of a user's memory is written to. Where it is a file that stands `beside`
@@ -86,7 +83,7 @@ pub(super) fn note(context: &Context, user: &UserId, to: &Path, form: Form, besi
         }
         // One write, so that two processes do not mix their lines.
         let line = serde_json::to_vec(&made)?;
-        Ok(Folder::make_own(&context.places.own())?.append_line(LIST, &line)?)
+        Ok(Folder::make_own(&context.places.own())?.append_line(COPIES, &line)?)
     });
     if let Err(error) = noted {
         tell!(
@@ -142,7 +139,7 @@ pub(super) fn of(context: &Context, user: &UserId) -> BTreeSet<Made> {
 
 fn all(context: &Context) -> impl Iterator<Item = Made> + use<> {
     let found = Folder::find_own(&context.places.own()).and_then(|own| match own {
-        Some(own) => own.read_text(LIST, LIST_BYTES_MAX),
+        Some(own) => own.read_text(COPIES, COPIES_BYTES_MAX),
         None => Ok(None),
     });
     let list = found.unwrap_or_else(|error| {

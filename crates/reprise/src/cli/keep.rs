@@ -7,7 +7,7 @@ mod tests;
 
 use std::thread;
 
-use reprise_agent::{EmbedPool, Intake, PoolError, PoolOptions};
+use reprise_agent::{EmbedPool, Intake, OpenEmbedder, PoolError, PoolOptions};
 use reprise_operations::operations::links::{
     LinkManyArguments as Links, LinkedMany, NamedLink, named_ends,
 };
@@ -265,9 +265,23 @@ struct Embedders {
     runtime: Runtime,
 }
 
+/// How long an end waits for threads that are at their work.
+const ENDING: Duration = Duration::from_secs(20);
+
+impl Drop for Embedders {
+    /// A thread that still opens its model would be within ONNX Runtime while the end of the
+    /// process takes that down.
+    fn drop(&mut self) {
+        let _in_time = self.runtime.block_on(self.pool.drain(ENDING));
+    }
+}
+
 impl Embedders {
     fn start(factory: model::Maker) -> anyhow::Result<Self> {
-        let open = host::open_embedder(Some(factory));
+        Self::over(host::open_embedder(Some(factory)))
+    }
+
+    fn over(open: OpenEmbedder) -> anyhow::Result<Self> {
         Ok(Self {
             pool: EmbedPool::start(PoolOptions::default(), open),
             runtime: runtime::asking()?,

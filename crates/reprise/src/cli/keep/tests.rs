@@ -1,6 +1,8 @@
 //! A long import lets others have their turn.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc;
 
 use reprise_store::Verify;
 use reprise_types::{MemoryKind, MemorySource};
@@ -50,4 +52,23 @@ fn others_have_their_turn_between_two_groups_of_an_import() {
     }
     keeper.close().unwrap();
     assert_eq!(count(), 3);
+}
+
+#[test]
+fn no_thread_opens_its_model_any_more_when_a_command_ends() {
+    let opening = Arc::new(AtomicU32::new(0));
+    let (began, begun) = mpsc::channel();
+    let of_threads = Arc::clone(&opening);
+    let open: OpenEmbedder = Arc::new(move || {
+        of_threads.fetch_add(1, Ordering::SeqCst);
+        began.send(()).unwrap();
+        thread::sleep(Duration::from_millis(200));
+        of_threads.fetch_sub(1, Ordering::SeqCst);
+        let message = "none".to_owned();
+        Err(EmbedError::Unavailable { message })
+    });
+    let embedders = Embedders::over(open).unwrap();
+    begun.recv().unwrap();
+    drop(embedders);
+    assert_eq!(opening.load(Ordering::SeqCst), 0);
 }
