@@ -39,6 +39,8 @@ const MEASURED: usize = 9;
 const MEASURED_FOR: usize = 128;
 /// The graph is measured once it lacks no more than one in so many.
 const MEASURED_MISSING_ONE_IN: usize = 16;
+/// A scan may take so many times as long as the graph: it finds .99 of the best 128, the graph .98.
+const SCAN_WORTH: f64 = 2.0;
 /// No clock tells less.
 const EVEN_AT_MIN: f64 = 1_000.0;
 
@@ -220,7 +222,7 @@ impl Vectors {
             took.get(took.len() / 2).map_or(0.0, Duration::as_secs_f64)
         });
         let widths = beam(MEASURED_FOR) as f64 / BEAM_MIN as f64;
-        let even = graph / scan.max(f64::MIN_POSITIVE) * found as f64 / widths;
+        let even = SCAN_WORTH * graph / scan.max(f64::MIN_POSITIVE) * found as f64 / widths;
         Some(even.clamp(EVEN_AT_MIN, f64::from(u32::MAX)) as u32)
     }
 

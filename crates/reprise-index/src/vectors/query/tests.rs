@@ -227,8 +227,9 @@ fn what_was_measured_is_what_the_planner_goes_by() {
     layers
         .graph
         .advance(&index, |_| true, 3_000, 1_000, &mut scratch);
-    // Even at all 3,000 for 128 results, whose beam is a third wider than the narrowest.
-    assert_eq!(index.crossover(&view, &layers, &clock), Some(2_250));
+    // As long at all 3,000 for 128 results, whose beam is a third wider than the narrowest; and the
+    // scan is worth twice that.
+    assert_eq!(index.crossover(&view, &layers, &clock), Some(4_500));
     let route = |even_at| {
         let layers = Layers {
             even_at,
