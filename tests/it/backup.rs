@@ -508,3 +508,22 @@ fn counts_of_records_agree_and_say_where_earlier_versions_are_in_them() {
     let empty = home.run(&["--no-daemon", "list", "--user", "ada"]).ended(0);
     says!(empty.stderr, "nothing is kept here yet");
 }
+
+#[test]
+fn a_restore_tells_what_it_brings_back_of_the_forgotten() {
+    let home = Home::new();
+    let lines = ["a", "b"].map(|name| json!({ "external_id": name, "text": format!("of {name}") }));
+    home.keep(&lines, &["--user", "ada"]);
+    let copy = home.path("ada.rvf");
+    home.done(&["backup", "--user", "ada", &copy]);
+    let restored = || {
+        let restore = ["restore", &copy, "--user", "ada", "--replace"];
+        home.run(&restore).ended(0).stderr
+    };
+    for more in [&[][..], &["--verify"]] {
+        let forget = ["forget", "--user", "ada", "--external-id", "a"];
+        home.done(&[&forget[..], more].concat());
+        says!(restored(), "1 forgotten text came back");
+    }
+    lacks!(restored(), "forgotten");
+}

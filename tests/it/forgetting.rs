@@ -327,6 +327,23 @@ fn a_user_is_removed_whole_and_only_when_that_was_meant() {
 }
 
 #[test]
+fn of_a_user_who_goes_nothing_is_said_that_others_published() {
+    let home = Home::with(&["--no-daemon"]);
+    for (user, text) in [
+        ("ada", "the heron nests by the weir"),
+        ("bob", "the ibis flew"),
+    ] {
+        home.keep(
+            &[json!({ "external_id": "a", "text": text })],
+            &["--user", user],
+        );
+    }
+    home.done(&["publish", "a", "--yes", "--user", "ada"]);
+    let said = home.done(&["forget", "--user", "bob", "--everything", "--yes"]);
+    assert!(!said.contains("unpublish"), "{said}");
+}
+
+#[test]
 fn an_id_that_was_given_to_forget_in_another_form_is_told_its_option() {
     let home = Home::with(&ALONE);
     home.keep(

@@ -449,3 +449,10 @@ fn what_is_sensitive_is_in_no_answer_to_an_agent() {
     let plain = home.done(&["recall", "the vault key of the shop"]);
     says!(plain, "the mat");
 }
+
+#[test]
+fn a_number_is_told_as_it_was_written() {
+    let home = Home::with(&["--no-daemon"]);
+    home.keep(&[json!({ "text": "kept", "confidence": 0.7 })], &[]);
+    says!(home.done(&["--json", "list"]), r#""confidence":0.7,"#);
+}

@@ -380,3 +380,24 @@ fn a_plain_text_beside_notes_is_not_passed_over_in_silence() {
         says!(told.stderr, "reprise import");
     }
 }
+
+#[test]
+fn an_export_does_not_bring_back_what_was_forgotten_since() {
+    let home = Home::new();
+    for text in ["The heron nests by the weir", "The ibis nests by the mill"] {
+        home.done(&["learn", text, "--user", "ada"]);
+    }
+    let file = home.path("ada.jsonl");
+    home.done(&["export", "--user", "ada", "--out", &file]);
+    let kept = run(&home, &["list", "--limit", "1"]);
+    let id = kept["id"].as_str().expect("an id");
+    run(&home, &["forget", "--id", id]);
+    for flags in [&["--dry-run"][..], &[]] {
+        let report = run(&home, &[&["import", &file], flags].concat());
+        assert_eq!(
+            (counts(&report), &report["forgotten"]),
+            ([0, 2, 0], &json!(1)),
+            "{flags:?}"
+        );
+    }
+}

@@ -84,6 +84,19 @@ fn a_changed_section_of_a_note_supersedes_the_old_one() {
     assert_eq!(report["gone"][0]["forgotten"], true);
     assert_eq!(texts(&home).len(), 1);
     assert_eq!(counts(&import(&home, &path, &[])), [0, 0, 1, 0]);
+    // Back in its file it stays forgotten, and that is said.
+    let both = "# Deploy\n\nDeploy on Mondays.\n\n# Pager\n\nAda has it.\n";
+    fs::write(&note, both).unwrap();
+    for flags in [&["--dry-run"][..], &[]] {
+        let report = import(&home, &path, flags);
+        assert_eq!(
+            (counts(&report), &report["forgotten"]),
+            ([0, 0, 2, 0], &1.into()),
+            "{flags:?}"
+        );
+    }
+    let said = home.done(&["import", "--user", "ada", &path]);
+    says!(said, "1 of them forgotten here");
 }
 
 #[test]

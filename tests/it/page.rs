@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use reprise_server::Call;
+use reprise_tests::says;
 use serde_json::{Value, json};
 
 use crate::home::{Home, rows};
@@ -68,13 +69,18 @@ impl Visitor {
 
     /// Sends a form of this page; where it leads to.
     fn post(&self, from: &str, to: &str, fields: &str) -> String {
+        head(&self.posted(from, to, fields), "location")
+    }
+
+    /// Sends a form of this page.
+    fn posted(&self, from: &str, to: &str, fields: &str) -> String {
         let shown = self.ask("GET", from, "");
         let (_, token) = shown
             .split_once("name=\"form_token\" value=\"")
             .expect("a form");
         let token = token.split('"').next().expect("a token");
         let body = format!("form_token={token}&{fields}");
-        head(&self.ask("POST", to, &body), "location")
+        self.ask("POST", to, &body)
     }
 }
 
@@ -141,6 +147,55 @@ fn a_forgetting_that_is_undone_brings_every_link_back() {
     let back = visitor.post(&forgotten, "/undo", &format!("number={number}"));
     let again = back.trim_start_matches("/records/").split('?').next();
     assert_eq!(linked(again.expect("an id")), before);
+}
+
+#[test]
+fn what_was_typed_for_an_earlier_version_is_not_saved_over_the_present_one_and_not_lost() {
+    let home = Home::new();
+    let of = |arguments: &[&str]| home.asked(&[arguments, &["--user", "ada"]].concat());
+    let learned = of(&["learn", "Releases are cut on Tuesdays"]);
+    let id = learned["id"].as_str().expect("an id");
+    let visitor = Visitor::of(&home, "ada");
+    let path = format!("/records/{id}");
+    let (save, pin) = (format!("{path}/correct"), format!("{path}/standing"));
+    let first = visitor.post(&path, &save, "title=T&text=Releases+are+cut+on+Mondays");
+    let present = first.trim_start_matches("/records/").split('?').next();
+    let present = present.expect("an id");
+    let late = "title=T&text=Releases+are+cut+on+Wednesdays";
+    let refused = visitor.posted(&path, &save, late);
+    says!(
+        refused,
+        "HTTP/1.1 409",
+        "nothing was saved",
+        "on Mondays",
+        "on Wednesdays",
+        &format!("/records/{present}/correct")
+    );
+    says!(
+        visitor.posted(&path, &pin, "seen=owner&pinned=yes"),
+        "HTTP/1.1 409"
+    );
+    let texts = home.texts("ada");
+    assert!(
+        matches!(&texts[..], [one] if one.contains("Mondays")),
+        "{texts:?}"
+    );
+    // Nor do the other faces.
+    let edit = ["edit", id, "--content", "On Fridays", "--user", "ada"];
+    let edited = home.run(&edit);
+    assert_ne!(edited.code, Some(0));
+    says!(
+        edited.stderr,
+        &format!("`{present}` has taken the place of `{id}`")
+    );
+    of(&["edit", id, "--tags", "release"]);
+    // What was typed is saved once it is meant for what the record says now.
+    visitor.post(&path, &format!("/records/{present}/correct"), late);
+    let texts = home.texts("ada");
+    assert!(
+        matches!(&texts[..], [one] if one.contains("Wednesdays")),
+        "{texts:?}"
+    );
 }
 
 #[test]

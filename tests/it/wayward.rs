@@ -2,10 +2,11 @@
 //! table says, sentences that a person reads, the configuration that was named.
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 
-use reprise_tests::{lacks, says};
+use reprise_tests::{finish, lacks, says};
 
-use crate::home::{Home, kill};
+use crate::home::{Home, kill, rows};
 
 #[test]
 fn what_was_typed_wrong_ends_as_the_table_of_codes_says() {
@@ -29,6 +30,51 @@ fn what_was_typed_wrong_ends_as_the_table_of_codes_says() {
     let file = home.write("memory.json", lines);
     home.run(&["import", "--from", "server-memory", &file, "--user", "eve"])
         .ended(1);
+}
+
+#[test]
+fn what_has_nothing_to_show_says_so() {
+    let home = Home::new();
+    let secret = ["learn", "Bob earns ninety thousand", "--tags", "sensitive"];
+    home.done(&[&secret[..], &["--user", "ada"]].concat());
+    for (question, why) in [
+        ("zebras", "nothing comes to mind"),
+        ("what Bob earns", "is sensitive"),
+    ] {
+        let asked = ["recall", question, "--max-tokens", "200", "--user", "ada"];
+        let asked = home.run(&asked).ended(0);
+        assert_eq!(asked.stdout, "", "no part of a prompt");
+        says!(asked.stderr, why);
+    }
+    let open = |user: &str| {
+        let opened = home.run(&["open", "--print", "--user", user]).ended(0);
+        opened.stderr.contains("no memory yet")
+    };
+    assert_eq!((open("ada"), open("adda")), (false, true));
+}
+
+#[test]
+fn nobody_is_asked_about_a_record_that_is_not_there() {
+    let home = Home::new();
+    home.done(&["learn", "the gate is shut at night", "--user", "ada"]);
+    let id = rows(&home.done(&["--json", "list", "--user", "ada"]))[0]["id"].clone();
+    for (name, said) in [
+        ("vpn", "there is no record `vpn`"),
+        (id.as_str().expect("an id"), "Type yes"),
+    ] {
+        let asked = home.command(&["rm", name, "--user", "ada"]);
+        let words = std::iter::once(asked.get_program()).chain(asked.get_args());
+        let words: Vec<_> = words.map(std::ffi::OsStr::to_string_lossy).collect();
+        let mut script = Command::new("script");
+        script.args(["-qec", &words.join(" "), "/dev/null"]);
+        let set = asked.get_envs();
+        script.envs(set.filter_map(|(name, value)| Some((name, value?))));
+        // A terminal is what it makes, where it is there.
+        if let Ok(done) = finish(script.stdin(Stdio::null())) {
+            says!(done.stdout, said);
+            assert_eq!(done.stdout.contains("Type yes"), said == "Type yes");
+        }
+    }
 }
 
 #[test]

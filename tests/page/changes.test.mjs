@@ -71,7 +71,9 @@ for (const javaScriptEnabled of [true, false]) {
     assert.equal((await room(record)).status(), 404);
     assert.match(await tab.locator("main").innerText(), /Not here[\s\S]*Home/);
     await tab.goBack();
+    assert.match(await tab.locator("main").innerText(), /under a new id and with its links; earlier versions and external ids do not/);
     await tab.click("main button:has-text('Undo')");
+    assert.match(await said(tab), /Undone: it is kept again under a new id, without earlier versions/);
     const back = await found("staging database");
     assert.deepEqual([back.text, back.timestamp, back.tags, back.session_id],
       [record.text, record.timestamp, record.tags, record.session_id]);
@@ -172,8 +174,12 @@ for (const javaScriptEnabled of [true, false]) {
     await pair.locator("button[value=newer]").click();
     assert.match(await said(tab), /Answered/);
     assert.equal((await house.list(user)).filter((one) => one.text.includes("timeout")).length, 1);
-    await undo(tab);
+    await tab.goto(`${tab.origin}/done`);
+    assert.doesNotMatch(await tab.locator("main").innerText(), /Nothing was changed/);
+    await tab.locator("main .card:has-text('timeout') button:has-text('Undo')").click();
     assert.equal((await house.list(user)).filter((one) => one.text.includes("timeout")).length, 2);
+    await tab.goto(`${tab.origin}/done`);
+    assert.match(await tab.locator("main").innerText(), /Nothing was changed/);
     await tab.goto(`${tab.origin}/knowledge/tidy`);
     assert.match(await tab.locator("main").innerText(), /What tidying up would do[\s\S]*deploy script fails/);
     assert.equal((await house.list(user)).filter((one) => one.text.includes("deploy")).length, 2, "looking does nothing");
@@ -191,6 +197,12 @@ test("a lesson is corrected by its parts, and Markdown is shown as such", async 
   assert.equal(await tab.locator("article .said li").count(), 2);
   assert.equal(await tab.locator("article .said code").first().innerText(), "a copy");
   await tab.click("#edit > summary");
+  await tab.waitForSelector("#edit textarea:focus");
+  await tab.keyboard.type("Never mind. ");
+  await tab.click("#edit >> text=Cancel");
+  assert.ok(await tab.locator("textarea[name=text]").isHidden());
+  assert.ok(await tab.locator("#edit > summary").evaluate((one) => one === document.activeElement));
+  await tab.click("#edit > summary");
   assert.equal(await tab.inputValue("textarea[name=text]"), "Test them on `a copy`:\n\n- first\n- second");
   await tab.fill("input[name=title]", "Migrations of the ledger");
   await tab.click("#edit button");
@@ -198,7 +210,7 @@ test("a lesson is corrected by its parts, and Markdown is shown as such", async 
   assert.equal(lesson.details.content, "Test them on `a copy`:\n\n- first\n- second");
 });
 
-test("the same text again changes nothing, and a form of another tab still works", async () => {
+test("the same text again changes nothing, and what another tab typed is not lost and not saved unasked", async () => {
   const { user, tab, found, room } = await somebody();
   const record = await found("Tuesdays");
   await room(record);
@@ -212,9 +224,14 @@ test("the same text again changes nothing, and a form of another tab still works
   await save(tab);
   assert.match(await said(tab), /Nothing was changed/);
   await save(tab, "Releases are cut on Mondays.");
+  const texts = async () => (await house.list(user)).map((one) => one.text).filter((text) => text.startsWith("Releases"));
   await save(second, "Releases are cut on Wednesdays.");
-  const texts = (await house.list(user)).map((one) => one.text).filter((text) => text.startsWith("Releases"));
-  assert.deepEqual(texts, ["Releases are cut on Wednesdays."], "the later word stands, once");
+  assert.match(await second.locator("[role=alert]").innerText(), /nothing was saved/);
+  assert.match(await second.locator(".said").innerText(), /Mondays/);
+  assert.deepEqual(await texts(), ["Releases are cut on Mondays."], "the first word stands until the second is meant");
+  await second.click("button:has-text('Save')");
+  await second.waitForURL(/done=/);
+  assert.deepEqual(await texts(), ["Releases are cut on Wednesdays."], "the later word stands, once");
 });
 
 test("a conversation shows what memory put in where, what of it was used, and why not another", async () => {

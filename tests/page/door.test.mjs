@@ -136,6 +136,13 @@ test("a session that may only read shows no form and can change nothing", async 
     assert.deepEqual(await tab.locator("form[method=post]").evaluateAll((all) => all.map((form) => form.action)),
       [`${tab.origin}/sign-out`], room);
   }
+  assert.match(await tab.locator("main").innerText(), /This session may only read/);
+  await tab.goto(`${tab.origin}/timeline`);
+  await tab.keyboard.press("j");
+  await tab.keyboard.press("Control+k");
+  const offered = (await tab.locator("dialog li > span").allInnerTexts()).join();
+  assert.match(offered, /Open this record/);
+  assert.doesNotMatch(offered, /(Edit|Publish|Forget) this record/);
   isClean(tab);
   const { origin, cookie } = await session("--read-only");
   const room = await send(origin, { headers: { cookie } });

@@ -21,7 +21,7 @@ const OPERATIONS = {
   "/knowledge": ["list", "tags"],
   "/projects": ["tags"],
   "/map": ["landscape", "tags"],
-  "/done": [],
+  "/done": ["diary"],
   "/inventory": [],
   "/learning": ["learning_report", "runs"],
   "/workspace": [],

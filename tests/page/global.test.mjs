@@ -69,6 +69,26 @@ for (const [user, javaScriptEnabled] of [["ada", true], ["bob", false]]) {
   });
 }
 
+test("forgetting what is published says before and after that it stays, with the way to take it back", async () => {
+  await house.ingest("carl", week());
+  const record = await found("carl", "Drain a node");
+  const { published } = JSON.parse(await house.reprise("--json", "publish", record.id, "--yes", "--user", "carl"));
+  const tab = await house.tab("carl");
+  const stays = tab.locator(`main .notice:has(a[href='/global/${published[0].id}'])`);
+  await tab.goto(`${tab.origin}/records/${record.id}/forget`);
+  assert.match(await stays.innerText(), /others find it until you take it back[\s\S]*Take it back/);
+  await tab.click("main button.danger.first");
+  assert.match(await tab.locator("main").innerText(), /has none of them/);
+  assert.match(await stays.innerText(), /others find it until you take it back/);
+  const proof = tab.url();
+  await stays.locator("button").click();
+  assert.match(await tab.locator(".toast").innerText(), /Taken back, in 1 version/);
+  await tab.goto(proof);
+  assert.match(await tab.locator("main").innerText(), /has none of them/);
+  assert.equal(await stays.count(), 0);
+  isClean(tab);
+});
+
 test("what was said once stands in the form of the next version, and is taken away by hand", async () => {
   const record = await found("bob", "Drain a node");
   await house.reprise("global", "branch", "add", "next", "--user", "bob");

@@ -86,6 +86,37 @@ test("keys walk a list, open a record beside it, open its text in place, and sel
   isClean(tab);
 });
 
+test("on a narrow screen a record comes before its session, which says how much of it is shown", async () => {
+  await house.ingest("phone", crowd(60).map((record, place) => ({ ...record, session_id: "long",
+    timestamp: new Date(Date.UTC(2026, 1, 1, 12, place)).toISOString() })));
+  const tab = await house.tab("phone", { viewport: { width: 375, height: 720 } });
+  const { id } = (await house.list("phone")).at(-1);
+  for (const width of [375, 1280]) {
+    await tab.setViewportSize({ width, height: 720 });
+    await tab.goto(`${tab.origin}/records/${id}`);
+    const [edit, row] = [await tab.locator("#edit > summary").boundingBox(), await tab.locator("[data-record]").first().boundingBox()];
+    assert.ok(edit.y + edit.height < 720, `${width}: ${edit.y}`);
+    if (width > 860) assert.ok(row.x + row.width < edit.x && row.y < 300, "they stand side by side");
+    assert.match(await tab.locator(".list .grouping").first().innerText(), /40 shown/);
+  }
+  await tab.goto(`${tab.origin}/timeline?session=long`);
+  assert.match(await tab.locator(".grouping").first().innerText(), /50 shown/);
+  isClean(tab);
+});
+
+test("a key answers the first pair in sight where nothing has the focus", async () => {
+  for (const [user, room] of [["torn", "/"], ["torn-too", "/knowledge/review"]]) {
+    await house.ingest(user, [30, 90].map((seconds) => ({ session_id: `s-${seconds}`,
+      text: `The timeout of the login page is ${seconds} seconds` })));
+    const tab = await house.tab(user, { viewport: { width: 1280, height: 800 } });
+    await tab.goto(tab.origin + room);
+    await tab.waitForSelector("[data-pair]");
+    await Promise.all([tab.waitForEvent("load"), tab.keyboard.press("n")]);
+    assert.match(await tab.locator(".toast").innerText(), /Answered/);
+    isClean(tab);
+  }
+});
+
 test("the keys are told, and a person who writes is left alone", async () => {
   const tab = await house.tab("ada");
   await tab.keyboard.press("?");

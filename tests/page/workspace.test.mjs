@@ -77,6 +77,9 @@ for (const javaScriptEnabled of [true, false]) {
     assert.match(await card.innerText(), /Declined by human:ada\.\s+no goal in it/);
     await card.locator("button:text-is('Approve this commit')").click();
     assert.match(await card.innerText(), /Approved by human:ada/);
+    await tab.goto(`${tab.origin}/needs`);
+    assert.match(await tab.locator("main").innerText(), new RegExp(`${name} is approved and waits for its merge`));
+    await tab.goto(`${tab.origin}/workspace`);
     await card.locator("button:text-is('Merge')").click();
     await tab.waitForURL(/workspace/);
     assert.equal(await card.count(), 0);

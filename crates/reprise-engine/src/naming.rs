@@ -47,10 +47,16 @@ impl Engine {
     /// Whether a record needs no vector, because it is known and stays as it is.
     #[must_use]
     pub fn is_known(&self, new: &NewRecord) -> bool {
+        self.known(new).is_some()
+    }
+
+    /// The record that it is known as.
+    #[must_use]
+    pub fn known(&self, new: &NewRecord) -> Option<RecordId> {
         let batch = Batch::default();
         let corrected = self.lineage(new.supersedes, &batch);
         let known = self.known_by(new, &corrected, &batch);
-        known.is_some_and(|of| !new.updates || self.says(of, &new.text, &batch))
+        known.filter(|of| !new.updates || self.says(*of, &new.text, &batch))
     }
 
     /// The live record that was learned with this text and nothing else to be known by, or the

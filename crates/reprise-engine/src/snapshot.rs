@@ -160,6 +160,19 @@ impl Snapshot {
         is_there.then(|| self.record(ordinal, None))
     }
 
+    /// Whether the record with this id was here, and is forgotten.
+    pub fn is_forgotten(&self, id: RecordId) -> bool {
+        let doc = self.index.find(id).and_then(|at| self.index.doc(at));
+        doc.is_some_and(|doc| doc.forgotten_at().is_some())
+    }
+
+    /// What this memory forgot, and another one has: records and their earlier versions.
+    pub fn forgotten_of(&self, other: &Self) -> Vec<RecordId> {
+        let there = other.docs().filter(|(_, doc)| doc.forgotten_at().is_none());
+        let ids = there.map(|(_, doc)| doc.id);
+        ids.filter(|id| self.is_forgotten(*id)).collect()
+    }
+
     /// The live version of a record that was kept under this id: itself, or what has replaced it,
     /// in as many steps as that took. Reads the records that were kept at the instants of
     /// replacement.

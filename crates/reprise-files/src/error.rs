@@ -61,6 +61,15 @@ impl FileError {
         }
     }
 
+    /// The system's word alone, for a sentence that names the file itself.
+    pub fn bare(error: io::Error) -> io::Error {
+        match error.downcast::<Self>() {
+            Ok(Self::Io { source, .. }) => source,
+            Ok(other) => other.into(),
+            Err(error) => error,
+        }
+    }
+
     pub(crate) fn io<E: Into<io::Error>>(
         what: &'static str,
         path: &Path,
@@ -111,5 +120,27 @@ impl From<FileError> for io::Error {
             _ => io::ErrorKind::InvalidInput,
         };
         Self::new(kind, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Access, open_path};
+
+    #[test]
+    fn the_systems_word_names_no_file() {
+        let path = Path::new("/nonexistent-reprise/file");
+        let error = io::Error::from(open_path(path, Access::Read).unwrap_err());
+        assert!(error.to_string().contains("nonexistent-reprise"));
+        let bare = FileError::bare(error);
+        assert_eq!(bare.kind(), io::ErrorKind::NotFound);
+        assert!(!bare.to_string().contains("nonexistent-reprise"), "{bare}");
+        // Of anything else the sentence stays.
+        let link = FileError::Link {
+            path: path.to_owned(),
+        };
+        let bare = FileError::bare(link.into());
+        assert!(bare.to_string().contains("symbolic link"), "{bare}");
     }
 }

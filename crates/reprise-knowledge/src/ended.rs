@@ -68,6 +68,10 @@ impl Ended {
         match self.code {
             Some(code) if SAYS_NOTHING.contains(&code) => None,
             Some(0) if hides_its_end(command) => said(),
+            // `make` and scripts hide the exit of what they run, too.
+            Some(0) | None if ran(command) == Some(Ran::Tests) && fails(&self.output) => {
+                Some(false)
+            }
             Some(code) => Some(code == 0),
             None => self.went_well.or_else(said),
         }
@@ -92,11 +96,33 @@ fn written_code(output: &str) -> Option<i64> {
     lines.find_map(|line| CODED.iter().find_map(|start| after(line, start)))
 }
 
+/// The lines at the end of an output, each between line breaks.
+fn end_of(output: &str) -> String {
+    let lines: Vec<&str> = output.lines().collect();
+    let last = lines.len().saturating_sub(LOOKED_AT);
+    format!("\n{}\n", lines[last..].join("\n"))
+}
+
+/// Whether an output says in a test runner's own words that tests failed: a number before a word
+/// ("2 failed logins") may be of the program that is tested.
+fn fails(output: &str) -> bool {
+    let end = end_of(output);
+    let is_summary = |line: &str| {
+        let (wrong, well) = counts(line);
+        let words: Vec<&str> = line.trim_matches(['=', ' ']).split_whitespace().collect();
+        let stands_alone = match words.as_slice() {
+            [number, _] | [number, _, "in", ..] => number.parse::<u64>().is_ok(),
+            ["#" | "\u{2139}", "fail", _] => true,
+            words => words.starts_with(&["Tests", "run:"]),
+        };
+        wrong > 0 && (well > 0 || stands_alone)
+    };
+    FAILED.iter().any(|word| end.contains(word)) || end.lines().any(is_summary)
+}
+
 /// What a test runner's output says of the run.
 fn says(output: &str) -> Option<bool> {
-    let lines: Vec<&str> = output.lines().collect();
-    let lines = lines.get(lines.len().saturating_sub(LOOKED_AT)..)?;
-    let end = format!("\n{}\n", lines.join("\n"));
+    let end = end_of(output);
     let has = |words: &[&str]| words.iter().any(|word| end.contains(word));
     let (wrong, well) = counts(&end);
     if wrong > 0 || has(&FAILED) {

@@ -50,7 +50,7 @@ pub use sharing::{Reach, Sharing};
 pub use tagging::TagRules;
 pub(crate) use tagging::{Alike, alike_pairs, refuse_receipt, refuse_receipts};
 pub use tending::{Doubted, Known, Merged, counted, size, tend};
-pub(crate) use tending::{Names, beginning, changed, live};
+pub(crate) use tending::{Names, beginning, changed, live, told_of};
 pub(crate) use workspaces::Asked;
 pub use workspaces::{Registered, Workspaces};
 

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use answer::{Answer, Hit, OutcomeLine, OutcomeReport, QueryLine, fresh_run_id};
-pub(crate) use fields::{add, meant, question_vector};
+pub(crate) use fields::{add, meant, question_vector, refuse_slips};
 pub use fields::{from_json, hinted};
 pub use filter::{Filter, PageAsked};
 pub(crate) use filter::{Part, time};
@@ -22,7 +22,7 @@ pub use record::{
 };
 pub(crate) use record::{instant, read_value};
 pub use told::LessonCard;
-pub(crate) use told::{Told, short, within};
+pub(crate) use told::{Told, sensitive_left_out, short, take_sensitive, within};
 
 /// A secret that was taken out of one of several records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -87,13 +87,27 @@ function isWriting(event) {
   return target instanceof HTMLElement && target.matches("input:not([type=checkbox], [type=radio]), textarea, select");
 }
 
+/**
+ * The answers of the pair that has the focus; where nothing has it, of the first in sight.
+ * @param {EventTarget | null} target
+ */
+function answers(target) {
+  if (!(target instanceof Element)) return undefined;
+  const own = target.closest("[data-pair]");
+  if (own || !target.matches("body, main")) return own;
+  const head = document.querySelector(".top")?.clientHeight ?? 0;
+  return [...document.querySelectorAll("[data-pair]")].find((pair) => {
+    const box = pair.querySelector("[data-answer]")?.getBoundingClientRect();
+    return box && box.top >= head && box.bottom <= innerHeight;
+  });
+}
+
 /** @param {KeyboardEvent} event */
 function pressed(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || isWriting(event)) return false;
   if (document.querySelector("dialog[open]")) return false;
-  const pair = event.target instanceof Element && event.target.closest("[data-pair]");
-  const answer = pair && pair.querySelector(`button[data-answer="${CSS.escape(event.key)}"]`);
-  if (answer instanceof HTMLElement) {
+  const answer = answers(event.target)?.querySelector(`button[data-answer="${CSS.escape(event.key)}"]`);
+  if (answer instanceof HTMLElement && !event.repeat) {
     answer.click();
     return true;
   }

@@ -108,6 +108,14 @@ function live() {
 function menus() {
   const open = () => document.querySelectorAll("details.menu[open], details.f[open]");
   document.addEventListener("click", (event) => {
+    const cancel = event.target instanceof Element && event.target.closest(".act [data-cancel]");
+    if (cancel) {
+      event.preventDefault();
+      cancel.closest("form")?.reset();
+      const act = cancel.closest(".act");
+      act?.removeAttribute("open");
+      act?.querySelector("summary")?.focus();
+    }
     for (const menu of open()) {
       if (event.target instanceof Node && !menu.contains(event.target)) menu.removeAttribute("open");
     }
@@ -126,7 +134,7 @@ function menus() {
     // The event comes late where the machine is busy: whoever went on into the chip stays there.
     const focused = document.activeElement;
     if (chip.contains(focused) && !focused?.matches("summary")) return;
-    const field = chip.querySelector("input:not([type=hidden]), select, textarea");
+    const field = chip.querySelector("textarea") ?? chip.querySelector("input:not([type=hidden]), select");
     if (field instanceof HTMLElement) field.focus();
   }, true);
 }

@@ -18,9 +18,11 @@ function commands() {
   const id = row?.dataset.record;
   if (id && !document.querySelector(`[data-open="${CSS.escape(id)}"]`)) {
     const at = `/records/${id}`;
-    for (const [name, path] of [["Open this record", at], ["Edit this record", `${at}#edit`], ["Tag this record", `${at}#tag`],
-      ["Link this record", `${at}#link`], ["Pin this record", `${at}#standing`], ["Publish this record", `${at}/publish`],
-      ["Forget this record", `${at}/forget`]]) all.push({ name, hint: "record", run: go(path) });
+    all.push({ name: "Open this record", hint: "record", run: go(at) });
+    const changes = [["Edit this record", `${at}#edit`], ["Tag this record", `${at}#tag`], ["Link this record", `${at}#link`],
+      ["Pin this record", `${at}#standing`], ["Publish this record", `${at}/publish`], ["Forget this record", `${at}/forget`]];
+    const mayChange = !document.querySelector(".top[data-read-only]");
+    if (mayChange) for (const [name, path] of changes) all.push({ name, hint: "record", run: go(path) });
   }
   for (const one of document.querySelectorAll("[data-command]")) {
     // What is done to selected records waits until some are.

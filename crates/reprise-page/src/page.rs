@@ -44,8 +44,8 @@ const WRONG_ORIGIN: &str = "This form comes from another page; load the page aga
     from there.";
 const WRONG_FORM: &str = "This form is of an earlier session, or of another user's memory; load \
     the page again and send it from there.";
-const READ_ONLY: &str = "This session may only read; `reprise open` without --read-only begins one \
-    that may change things.";
+pub(crate) const READ_ONLY: &str = "This session may only read; `reprise open` without \
+    --read-only begins one that may change things.";
 
 /// A sentence on a field of a form or an address.
 pub(crate) fn bad_field(name: &str) -> String {

@@ -16,5 +16,7 @@ pub(crate) use serde_json::{Value, json};
 pub(crate) use crate::page::{Answer, Named, Page, Posted, Trouble, Visit, found};
 pub(crate) use crate::pairs::{Pairs, encoded};
 pub(crate) use crate::rows::Known;
-pub(crate) use crate::shell::{figures, fold, form, icon, room, room_with, table, toast};
+pub(crate) use crate::shell::{
+    figures, fold, form, icon, only_looks, room, room_with, table, toast,
+};
 pub(crate) use crate::{chart, markdown, pairs, rows, text, undo};

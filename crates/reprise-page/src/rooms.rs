@@ -65,7 +65,7 @@ fn router() -> Router<Page> {
         .route("/forgotten/{number}", get(change::forgotten))
         .route("/erase", post(change::erase))
         .route("/undo", post(undo::undo))
-        .route("/done", get(undo::all))
+        .route("/done", get(review::done))
         .route("/knowledge/review", get(review::show))
         .route("/knowledge/answer", post(review::answer))
         .route(

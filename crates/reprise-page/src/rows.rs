@@ -259,12 +259,17 @@ pub(crate) struct Told<'a> {
 }
 
 impl<'a> Told<'a> {
-    /// All of a group.
-    pub(crate) fn all(group: &'a Group<'a>) -> Self {
+    /// All of a group; where that may have more than the list, it says how many are shown.
+    pub(crate) fn all(group: &'a Group<'a>, is_whole: bool) -> Self {
+        let count = group.records.len();
         Self {
             group,
             name: group.name(),
-            says: text::of(group.records.len(), "record", "records"),
+            says: if is_whole {
+                text::of(count, "record", "records")
+            } else {
+                format!("{count} shown")
+            },
             end: html! {},
             records: group.records.clone(),
         }

@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, html};
 
 use crate::assets;
-use crate::page::Visit;
+use crate::page::{READ_ONLY, Visit};
 
 /// The field of every form that says which session it belongs to.
 pub(crate) const FORM_TOKEN: &str = "form_token";
@@ -112,7 +112,7 @@ pub(crate) fn room_with(
 
 fn head(visit: &Visit, place: &str) -> Markup {
     html! {
-        header class="top" {
+        header class="top" data-read-only[visit.read_only] {
             a class="brand" href="/" {
                 img src=(assets::path("icon.svg")) alt="" width="22" height="22"; "Reprise"
             }
@@ -218,6 +218,11 @@ pub(crate) fn form(visit: &Visit, action: &str, fields: &Markup) -> Markup {
             form method="post" action=(action) { (token(visit)) (fields) }
         }
     }
+}
+
+/// Why whoever may only read gets no button where a room is there for it.
+pub(crate) fn only_looks(visit: &Visit) -> Markup {
+    html! { @if visit.read_only { p class="notice" { (READ_ONLY) } } }
 }
 
 /// Something that was done, said below the page, with the way to take it back.

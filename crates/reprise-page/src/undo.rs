@@ -48,6 +48,8 @@ pub(crate) struct Act {
     pub(crate) taken_out: String,
     /// The ids of all that was forgotten.
     pub(crate) gone: Vec<RecordId>,
+    /// What others still find of what was forgotten.
+    pub(crate) published: Vec<RecordId>,
     /// In the order in which it was done.
     pub(crate) back: Vec<Back>,
 }
@@ -59,6 +61,7 @@ impl Act {
             says: says.to_owned(),
             taken_out: String::new(),
             gone: Vec::new(),
+            published: Vec::new(),
             back: vec![back],
         }
     }
@@ -72,6 +75,7 @@ impl Act {
             says: format!("{} records: {says}", acts.len()),
             taken_out: String::new(),
             gone: acts.iter().flat_map(|act| act.gone.clone()).collect(),
+            published: acts.iter().flat_map(|act| act.published.clone()).collect(),
             back: acts.into_iter().flat_map(|act| act.back).collect(),
         }
     }
@@ -129,7 +133,11 @@ pub(crate) fn told(visit: &Visit, number: Option<&str>) -> Markup {
     let says = match number {
         None => return html! {},
         Some("undone") => "Undone.",
-        Some("partly") => "Undone, but for a link that could not be made again.",
+        Some("again") => "Undone: it is kept again under a new id, without earlier versions.",
+        Some("partly") => {
+            "Undone: it is kept again under a new id, without earlier versions and a link that \
+             could not be made again."
+        }
         Some("judged") => "Noted: memory learns from it.",
         Some("withdrawn") => "Taken back: nothing is learned from that run any more.",
         Some("same") => "Nothing was changed.",
@@ -180,17 +188,12 @@ pub(crate) fn noted(visit: &Visit, act: Act) -> u64 {
     number.unwrap_or_default()
 }
 
-/// Everything that can be taken back, newest first.
-pub(crate) async fn all(visit: Visit) -> Markup {
-    let all = visit.undo(|undo| undo.all());
-    let (all, calendar) = (all.unwrap_or_default(), visit.page.calendar());
-    let body = html! {
-        p class="lead" {
-            "The last 32 changes of this session can be taken back, until it ends or what was \
-             forgotten is erased from the file."
-        }
-        @if all.is_empty() { div class="empty" { h2 { "Nothing was changed yet" } } }
-        @for done in &all {
+/// Everything that this session can take back, newest first.
+pub(crate) fn all(visit: &Visit) -> Vec<Markup> {
+    let all = visit.undo(|undo| undo.all()).unwrap_or_default();
+    let calendar = visit.page.calendar();
+    let shown = all.iter().map(|done| {
+        html! {
             div class="card" {
                 p {
                     span class="faint" { (calendar.clock_of(done.at)) } " " (done.act.says) " "
@@ -203,11 +206,11 @@ pub(crate) async fn all(visit: Visit) -> Markup {
                         ": " (text::line(rows::title(record), 100))
                     }
                 }
-                div class="acts" { (take_back(&visit, done)) }
+                div class="acts" { (take_back(visit, done)) }
             }
         }
-    };
-    room(&visit, "/done", "What you changed", &body)
+    });
+    shown.collect()
 }
 
 pub(crate) async fn undo(posted: Posted) -> Answer<Redirect> {
@@ -215,6 +218,11 @@ pub(crate) async fn undo(posted: Posted) -> Answer<Redirect> {
     let visit = &posted.visit;
     let done = visit.undo(|undo| undo.get(number)).flatten();
     let done = done.ok_or_else(gone)?;
+    let says = if done.act.gone.is_empty() {
+        "undone"
+    } else {
+        "again"
+    };
     let (mut first, mut is_whole) = (None, true);
     for back in done.act.back {
         let (record, whole) = taken_back(visit, back).await?;
@@ -222,7 +230,7 @@ pub(crate) async fn undo(posted: Posted) -> Answer<Redirect> {
         is_whole &= whole;
     }
     visit.undo(|undo| undo.remove(number));
-    let said = if is_whole { "undone" } else { "partly" };
+    let said = if is_whole { says } else { "partly" };
     Ok(Redirect::to(&match first {
         Some(record) => format!("/records/{record}?done={said}"),
         None => format!("/?done={said}"),
@@ -297,7 +305,8 @@ async fn taken_back(visit: &Visit, back: Back) -> Answer<(RecordId, bool)> {
     Ok((record, true))
 }
 
-/// Writes a version with these fields of the ingest form; answers its id.
+/// Writes a version with these fields of the ingest form in the place of the present one; answers
+/// its id.
 pub(crate) async fn revised(visit: &Visit, id: RecordId, changes: Value) -> Answer<RecordId> {
     let Value::Object(changes) = changes else {
         return Err(Trouble::invalid(
@@ -305,6 +314,10 @@ pub(crate) async fn revised(visit: &Visit, id: RecordId, changes: Value) -> Answ
         ));
     };
     let id = id.to_string();
+    let present = visit
+        .ask::<records::Show>(records::ShowArguments { id })
+        .await?;
+    let id = present.id.to_string();
     let asked = records::ReviseArguments { id, changes };
     Ok(visit.ask::<records::Revise>(asked).await?.record.id)
 }

@@ -40,7 +40,7 @@ pub(crate) use answers::{Refusal, answer};
 pub(crate) use door::{NewDoor, PageDoor};
 use extract::named_user;
 pub(crate) use extract::{asked_by, user_of};
-pub(crate) use guard::{Door, Rates, bearer};
+pub(crate) use guard::{Door, OPENS_NOTHING, Rates, SEND, bearer};
 pub(crate) use metrics::{Metrics, families, watch};
 pub(crate) use openapi::generators;
 pub(crate) use service::{no_method, no_route, wrong_method};

@@ -11,21 +11,22 @@ use std::sync::Arc;
 use axum::http::request::Parts;
 use reprise_operations::operations::records;
 use reprise_operations::{
-    Catalogue, Effect, Memories, Operation, Problem, ProblemKind, Profile, ToolAnswer,
+    Catalogue, Effect, Memories, Operation, Problem, ProblemKind, Profile, ToolAnswer, hinted,
 };
 use reprise_types::UserId;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
-    CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, GetSkillRequestParams,
-    GetSkillResult, Implementation, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListSkillsResult, ListToolsResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource,
-    ResourceContents, ResourceTemplate, ServerCapabilities, ServerConfig, Skill, SkillFrontmatter,
-    SkillResource, SkillResources, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, ContentBlock,
+    CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
+    GetSkillRequestParams, GetSkillResult, Implementation, InitializeRequestParams,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListSkillsResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, Resource, ResourceContents, ResourceTemplate, ServerCapabilities,
+    ServerConfig, Skill, SkillFrontmatter, SkillResource, SkillResources, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use schemars::SchemaGenerator;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::client::{Call, Client};
@@ -287,6 +288,9 @@ impl ServerHandler for McpFace {
         request: CustomRequest,
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
+        if let Some(unfit) = unfit(&request) {
+            return Err(unfit);
+        }
         let method = request.method;
         let said = format!("there is no method `{method:.64}`; `tools/list` names what there is");
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, said, None))
@@ -383,6 +387,41 @@ impl ServerHandler for McpFace {
         let arguments = request.arguments.unwrap_or_default();
         prompts::get(&request.name, &arguments).map(Into::into)
     }
+}
+
+/// What is wrong with the params of a method that is served: rmcp takes the request for one of its
+/// own where they cannot be read.
+fn unfit(request: &CustomRequest) -> Option<ErrorData> {
+    let method = request.method.as_str();
+    let misread = match method {
+        "initialize" => misread::<InitializeRequestParams>,
+        "tools/call" => misread::<CallToolRequestParams>,
+        "resources/read" => misread::<ReadResourceRequestParams>,
+        "prompts/get" => misread::<GetPromptRequestParams>,
+        "skills/get" => misread::<GetSkillRequestParams>,
+        "completion/complete" => misread::<CompleteRequestParams>,
+        _ => return None,
+    };
+    let params = request.params.as_ref().and_then(Value::as_object);
+    let said = misread(&params.cloned().unwrap_or_default())?;
+    let said = format!("the params do not fit `{method}`: {said}");
+    Some(ErrorData::invalid_params(said, None))
+}
+
+/// Why params are none of a method's, with the one without which they are not, or not for this.
+fn misread<T: DeserializeOwned>(params: &Map<String, Value>) -> Option<String> {
+    let why = |params: Map<String, Value>| {
+        let read = serde_json::from_value::<T>(Value::Object(params));
+        read.err().map(|error| hinted(error.to_string()))
+    };
+    let said = why(params.clone())?;
+    let is_wrong = |name: &&String| {
+        let mut others = params.clone();
+        others.remove(*name);
+        why(others).as_ref() != Some(&said)
+    };
+    let wrong = params.keys().find(is_wrong);
+    Some(wrong.map_or_else(|| said.clone(), |name| format!("`{name:.64}`: {said}")))
 }
 
 /// How to use this memory, by the Skills extension (SEP-2640): the file that the plugin folders

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
+use reprise_files::FileError;
 use reprise_types::ErrorKind;
 
 pub(crate) type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -179,7 +180,7 @@ impl StoreError {
         move |cause| Self::Io {
             action,
             path: path.to_path_buf(),
-            cause,
+            cause: FileError::bare(cause),
         }
     }
 }

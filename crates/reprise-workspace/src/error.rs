@@ -254,7 +254,7 @@ impl WorkspaceError {
         move |cause| Self::Io {
             doing,
             path: path.to_owned(),
-            cause,
+            cause: FileError::bare(cause),
         }
     }
 

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use jsonschema::Validator;
+use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
 use crate::error::{Result, WorkspaceError, invalid};
@@ -174,7 +175,11 @@ fn complaints(validator: &Validator, document: &Value) -> String {
         .take(COMPLAINTS_MAX)
         .map(|error| {
             let place = error.instance_path().to_string();
-            let what: String = error.to_string().chars().take(200).collect();
+            let what = match error.kind() {
+                // In its own words it would be `{} has less than 1 property`.
+                ValidationErrorKind::MinProperties { limit: 1 } => "it has no field".to_owned(),
+                _ => error.to_string().chars().take(200).collect(),
+            };
             if place.is_empty() {
                 what
             } else {

@@ -329,6 +329,7 @@ fn a_person_has_all_of_his_own_and_nothing_is_left_once_he_is_erased() {
     );
     let after = ask(&service.url, "GET", "/v1/person", &ann, None);
     assert_eq!(after.status, 401);
+    assert!(after.text.contains("opens nothing here"), "{}", after.text);
     let path = format!("/v1/publications/{theirs}");
     assert_eq!(ask(&service.url, "GET", &path, &bob, None).status, 200);
     drop(service);

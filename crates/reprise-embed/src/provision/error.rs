@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use reprise_files::FileError;
 use reprise_types::ErrorKind;
 
 use crate::safetensors::WeightsError;
@@ -109,7 +110,7 @@ impl ProvisionError {
         move |cause| Self::Io {
             action,
             path: path.to_owned(),
-            cause: cause.into(),
+            cause: FileError::bare(cause.into()),
         }
     }
 }

@@ -8,6 +8,8 @@ use crate::prelude::*;
 
 /// Lines of a file that are looked at.
 const LINES_LOOKED_AT: usize = 20;
+/// How deep transcripts lie in a copy of a folder of them, which may have notes beside them.
+const COPIED: u32 = 1;
 
 /// Whose form a path is in.
 pub fn recognise(path: &Path) -> Result<ImportKind, ImportError> {
@@ -44,8 +46,14 @@ fn folder(path: &Path) -> Result<Vec<ImportKind>, ImportError> {
     ] {
         kinds.extend(holds.then_some(kind));
     }
+    if kinds.is_empty() {
+        kinds.extend(sessions::of_copies(path, COPIED)?);
+    }
     if markdown::has_notes(path)? {
         kinds.push(ImportKind::Markdown);
+    }
+    if kinds.is_empty() {
+        kinds.extend(sessions::of_copies(path, sessions::DEPTH_MAX)?);
     }
     Ok(kinds)
 }

@@ -17,7 +17,7 @@ use forms::{Form, HELPER, Speaker};
 use tell::{Source, Teller};
 
 /// Folders that are gone down into for sessions, and files that are read of one source.
-const DEPTH_MAX: u32 = 8;
+pub(super) const DEPTH_MAX: u32 = 8;
 const FILES_MAX: usize = 1_000_000;
 /// Lines of a file that are looked at to tell whose it is.
 const LINES_LOOKED_AT: usize = 20;
@@ -76,7 +76,8 @@ pub(super) fn of_folder(path: &Path) -> Result<Option<ImportKind>, ImportError> 
         room -= 1;
         let all = ImportKind::ALL.iter().copied();
         let mut kinds = all.filter(|kind| is_named(*kind, file));
-        let kind = kinds.find(|kind| *kind != ImportKind::ClaudeCode || is_transcript(file));
+        let kind = kinds
+            .find(|kind| *kind != ImportKind::ClaudeCode || of_lines(path, file) == Some(*kind));
         first = kind.map(|kind| (kind, file.to_owned()));
         first.is_none() && room > 0
     })?;
@@ -86,14 +87,36 @@ pub(super) fn of_folder(path: &Path) -> Result<Option<ImportKind>, ImportError> 
     }
 }
 
-/// Whether a file of lines is Claude Code's: any folder may be called `projects`.
-fn is_transcript(file: &Path) -> bool {
+/// Whose transcripts were copied to a folder, by the first that is found.
+pub(super) fn of_copies(path: &Path, depth: u32) -> Result<Option<ImportKind>, ImportError> {
+    let (mut kind, mut room) = (None, LOOKED_AT_MAX);
+    below(path, depth, &mut |file| {
+        room -= 1;
+        kind = of_lines(path, file);
+        kind.is_none() && room > 0
+    })?;
+    Ok(kind)
+}
+
+/// Whose transcript a file of lines below a folder is, whatever their names are. A memory is no
+/// session.
+fn of_lines(folder: &Path, file: &Path) -> Option<ImportKind> {
+    let inside = file.strip_prefix(folder).unwrap_or(file);
+    let is_lines = file.extension().is_some_and(|ending| ending == "jsonl");
+    if !is_lines || inside.iter().any(|part| part == "memory") {
+        return None;
+    }
     let lines = Lines::open(file, LINE_BYTES_MAX).into_iter().flatten();
-    let objects = lines
+    let mut objects = lines
         .take(LINES_LOOKED_AT)
         .filter_map(|line| object(&line.ok()?.1.ok()?).ok());
-    let mut kinds = objects.filter_map(|object| of_object(&object));
-    kinds.any(|kind| kind == ImportKind::ClaudeCode)
+    let kind = objects.find_map(|object| of_object(&object));
+    let own = [
+        ImportKind::ClaudeCode,
+        ImportKind::Codex,
+        ImportKind::Gemini,
+    ];
+    kind.filter(|kind| own.contains(kind))
 }
 
 /// The kind of a file that is no database, by its beginning.
@@ -175,7 +198,7 @@ pub(super) fn read(
 fn files(folder: &Path, kind: ImportKind) -> Result<Vec<PathBuf>, ImportError> {
     let mut found = Vec::new();
     below(folder, DEPTH_MAX, &mut |file| {
-        if is_named(kind, file) {
+        if is_named(kind, file) || of_lines(folder, file) == Some(kind) {
             found.push(file.to_owned());
         }
         found.len() < FILES_MAX

@@ -2,7 +2,7 @@
 
 use crate::bounds::{is_of, resolved};
 use crate::prelude::*;
-use crate::wire::{hinted, meant};
+use crate::wire::{hinted, meant, refuse_slips};
 
 /// Refuses arguments of the operation `name` beyond the bounds of its schema.
 pub(super) fn check<T: JsonSchema + 'static>(
@@ -29,8 +29,16 @@ pub(super) fn read<T: DeserializeOwned + JsonSchema + 'static>(
         Ok(read) => return Ok(read),
         Err(error) => error.to_string(),
     };
+    let fields = bounds.fields();
+    // What is missing may stand there under a name that is nearly its own.
+    let given = whole
+        .as_object()
+        .filter(|_| error.starts_with("missing field"));
+    if let Some(given) = given {
+        refuse_slips(given, &fields).map_err(|said| unfit(name, &said))?;
+    }
     let wrong = wrong::<T>(&whole);
-    let said = sentence(&error, wrong.as_deref(), &bounds.fields());
+    let said = sentence(&error, wrong.as_deref(), &fields);
     Err(unfit(name, &said))
 }
 
@@ -180,5 +188,12 @@ mod tests {
             let said = read_pairs(pairs).unwrap_err().detail;
             assert!(said.contains(word), "{said}");
         }
+        let slip = json!({"qeury": "frost"}).as_object().cloned().unwrap();
+        let said = super::read::<crate::operations::recall::RecallArguments>("recall", slip);
+        let said = said.unwrap_err().detail;
+        assert!(
+            said.contains("no field `qeury`; did you mean `query`?"),
+            "{said}"
+        );
     }
 }

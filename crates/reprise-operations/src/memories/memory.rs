@@ -84,6 +84,11 @@ impl Memory {
         self
     }
 
+    /// Whether an agent asks: what is sensitive it gets by its id alone.
+    pub(crate) fn is_for_agent(&self) -> bool {
+        self.is_agent
+    }
+
     /// The same, keeping texts as they are, secrets and all.
     pub(crate) fn verbatim(&self) -> Result<Self, Problem> {
         if !self.is_on_machine {

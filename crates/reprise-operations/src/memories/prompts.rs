@@ -164,7 +164,7 @@ pub(crate) fn prompts(
         let page = memory.list(&asked);
         for record in &page.records {
             after = Some(Cursor::of(record));
-            if !record.session_id.is_empty() {
+            if !record.session_id.is_empty() && is_to_an_agent(record) {
                 prompts.push(prompt(record));
             }
             if prompts.len() == limit {
@@ -178,6 +178,11 @@ pub(crate) fn prompts(
     }
     credit(memory, &mut prompts);
     (prompts, after)
+}
+
+/// What a person kept without an agent is no prompt.
+fn is_to_an_agent(record: &MemoryRecord) -> bool {
+    record.record_type() == RecordType::Prompt
 }
 
 fn prompt(record: &MemoryRecord) -> Prompt {
@@ -272,7 +277,7 @@ fn followed(memory: &Snapshot, record: &MemoryRecord) -> Vec<MemoryRecord> {
         page.records.reverse();
         page.records
     };
-    let next = later(filter(None)).into_iter().next();
+    let next = later(filter(None)).into_iter().find(is_to_an_agent);
     let mut all = later(MemoryFilter {
         until: next.as_ref().map(|next| next.timestamp),
         ..MemoryFilter::default()

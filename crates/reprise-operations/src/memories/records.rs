@@ -295,6 +295,9 @@ impl Memory {
         }
         let old = self.record(name).await?;
         refuse_receipt(&old)?;
+        if changes.contains_key("text") {
+            self.refuse_former(name, &old).await?;
+        }
         let line = serde_json::to_value(ExportLine::new(&old)).and_then(serde_json::from_value);
         let mut line: Map<String, Value> = line.map_err(Problem::invalid)?;
         // Its names are handed on to the new version by the engine.
@@ -341,6 +344,25 @@ impl Memory {
         let id = self.keep_new(record).instrument(span.clone()).await?;
         span_records(&span, 1, Some(id));
         Ok((old, self.record(&id.to_string()).await?))
+    }
+
+    /// Refuses the id of a version whose place another has taken: who corrects it has not read that
+    /// one. This request may have made it, when it was sent before.
+    async fn refuse_former(&self, name: &str, present: &MemoryRecord) -> Result<(), Problem> {
+        if name.parse().is_ok_and(|id: RecordId| id != present.id) {
+            if let Some(request) = self.request_name("0") {
+                let made = self.with_engine(move |engine| engine.duplicate_of(&request));
+                if made.await?.is_some() {
+                    return Ok(());
+                }
+            }
+            return Err(Problem::conflict(format!(
+                "nothing was changed: `{}` has taken the place of `{name}`; read it and correct \
+                 that one",
+                present.id
+            )));
+        }
+        Ok(())
     }
 
     /// Gives a record back the tags that it had, where these changed since it was kept, else keeps

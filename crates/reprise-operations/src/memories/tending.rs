@@ -185,8 +185,9 @@ impl Memory {
 
     /// What said the same as a record, or the contrary, before it came.
     pub(crate) async fn known(&self, id: RecordId) -> Result<Vec<Known>, Problem> {
+        let for_agent = self.is_agent;
         let look = move |memory: &Snapshot| {
-            let names = Names(memory);
+            let names = Names { memory, for_agent };
             let found = known(memory, id).into_iter();
             let told = found.map(|known| Known {
                 text: names.text(known.id),
@@ -211,12 +212,27 @@ pub(crate) fn live(engine: &Engine, name: &str) -> Result<RecordId, Problem> {
     current(engine, name).ok_or_else(|| missing(name))
 }
 
+/// What an agent is told in the place of a text that is sensitive and that it has not asked for.
+const SENSITIVE: &str = "sensitive, left out; `get` with its id shows it";
+
+/// What is told of a record.
+pub(crate) fn told_of(for_agent: bool, record: &MemoryRecord, told: String) -> String {
+    if for_agent && record.is_sensitive() {
+        return SENSITIVE.to_owned();
+    }
+    told
+}
+
 /// Records by their names.
-pub(crate) struct Names<'a>(pub(crate) &'a Snapshot);
+pub(crate) struct Names<'a> {
+    pub(crate) memory: &'a Snapshot,
+    /// Whether an agent reads what they say.
+    pub(crate) for_agent: bool,
+}
 
 impl Names<'_> {
     pub(crate) fn of(&self, id: RecordId) -> String {
-        let record = self.0.version(id).and_then(Result::ok);
+        let record = self.memory.version(id).and_then(Result::ok);
         let name = record.and_then(|record| external_id_of(&record));
         name.unwrap_or_else(|| id.to_string())
     }
@@ -230,9 +246,9 @@ impl Names<'_> {
         let mut read: BTreeMap<RecordId, (String, String)> = BTreeMap::new();
         for id in pairs.iter().flat_map(|pair| pair.pair) {
             read.entry(id).or_insert_with(|| {
-                let record = self.0.version(id).and_then(Result::ok);
+                let record = self.memory.version(id).and_then(Result::ok);
                 let name = record.as_ref().and_then(external_id_of);
-                let text = record.map(|record| shown(&record.text));
+                let text = record.map(|record| self.said(&record));
                 let name = name.unwrap_or_else(|| id.to_string());
                 (name, text.unwrap_or_default())
             });
@@ -272,8 +288,12 @@ impl Names<'_> {
     }
 
     fn text(&self, id: RecordId) -> String {
-        let record = self.0.version(id).and_then(Result::ok);
-        record.map(|record| shown(&record.text)).unwrap_or_default()
+        let record = self.memory.version(id).and_then(Result::ok);
+        record.map(|record| self.said(&record)).unwrap_or_default()
+    }
+
+    fn said(&self, record: &MemoryRecord) -> String {
+        told_of(self.for_agent, record, shown(&record.text))
     }
 }
 

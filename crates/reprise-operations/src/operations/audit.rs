@@ -3,7 +3,7 @@
 use chrono::{Datelike, NaiveDate};
 use reprise_knowledge::{Action, Plan, actions, scores};
 
-use crate::memories::{Doubted, Merged, beginning};
+use crate::memories::{Doubted, Merged, beginning, told_of};
 use crate::prelude::*;
 
 /// Records of a kind that are told with their beginnings.
@@ -64,8 +64,9 @@ operation! {
     )
     .tool("audit", Profile::Full);
     Audit(memory, _: NoArguments) -> Audited {
+        let for_agent = memory.is_for_agent();
         let mut audited = memory
-            .planned(|snapshot, plan| audited(snapshot, &plan))
+            .planned(move |memory, plan| audited(&Names { memory, for_agent }, &plan))
             .await?;
         let stats = memory.stats().await?;
         audited.unembedded = stats.unembedded;
@@ -121,8 +122,8 @@ impl Audited {
     }
 }
 
-fn audited(memory: &Snapshot, plan: &Plan) -> Audited {
-    let names = Names(memory);
+fn audited(names: &Names<'_>, plan: &Plan) -> Audited {
+    let memory = names.memory;
     let redactor = Redactor::new();
     let used: HashSet<RecordId> = memory.standing_runs().flat_map(|(_, used)| used).collect();
     let mut audited = Audited {
@@ -133,7 +134,7 @@ fn audited(memory: &Snapshot, plan: &Plan) -> Audited {
         stale: names.all(&plan.purged),
         actions: actions(memory)
             .into_iter()
-            .map(|action| Acted::of(&names, action))
+            .map(|action| Acted::of(names, action))
             .collect(),
         growth: growth(memory),
         ..Audited::default()
@@ -163,7 +164,8 @@ fn audited(memory: &Snapshot, plan: &Plan) -> Audited {
         .filter_map(|id| {
             let record = memory.version(id)?.ok()?;
             let text = redactor.redact_text(&record.text).text;
-            Some((names.of(id), beginning(&text)))
+            let text = told_of(names.for_agent, &record, beginning(&text));
+            Some((names.of(id), text))
         })
         .collect();
     let history = scores(memory, plan, audited.possible_secrets.len());
@@ -251,9 +253,11 @@ operation! {
         pub limit: Option<usize>,
     }) -> Told {
         let limit = arguments.limit.unwrap_or(PAGE_DEFAULT);
-        let told = memory.read(move |snapshot| {
-            let latest = actions(snapshot).into_iter().rev().take(limit);
-            let actions = latest.map(|action| Acted::of(&Names(snapshot), action));
+        let for_agent = memory.is_for_agent();
+        let told = memory.read(move |memory| {
+            let latest = actions(memory).into_iter().rev().take(limit);
+            let names = Names { memory, for_agent };
+            let actions = latest.map(|action| Acted::of(&names, action));
             Told {
                 actions: actions.collect(),
             }

@@ -7,7 +7,7 @@ use reprise_types::{Degraded, Recall, Verdict};
 
 use super::recall;
 use crate::prelude::*;
-use crate::wire::{add, short, within};
+use crate::wire::{add, sensitive_left_out, short, within};
 
 /// A light answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -90,10 +90,7 @@ operation! {
         let mut found = recall::found(memory, &asked).await?;
         let sensitive = without_sensitive(&mut found);
         if sensitive > 0 {
-            let count = counted(sensitive, "sensitive record");
-            found.notes.push(format!(
-                "{count} left out; `reprise recall` shows what they say, and `get` with an id"
-            ));
+            found.notes.push(sensitive_left_out(sensitive, "recall"));
         }
         found.results.retain(RetrievedMemory::is_related);
         found.results.sort_by_key(|one| !one.shown);
@@ -211,19 +208,20 @@ fn tokens(bytes: usize) -> usize {
     bytes.div_ceil(4)
 }
 
-/// What the results are good for, how many there are, and what to call the recall.
+/// What the results are good for, what to call the recall, and how many of them are told.
 fn headline(recall: &Recall, shown: &[Value], most: Option<usize>) -> String {
     let (id, found) = (recall.recall_id, recall.results.len());
     let cut = shown.iter().any(|light| light["cut"] == true);
-    let count = match (shown.len(), most) {
-        (shown, Some(most)) if cut => format!("{shown} of {found}, cut to {most} tokens"),
-        (shown, Some(most)) if shown < found => format!("{shown} of {found} in {most} tokens"),
-        (shown, _) => shown.to_string(),
-    };
     let own = shown
         .iter()
         .take_while(|light| light["shown"] != false)
         .count();
+    let count = match (shown.len(), most) {
+        (shown, Some(most)) if cut => format!(": {shown} of {found}, cut to {most} tokens"),
+        (shown, Some(most)) if shown < found => format!(": {shown} of {found} in {most} tokens"),
+        (shown, _) if shown > own => format!("; {} more only related", shown - own),
+        _ => String::new(),
+    };
     let mut best = recall.results.iter().take(own);
     let what = if best.all(|one| Lesson::of(&one.record).is_some()) {
         "relevant lesson"
@@ -238,7 +236,7 @@ fn headline(recall: &Recall, shown: &[Value], most: Option<usize>) -> String {
         Verdict::Relevant => relevant.as_str(),
     };
     let notes = recall.notes.iter().map(|note| format!("\nNote: {note}"));
-    format!("{said} (recall_id {id}): {count}") + &notes.collect::<String>()
+    format!("{said} (recall_id {id}){count}") + &notes.collect::<String>()
 }
 
 /// The best memory as far as it `fits`: its sentences around what matched, else words, at least

@@ -139,8 +139,9 @@ operation! {
             };
             let forgotten = memory.with_engine(preview).await?;
             // Texts are read beside the writer.
+            let for_agent = memory.is_for_agent();
             let shown = move |memory: &Snapshot| {
-                let names = Names(memory);
+                let names = Names { memory, for_agent };
                 let first = forgotten.iter().take(SHOWN_MAX);
                 Forgotten {
                     dry_run: true,

@@ -2,6 +2,7 @@
 
 use reprise_knowledge::Graph;
 
+use crate::memories::told_of;
 use crate::prelude::*;
 
 /// A shortest way.
@@ -42,7 +43,9 @@ operation! {
     }) -> Way {
         let from = memory.record(&arguments.from).await?.id;
         let to = memory.record(&arguments.to).await?.id;
-        memory.read(move |memory| way(memory, from, to)).await
+        let for_agent = memory.is_for_agent();
+        let way = memory.read(move |memory| way(&Names { memory, for_agent }, from, to));
+        way.await
     }
 
     fn text(way: &Way) -> Cow<'_, str> {
@@ -60,13 +63,13 @@ operation! {
     }
 }
 
-fn way(memory: &Snapshot, from: RecordId, to: RecordId) -> Way {
-    let found = Graph::of(memory).path(from, to);
+fn way(names: &Names<'_>, from: RecordId, to: RecordId) -> Way {
+    let found = Graph::of(names.memory).path(from, to);
     let found = found.or_else(|| (from == to).then(Vec::new));
     let connected = found.is_some();
     let steps = found.into_iter().flatten().map(|step| WayStep {
         id: step.record,
-        title: titled(memory, step.record),
+        title: titled(names, step.record),
         relation: step.relation,
         outgoing: step.outgoing,
     });
@@ -78,9 +81,10 @@ fn way(memory: &Snapshot, from: RecordId, to: RecordId) -> Way {
 }
 
 /// The line that names a record.
-pub(super) fn titled(memory: &Snapshot, id: RecordId) -> String {
-    let record = memory.get(id).and_then(Result::ok);
-    record.as_ref().map(title_of).unwrap_or_default()
+fn titled(names: &Names<'_>, id: RecordId) -> String {
+    let record = names.memory.get(id).and_then(Result::ok);
+    let title = record.map(|record| told_of(names.for_agent, &record, title_of(&record)));
+    title.unwrap_or_default()
 }
 
 const DEPTH_DEFAULT: usize = 2;
@@ -153,9 +157,12 @@ operation! {
         pub limit: Option<usize>,
     }) -> Clusters {
         let limit = arguments.limit.unwrap_or(CLUSTERS_DEFAULT);
+        let for_agent = memory.is_for_agent();
         let Some(name) = &arguments.id else {
-            let clusters = memory.read(move |memory| everywhere(memory, limit)).await?;
-            return Ok(Clusters { clusters });
+            let all = memory.read(move |memory| everywhere(&Names { memory, for_agent }, limit));
+            return Ok(Clusters {
+                clusters: all.await?,
+            });
         };
         let id = memory.record(name).await?.id;
         let depth = arguments.depth.unwrap_or(DEPTH_DEFAULT);
@@ -164,7 +171,8 @@ operation! {
             let records: Vec<RecordId> = std::iter::once(id)
                 .chain(near.map(|one| one.link.record))
                 .collect();
-            cluster(memory, &Graph::of(memory), id, &records, records.len())
+            let names = Names { memory, for_agent };
+            cluster(&names, &Graph::of(memory), id, &records, records.len())
         });
         Ok(Clusters {
             clusters: vec![around.await?],
@@ -193,25 +201,25 @@ operation! {
     }
 }
 
-fn everywhere(memory: &Snapshot, limit: usize) -> Vec<Cluster> {
-    let graph = Graph::of(memory);
+fn everywhere(names: &Names<'_>, limit: usize) -> Vec<Cluster> {
+    let graph = Graph::of(names.memory);
     let found = graph.clusters().into_iter().take(limit);
     let shown = found.map(|one| {
         let named: Vec<RecordId> = one.members.iter().take(NAMED_MAX).copied().collect();
-        cluster(memory, &graph, one.centre, &named, one.members.len())
+        cluster(names, &graph, one.centre, &named, one.members.len())
     });
     shown.collect()
 }
 
 fn cluster(
-    memory: &Snapshot,
+    names: &Names<'_>,
     graph: &Graph,
     centre: RecordId,
     records: &[RecordId],
     size: usize,
 ) -> Cluster {
     let mut tags: BTreeMap<String, usize> = BTreeMap::new();
-    for record in records.iter().filter_map(|id| memory.get(*id)?.ok()) {
+    for record in records.iter().filter_map(|id| names.memory.get(*id)?.ok()) {
         for tag in record.body.tags {
             *tags.entry(tag).or_default() += 1;
         }
@@ -225,7 +233,7 @@ fn cluster(
     });
     Cluster {
         centre,
-        title: titled(memory, centre),
+        title: titled(names, centre),
         size,
         tags: tags
             .into_iter()
@@ -236,7 +244,7 @@ fn cluster(
             .iter()
             .map(|id| Named {
                 id: *id,
-                title: titled(memory, *id),
+                title: titled(names, *id),
             })
             .collect(),
         links: links.collect(),
@@ -286,7 +294,10 @@ operation! {
         let ends = [arguments.from, arguments.to]
             .map(|tag| memory.spellings(&tag.into_iter().collect::<Vec<_>>()));
         let [from, to] = ends;
-        let bridges = memory.read(move |memory| bridges(memory, &from, &to, limit));
+        let for_agent = memory.is_for_agent();
+        let bridges = memory.read(move |memory| {
+            bridges(&Names { memory, for_agent }, &from, &to, limit)
+        });
         let bridges = bridges.await?.map_err(Problem::not_found)?;
         Ok(Bridges { bridges })
     }
@@ -302,18 +313,19 @@ operation! {
 }
 
 fn bridges(
-    memory: &Snapshot,
+    names: &Names<'_>,
     from: &[String],
     to: &[String],
     limit: usize,
 ) -> Result<Vec<Bridge>, String> {
+    let memory = names.memory;
     let (from, to) = (domain(memory, from)?, domain(memory, to)?);
     let found = Graph::of(memory).bridges(&from, &to);
     let inside = |id: &RecordId| from.contains(id) && to.contains(id);
     let found = found.into_iter().filter(|(id, _)| !inside(id));
     let named = found.take(limit).map(|(id, share)| Bridge {
         id,
-        title: titled(memory, id),
+        title: titled(names, id),
         share,
     });
     Ok(named.collect())

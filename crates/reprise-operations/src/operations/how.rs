@@ -12,6 +12,10 @@ const WELL: f32 = 0.6;
 /// One minus the cosine up to which a run is of the same kind, where no word is shared.
 const NEAR: f32 = 0.5;
 
+/// Said where there is no run.
+const NONE: &str = "0 runs like it: a run is a task that ended and told how it went, by an \
+                    `outcome` with a `run_id` or in a host's event log";
+
 /// A run that had a task like it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
@@ -68,7 +72,9 @@ operation! {
         };
         let request = request.heard(&memory.calendar());
         let found = memory.recall(request, None, RecallScope::Local).await?;
-        let mut runs: Vec<Run> = found.results.iter().filter_map(Run::of).collect();
+        let found = found.results.iter();
+        let found = found.filter(|one| !one.record.is_sensitive());
+        let mut runs: Vec<Run> = found.filter_map(Run::of).collect();
         // Stable: of one kind the likest stays first.
         runs.sort_by_key(|run| run.quality < WELL);
         runs.truncate(arguments.limit.unwrap_or(LIMIT_DEFAULT));
@@ -85,6 +91,9 @@ operation! {
     }
 
     fn text(done: &Done) -> Cow<'_, str> {
+        if done.runs.is_empty() {
+            return NONE.into();
+        }
         let mut quoted = QuotedMemory::new(system_entropy());
         for run in &done.runs {
             let day = run.at.get(..10).unwrap_or_default();
@@ -156,6 +165,7 @@ mod tests {
             run(&["ask the vault"], &["Keys live in the vault"]),
             run(&[], &[]),
         ];
+        assert_eq!(How::text(&Done::default()), NONE);
         let said = How::text(&Done { runs }).into_owned();
         assert!(said.starts_with("2 runs\n"), "{said}");
         for part in [

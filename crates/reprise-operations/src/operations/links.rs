@@ -1,6 +1,6 @@
 //! Links between records, and where they lead.
 
-use crate::memories::live;
+use crate::memories::{live, told_of};
 use crate::prelude::*;
 
 /// The relation of a link where the caller does not say.
@@ -255,6 +255,7 @@ operation! {
             };
             way && (relations.is_empty() || relations.iter().any(|own| own == relation))
         };
+        let for_agent = memory.is_for_agent();
         let related = memory.read(move |memory| {
             let related = memory.related_by(id, depth, limit, follows).into_iter();
             let named = related.filter_map(|related| {
@@ -262,7 +263,7 @@ operation! {
                 let record = memory.get(link.record)?.ok()?;
                 Some(Neighbour {
                     id: link.record,
-                    title: title_of(&record),
+                    title: told_of(for_agent, &record, title_of(&record)),
                     relation: link.relation,
                     outgoing: link.outgoing,
                     depth: related.depth,

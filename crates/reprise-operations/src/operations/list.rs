@@ -3,7 +3,7 @@
 use reprise_types::{ID_PATTERN, Order, Page, SystemClock};
 
 use crate::prelude::*;
-use crate::wire::{add, short};
+use crate::wire::{add, short, take_sensitive};
 
 fn cursors() -> String {
     format!("^(?:{}|{ID_PATTERN})$", Cursor::pattern())
@@ -59,7 +59,8 @@ operation! {
         let filter = &mut arguments.filter;
         filter.spellings = memory.resolve_tags(&mut filter.tag);
         let calendar = memory.calendar();
-        let page = memory.read(move |snapshot| page(snapshot, &arguments, &calendar));
+        let for_agent = memory.is_for_agent();
+        let page = memory.read(move |snapshot| page(snapshot, &arguments, for_agent, &calendar));
         page.await?
     }
 
@@ -104,7 +105,12 @@ pub async fn newest(memory: &Memory, most: usize) -> Result<Vec<MemoryRecord>, P
 }
 
 /// The page of a snapshot.
-fn page(snapshot: &Snapshot, asked: &Arguments, calendar: &Calendar) -> Result<Listed, Problem> {
+fn page(
+    snapshot: &Snapshot,
+    asked: &Arguments,
+    for_agent: bool,
+    calendar: &Calendar,
+) -> Result<Listed, Problem> {
     let after = asked
         .cursor
         .as_deref()
@@ -119,7 +125,10 @@ fn page(snapshot: &Snapshot, asked: &Arguments, calendar: &Calendar) -> Result<L
         limit: asked.limit.unwrap_or(PAGE_DEFAULT),
         after: after.transpose()?,
     };
-    let page = snapshot.list_in(order, &request);
+    let mut page = snapshot.list_in(order, &request);
+    if for_agent {
+        page.notes.extend(take_sensitive(&mut page.records));
+    }
     let line = |record: &MemoryRecord| {
         let mut line = json!(ExportLine::new(record));
         add(&mut line, &About::of(record));

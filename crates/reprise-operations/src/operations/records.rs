@@ -8,7 +8,7 @@ use crate::bounds::ALONE;
 use crate::memories::{MAY_CHANGE, own_title};
 use crate::operations::care::Stats;
 use crate::prelude::*;
-use crate::wire::{IngestLine, WriteReport, add, record_of_value};
+use crate::wire::{IngestLine, WriteReport, add, record_of_value, take_sensitive};
 
 /// Records of one request.
 const RECORDS_MAX: usize = 50;
@@ -422,10 +422,8 @@ fn recent(snapshot: &Snapshot) -> Value {
             "tags": record.tags,
         })
     };
-    let newest = snapshot.newest(RECENT);
-    newest
-        .into_iter()
-        .filter_map(Result::ok)
-        .map(light)
-        .collect()
+    let newest = snapshot.newest(RECENT).into_iter();
+    let mut newest: Vec<MemoryRecord> = newest.filter_map(Result::ok).collect();
+    let note = take_sensitive(&mut newest).map(|note| json!({ "note": note }));
+    newest.into_iter().map(light).chain(note).collect()
 }

@@ -43,10 +43,10 @@ operation! {
         #[arg(long)]
         pub dry_run: bool,
     }) -> Consolidated {
-        let dry_run = arguments.dry_run;
+        let (dry_run, for_agent) = (arguments.dry_run, memory.is_for_agent());
         let (plan, mut done) = memory
-            .planned(move |snapshot, plan| {
-                let done = told(&Names(snapshot), &plan, dry_run);
+            .planned(move |memory, plan| {
+                let done = told(&Names { memory, for_agent }, &plan, dry_run);
                 (plan, done)
             })
             .await?;
@@ -233,8 +233,9 @@ operation! {
 }
 
 async fn listed(memory: &Memory) -> Result<Reviewed, Problem> {
-    let listed = memory.planned(|snapshot, plan| {
-        let names = Names(snapshot);
+    let for_agent = memory.is_for_agent();
+    let listed = memory.planned(move |memory, plan| {
+        let names = Names { memory, for_agent };
         Reviewed {
             review: names.pairs(&plan.review, true),
             review_more: plan.review_more,
@@ -289,7 +290,10 @@ async fn decide(memory: &Memory, pair: [String; 2], answer: Verdict) -> Result<R
         } else {
             (other, one)
         };
-        let names = Names(&snapshot);
+        let names = Names {
+            memory: &snapshot,
+            for_agent: false,
+        };
         let pair = Some([names.of(older), names.of(newer)]);
         let (gone, kept) = match answer {
             Verdict::Different => {
@@ -373,7 +377,10 @@ operation! {
                 return Ok(Err(action));
             }
             let snapshot = engine.snapshot();
-            let names = Names(&snapshot);
+            let names = Names {
+                memory: &snapshot,
+                for_agent: false,
+            };
             let said = TakenBack {
                 restored: names.all(&undone.restored),
                 withdrawn: names.all(&undone.withdrawn),

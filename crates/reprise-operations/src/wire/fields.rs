@@ -25,7 +25,7 @@ pub(crate) fn meant<'a>(
 }
 
 /// Refuses fields that are nobody's, but nearly one of the known ones.
-pub(super) fn refuse_slips(other: &Map<String, Value>, known: &[&str]) -> Result<(), String> {
+pub(crate) fn refuse_slips(other: &Map<String, Value>, known: &[&str]) -> Result<(), String> {
     let mut slips = other.keys().filter_map(|given| {
         let name = meant(given, known.iter().copied())?;
         Some(format!(

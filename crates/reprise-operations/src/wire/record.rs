@@ -417,13 +417,13 @@ pub struct ExportLine<'a> {
     known_at: String,
     metadata: &'a Map<String, Value>,
     #[serialize_always]
-    quality_score: Option<f32>,
+    quality_score: Option<f64>,
     tags: &'a [String],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     external_ids: Vec<&'a ExternalId>,
     provenance: Option<&'a Provenance>,
     retention: Option<Retention>,
-    confidence: Option<f32>,
+    confidence: Option<f64>,
     evidence: Option<Evidence>,
     visibility: Option<Visibility>,
     supersedes: Option<RecordId>,
@@ -451,18 +451,23 @@ impl<'a> ExportLine<'a> {
             timestamp: instant(record.timestamp),
             known_at: instant(record.known_at),
             metadata: &record.metadata,
-            quality_score: record.quality_score,
+            quality_score: record.quality_score.map(decimal),
             tags: &record.tags,
             external_ids: others,
             provenance: not_default(&record.provenance),
             retention: not_default(&record.retention).copied(),
-            confidence: record.confidence,
+            confidence: record.confidence.map(decimal),
             evidence: record.evidence,
             visibility: workspace(record.visibility),
             supersedes: record.supersedes,
             details: &record.details,
         }
     }
+}
+
+/// A number as it was written: .7, and not the nearest number that is held, .699999988.
+fn decimal(held: f32) -> f64 {
+    held.to_string().parse().unwrap_or(f64::from(held))
 }
 
 /// The one visibility that a line can say; others come by acts of their own.

@@ -11,6 +11,20 @@ use crate::prelude::*;
 /// Characters of a session's name: a longer one is a number that tells nothing.
 const SESSION_CHARS: usize = 24;
 
+/// That so many sensitive records are left out, and how they are read.
+pub(crate) fn sensitive_left_out(count: usize, command: &str) -> String {
+    let count = counted(count, "sensitive record");
+    format!("{count} left out; `reprise {command}` shows what they say, and `get` with an id")
+}
+
+/// Leaves out what is sensitive; the note that says so, where any was.
+pub(crate) fn take_sensitive(records: &mut Vec<MemoryRecord>) -> Option<String> {
+    let all = records.len();
+    records.retain(|record| !record.is_sensitive());
+    let left_out = all - records.len();
+    (left_out > 0).then(|| sensitive_left_out(left_out, "list"))
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct Told {
     about: About,

@@ -2,18 +2,21 @@
 //! proof, and the erasure from the file.
 
 use reprise_operations::operations::graph::Tie;
-use reprise_operations::operations::records::{Get, GetArguments};
-use reprise_operations::operations::{care, forgetting, lessons};
+use reprise_operations::operations::records::{Get, GetArguments, ShowArguments};
+use reprise_operations::operations::{care, forgetting, lessons, shared};
 use reprise_operations::{Lesson, taken_out};
 use reprise_types::Link;
 use reprise_types::limits::TEXT_BYTES_MAX;
 
-use super::record::{SEEN, Standing, Wording};
+use super::publish;
+use super::record::{SEEN, Standing, Wording, not_saved};
 use crate::page::bad_field;
 use crate::prelude::*;
 use crate::undo::{Act, Back, Done, Undo, did, linked, noted, revised, tagged, unlinked};
 
 const REASON: &str = "asked for on the page";
+const COMES_BACK: &str = "Undo keeps what it says now again, under a new id and with its links; \
+    earlier versions and external ids do not come back.";
 /// Records of one form.
 const MANY_MAX: usize = 200;
 
@@ -24,7 +27,7 @@ async fn present(visit: &Visit, id: &str) -> Answer<(MemoryRecord, usize)> {
     Ok((versions.present, versions.earlier.len() + 1))
 }
 
-pub(crate) async fn correct(Named(id): Named<RecordId>, posted: Posted) -> Answer<Redirect> {
+pub(crate) async fn correct(Named(id): Named<RecordId>, posted: Posted) -> Answer<Response> {
     let visit = &posted.visit;
     let (old, _) = present(visit, &id.to_string()).await?;
     let before = Wording::of(&old);
@@ -43,7 +46,12 @@ pub(crate) async fn correct(Named(id): Named<RecordId>, posted: Posted) -> Answe
     }
     let text = before.text.replace("\r\n", "\n");
     if wording == (Wording { text, ..before }) {
-        return Ok(Redirect::to(&format!("/records/{id}?done=same")));
+        return Ok(Redirect::to(&format!("/records/{id}?done=same")).into_response());
+    }
+    if old.id != id {
+        let body = not_saved(visit, &old, &wording);
+        let page = room(visit, "/timeline", "Not saved", &body);
+        return Ok((StatusCode::CONFLICT, page).into_response());
     }
     let lesson = Lesson {
         title: wording.title,
@@ -61,7 +69,7 @@ pub(crate) async fn correct(Named(id): Named<RecordId>, posted: Posted) -> Answe
         taken_out: taken_out(&ran.redacted),
         ..Act::new(new, says, Back::Revise { old, new })
     };
-    Ok(did(visit, act))
+    Ok(did(visit, act).into_response())
 }
 
 pub(crate) async fn tag(Named(id): Named<RecordId>, posted: Posted) -> Answer<Redirect> {
@@ -84,6 +92,11 @@ fn retagged(record: RecordId, tags: Vec<String>) -> Act {
 pub(crate) async fn stand(Named(id): Named<RecordId>, posted: Posted) -> Answer<Redirect> {
     let visit = &posted.visit;
     let (old, _) = present(visit, &id.to_string()).await?;
+    if old.id != id {
+        let said = "This record was changed after you opened it, so nothing was saved. Open it \
+                    again.";
+        return Err(Trouble::new(StatusCode::CONFLICT, said));
+    }
     let chosen = SEEN.iter().find(|choice| choice.1 == posted.get("seen"));
     let seen = chosen.ok_or_else(|| Trouble::invalid(bad_field("seen")))?.0;
     let is_pinned = posted.get("pinned") == "yes";
@@ -136,26 +149,51 @@ pub(crate) async fn unlink(Named(id): Named<RecordId>, posted: Posted) -> Answer
     Ok(Redirect::to(&format!("/records/{id}?done={number}")))
 }
 
+/// What is to be forgotten.
+struct Going {
+    record: MemoryRecord,
+    versions: usize,
+    /// What others still find of it then.
+    published: Option<RecordId>,
+}
+
+async fn going(visit: &Visit, id: &str) -> Answer<Going> {
+    let (record, versions) = present(visit, id).await?;
+    let id = record.id.to_string();
+    let asked = ShowArguments { id };
+    let published = visit.ask::<shared::Visibility>(asked).await?.published;
+    Ok(Going {
+        record,
+        versions,
+        published,
+    })
+}
+
 /// What goes before it goes.
-fn goes(records: &[(MemoryRecord, usize)], visit: &Visit, action: &str, fields: &Markup) -> Markup {
-    let versions: usize = records.iter().map(|(_, versions)| versions).sum();
+fn goes(records: &[Going], visit: &Visit, action: &str, fields: &Markup) -> Markup {
+    let versions: usize = records.iter().map(|one| one.versions).sum();
     html! {
+        (only_looks(visit))
         p class="lead" {
             (text::of(records.len(), "record goes", "records go")) " with "
             (text::of(versions, "version", "versions"))
-            ", and with the links that lead to it. Nothing finds it any more at once; the bytes \
-             stay in the file, unread, until you erase them, and until then undo brings it back."
+            ", and with the links that lead to it. This memory finds it no more at once; the \
+             bytes stay in the file, unread, until you erase them. Until then it can be undone. "
+            (COMES_BACK)
         }
-        @for (record, _) in records {
-            div class="card" { div class="said" { (text::whole(&record.text)) } }
+        @for one in records {
+            div class="card" {
+                div class="said" { (text::whole(&one.record.text)) }
+                @if let Some(thing) = one.published { (publish::stays(visit, thing)) }
+            }
         }
         div class="stack" { (form(visit, action, &html! {
             (fields)
             label { "Why" input name="reason" value=(REASON) maxlength="2000"; }
             div class="acts" {
                 button class="danger first" data-command="Forget now" { "Forget" }
-                @if let [(record, _)] = records {
-                    a class="button" href=(rows::path(record)) { "Keep it" }
+                @if let [one] = records {
+                    a class="button" href=(rows::path(&one.record)) { "Keep it" }
                 } @else { a class="button" href="/timeline" { "Keep them" } }
             }
         })) }
@@ -163,9 +201,9 @@ fn goes(records: &[(MemoryRecord, usize)], visit: &Visit, action: &str, fields: 
 }
 
 pub(crate) async fn ask(visit: Visit, Named(id): Named<RecordId>) -> Answer<Markup> {
-    let record = present(&visit, &id.to_string()).await?;
-    let action = format!("{}/forget", rows::path(&record.0));
-    let body = goes(&[record], &visit, &action, &html! {});
+    let one = going(&visit, &id.to_string()).await?;
+    let action = format!("{}/forget", rows::path(&one.record));
+    let body = goes(&[one], &visit, &action, &html! {});
     Ok(room(&visit, "", "Forget this?", &body))
 }
 
@@ -185,11 +223,12 @@ async fn gone(visit: &Visit, id: &str, reason: &str) -> Answer<Act> {
         id: record.id.to_string(),
         reason: Some(reason.unwrap_or(REASON).to_owned()),
     };
-    let gone = visit.ask::<forgetting::Delete>(asked).await?.forgotten;
+    let forgotten = visit.ask::<forgetting::Delete>(asked).await?;
     let (id, record) = (record.id, Box::new(record));
     let back = Back::Unforget { record, links };
     Ok(Act {
-        gone,
+        gone: forgotten.forgotten,
+        published: forgotten.published.iter().map(|one| one.id).collect(),
         ..Act::new(id, "Forgotten.", back)
     })
 }
@@ -241,7 +280,7 @@ pub(crate) async fn many(posted: Posted) -> Answer<Response> {
         "forget" => {
             let mut records = Vec::new();
             for id in &ids {
-                records.push(present(visit, id).await?);
+                records.push(going(visit, id).await?);
             }
             let fields = html! {
                 input type="hidden" name="act" value="forgotten";
@@ -267,12 +306,23 @@ pub(crate) async fn forgotten(visit: Visit, Named(number): Named<u64>) -> Answer
         let asked = HistoryArguments { id: id.to_string() };
         still |= visit.ask_if::<History>(asked).await?.is_some();
     }
+    let mut standing = Vec::new();
+    for id in done.act.published.iter().copied() {
+        let asked = shared::PublishedThingArguments { id, version: None };
+        let found = visit.ask_if::<shared::PublishedThing>(asked).await;
+        // What cannot be asked for may stand.
+        if !matches!(found, Ok(None)) {
+            standing.push(id);
+        }
+    }
     let body = html! {
         div class="card" role="status" {
             h2 { "The proof" }
             @if still { p { "Memory still answers for one of these: tell whoever made it." } }
             @else { p { "Memory was asked again for each of these, and has none of them." } }
             ul { @for id in gone { li { code { (id) } } } }
+            @for thing in standing { (publish::stays(&visit, thing)) }
+            p class="why" { (COMES_BACK) }
             div class="acts" { (undo::take_back(&visit, &done)) }
         }
         div class="card" {

@@ -377,7 +377,14 @@ pub(crate) async fn needs(visit: Visit, pairs: Pairs) -> Answer<Markup> {
         }
         @for (tree, one) in waiting.iter().take(NEEDS) {
             div class="need" {
-                b { (text::line(&one.branch, 60)) " waits for approval" }
+                b {
+                    (text::line(&one.branch, 60))
+                    (match one.word.as_ref().map(|word| word.is_approved) {
+                        None => " waits for approval",
+                        Some(true) => " is approved and waits for its merge",
+                        Some(false) => " was declined",
+                    })
+                }
                 p {
                     (text::of(one.paths.len(), "file", "files")) " in " (text::line(tree, 60)) "."
                 }

@@ -54,7 +54,7 @@ pub(crate) async fn timeline(visit: Visit, pairs: Pairs) -> Answer<Markup> {
                     h2 { "No record fits" }
                     p { "Take a filter away, or " a href="/search" { "ask in words" } "." }
                 }
-            } @else { (by_day(&listed.records, &known)) }
+            } @else { (by_day(&listed, pairs.get("after").is_some(), &known)) }
             @for note in &listed.notes { p class="faint" { (note) } }
             (pairs::pages(&pairs, "/timeline", listed.next))
         }))
@@ -88,9 +88,14 @@ fn split(visit: &Visit, rows: &Markup) -> Markup {
     }
 }
 
-fn by_day(records: &[MemoryRecord], known: &Known) -> Markup {
-    let groups = rows::groups(records, &known.calendar, true);
-    let told = groups.iter().map(Told::all);
+/// A page of the timeline; a session at an end of it may go on on the next, or come from the last.
+fn by_day(listed: &Listed, is_later: bool, known: &Known) -> Markup {
+    let groups = rows::groups(&listed.records, &known.calendar, true);
+    let last = groups.len().saturating_sub(1);
+    let told = groups.iter().enumerate().map(|(place, group)| {
+        let is_cut = place == 0 && is_later || place == last && listed.next.is_some();
+        Told::all(group, !is_cut)
+    });
     rows::by_day(&told.collect::<Vec<_>>(), known)
 }
 

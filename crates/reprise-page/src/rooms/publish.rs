@@ -91,6 +91,7 @@ fn terms_form(path: &str, title: &str, policy: &str, licence: &str) -> Markup {
 
 fn preview(visit: &Visit, path: &str, pairs: &Pairs, leaving: &Leaving) -> Markup {
     html! {
+        (only_looks(visit))
         section class="card" {
             h2 {
                 "What would leave "
@@ -247,6 +248,28 @@ fn log(receipts: &[ReceiptRow]) -> Markup {
     )
 }
 
+fn take_back(visit: &Visit, thing: RecordId) -> Markup {
+    form(
+        visit,
+        "/global/unpublish",
+        &html! {
+            input type="hidden" name="id" value=(thing);
+            button class="danger" data-command="Take back what is published" { "Take it back" }
+        },
+    )
+}
+
+/// That others find a published thing whatever becomes of its record, with the way to take it back.
+pub(super) fn stays(visit: &Visit, thing: RecordId) -> Markup {
+    html! {
+        div class="notice" {
+            a href=(format!("/global/{thing}")) { "What was published of it" }
+            " stays: others find it until you take it back."
+            div class="acts" { (take_back(visit, thing)) }
+        }
+    }
+}
+
 /// A published thing, whole.
 pub(crate) async fn thing(visit: Visit, Named(id): Named<RecordId>) -> Answer<Markup> {
     let asked = PublishedThingArguments { id, version: None };
@@ -271,12 +294,7 @@ pub(crate) async fn thing(visit: Visit, Named(id): Named<RecordId>) -> Answer<Ma
                 (format!("{:.2}", quality.quality())) " of 1"
             }
             @if found.author_id == visit.user {
-                div class="acts" {
-                    (form(&visit, "/global/unpublish", &html! {
-                        input type="hidden" name="id" value=(found.id);
-                        button class="danger" { "Take it back" }
-                    }))
-                }
+                div class="acts" { (take_back(&visit, found.id)) }
             }
         }
     };

@@ -149,10 +149,10 @@ pub(crate) async fn show(visit: Visit, Named(name): Named<String>, pairs: Pairs)
     if pairs.get("part").is_some() {
         return Ok(article);
     }
-    let beside = beside(&visit, record).await?;
+    let (beside, is_whole) = beside(&visit, record).await?;
     let known = Known::of(&visit).await?;
     let groups = rows::groups(&beside, &calendar, false);
-    let told = groups.iter().map(Told::all);
+    let told = groups.iter().map(|group| Told::all(group, is_whole));
     let rows = html! {
         h2 class="unseen-text" { "What happened with it" }
         (rows::by_day(&told.collect::<Vec<_>>(), &known))
@@ -160,15 +160,18 @@ pub(crate) async fn show(visit: Visit, Named(name): Named<String>, pairs: Pairs)
     let body = html! {
         (undo::told(&visit, pairs.get("done")))
         div class="split" data-opens=(record.id) {
+            div class="side" id="side" {
+                h2 class="unseen-text" { "The record itself" }
+                (article)
+            }
             div { (rows::list(&visit, &rows)) }
-            div class="side" id="side" { (article) }
         }
     };
     Ok(room(&visit, "/timeline", "Record", &body))
 }
 
-/// What happened with it: its session, else what came before it.
-async fn beside(visit: &Visit, record: &MemoryRecord) -> Answer<Vec<MemoryRecord>> {
+/// What happened with it: its session, and whether all of it; else what came before it.
+async fn beside(visit: &Visit, record: &MemoryRecord) -> Answer<(Vec<MemoryRecord>, bool)> {
     let session = Some(record.session_id.clone()).filter(|session| !session.is_empty());
     let asked = |until| ListRequest {
         filter: MemoryFilter {
@@ -181,13 +184,12 @@ async fn beside(visit: &Visit, record: &MemoryRecord) -> Answer<Vec<MemoryRecord
     };
     let memory = visit.memory();
     let first = session.is_none().then_some(record.timestamp);
-    let found = list::records(&memory, asked(first)).await?.records;
-    if found.iter().any(|one| one.id == record.id) {
-        return Ok(found);
+    let found = list::records(&memory, asked(first)).await?;
+    if found.records.iter().any(|one| one.id == record.id) {
+        return Ok((found.records, first.is_none() && found.next.is_none()));
     }
-    Ok(list::records(&memory, asked(Some(record.timestamp)))
-        .await?
-        .records)
+    let found = list::records(&memory, asked(Some(record.timestamp))).await?;
+    Ok((found.records, false))
 }
 
 fn article(visit: &Visit, story: &Story, calendar: &Calendar) -> Markup {
@@ -269,19 +271,53 @@ fn actions(visit: &Visit, story: &Story, path: &str) -> Markup {
 }
 
 fn edit(visit: &Visit, record: &MemoryRecord, path: &str) -> Markup {
-    let Wording { title, text } = Wording::of(record);
     html! {
         details class="act" id="edit" {
             summary class="button" data-command="Edit this record" { "Edit" }
-            div class="stack" { (form(visit, &format!("{path}/correct"), &html! {
-                p class="faint" { "A new version takes its place; this one stays in the history." }
-                @if let Some(title) = &title {
-                    label { "Title" input name="title" value=(title); }
-                }
-                // The first line break after the tag is not part of a text.
-                label { "Text" textarea name="text" rows="8" required { "\n" (text) } }
-                button class="first" { "Save" }
-            })) }
+            (correction(visit, path, &Wording::of(record)))
+        }
+    }
+}
+
+/// The form of a correction, which is one of the version that its path names.
+fn correction(visit: &Visit, path: &str, Wording { title, text }: &Wording) -> Markup {
+    html! {
+        div class="stack" { (form(visit, &format!("{path}/correct"), &html! {
+            p class="faint" { "A new version takes its place; this one stays in the history." }
+            @if let Some(title) = title {
+                label { "Title" input name="title" value=(title); }
+            }
+            // The first line break after the tag is not part of a text.
+            label { "Text" textarea name="text" rows="8" required { "\n" (text) } }
+            (ends("Save", path))
+        })) }
+    }
+}
+
+/// What was typed for a version whose place another has taken.
+pub(super) fn not_saved(visit: &Visit, record: &MemoryRecord, typed: &Wording) -> Markup {
+    html! {
+        p class="lead" role="alert" {
+            "This record was changed after you opened it, so nothing was saved. What you typed is \
+             below: saving it puts it in the place of what the record says now."
+        }
+        div class="card" {
+            h2 { "What it says now" }
+            div class="said" { (text::whole(&record.text)) }
+        }
+        div class="card" {
+            h2 { "What you typed" }
+            (correction(visit, &rows::path(record), typed))
+        }
+    }
+}
+
+/// What ends an act: it is saved, or nothing of it.
+fn ends(says: &str, path: &str) -> Markup {
+    html! {
+        div class="acts" {
+            button class="first" { (says) }
+            a class="button" href=(path) data-cancel { "Cancel" }
         }
     }
 }
@@ -294,7 +330,7 @@ fn tags(visit: &Visit, record: &MemoryRecord, path: &str) -> Markup {
                 label {
                     "Tags, with commas between" input name="tags" value=(record.tags.join(", "));
                 }
-                button class="first" { "Save the tags" }
+                (ends("Save the tags", path))
             })) }
         }
     }
@@ -310,7 +346,7 @@ fn link(visit: &Visit, path: &str) -> Markup {
                     input name="other" required autocomplete="off" spellcheck="false";
                 }
                 label { "How" input name="relation" value="related_to"; }
-                button class="first" { "Save the link" }
+                (ends("Save the link", path))
             })) }
         }
     }
@@ -338,7 +374,7 @@ fn standing(visit: &Visit, record: &MemoryRecord, path: &str) -> Markup {
                     input type="checkbox" name="pinned" value="yes" checked[standing.is_pinned];
                     "Pinned: no clean-up takes it"
                 }
-                button class="first" { "Save" }
+                (ends("Save", path))
             })) }
         }
     }

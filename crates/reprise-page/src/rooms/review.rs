@@ -91,6 +91,7 @@ pub(crate) async fn show(visit: Visit, pairs: Pairs) -> Answer<Markup> {
         }
     }
     let body = html! {
+        (only_looks(&visit))
         (answered(&visit, &pairs))
         @for (name, none, cards, more) in &sorts {
             section {
@@ -110,7 +111,9 @@ fn answered(visit: &Visit, pairs: &Pairs) -> Markup {
     html! {
         @match pairs.get("answered") {
             None => {}
-            Some("apart") => { (toast(&html! { "Noted: both hold." })) }
+            Some("apart") => {
+                (toast(&html! { "Noted: both hold, and nobody is asked about them again." }))
+            }
             Some(action) => { (toast(&html! { "Answered. " (taken_back(visit, action)) })) }
         }
     }
@@ -179,11 +182,8 @@ pub(crate) async fn answer(posted: Posted) -> Answer<Redirect> {
 /// What tidying up would do, before it does it; and what was done.
 pub(crate) async fn tidying(visit: Visit, pairs: Pairs) -> Answer<Markup> {
     let would = visit.ask_if::<Consolidate>(ConsolidateArguments { dry_run: true });
-    let asked = DiaryArguments {
-        limit: Some(ACTIONS),
-    };
-    let (would, diary) = tokio::join!(would, visit.ask_if::<Diary>(asked));
-    let (would, diary) = (would?, diary?);
+    let (would, actions) = tokio::join!(would, actions(&visit));
+    let (would, actions) = (would?, actions?);
     let body = html! {
         (undo::told(&visit, pairs.get("done")))
         @if let Some(again) = pairs.read::<usize>("again")? {
@@ -194,12 +194,43 @@ pub(crate) async fn tidying(visit: Visit, pairs: Pairs) -> Answer<Markup> {
         @if let Some(would) = &would { (plan(&visit, would)) }
         section {
             h2 { "Done before" }
-            @let actions = diary.map(|told| told.actions).unwrap_or_default();
             @if actions.is_empty() { p class="faint" { "Nothing was tidied up yet." } }
             @for acted in &actions { (told(&visit, acted)) }
         }
     };
     Ok(room(&visit, "/knowledge/tidy", "Tidy up", &body))
+}
+
+/// The diary's newest actions.
+async fn actions(visit: &Visit) -> Answer<Vec<Acted>> {
+    let asked = DiaryArguments {
+        limit: Some(ACTIONS),
+    };
+    let diary = visit.ask_if::<Diary>(asked).await?;
+    Ok(diary.map(|told| told.actions).unwrap_or_default())
+}
+
+/// All that can be taken back: what this session did, and what stands in the diary.
+pub(crate) async fn done(visit: Visit) -> Answer<Markup> {
+    let (acts, mut tended) = (undo::all(&visit), actions(&visit).await?);
+    tended.retain(|acted| !acted.undone);
+    let body = html! {
+        p class="lead" {
+            "The last 32 changes of this session can be taken back, until it ends or what was \
+             forgotten is erased from the file."
+        }
+        @if acts.is_empty() && tended.is_empty() {
+            div class="empty" { h2 { "Nothing was changed yet" } }
+        }
+        @for act in acts { (act) }
+        @if !tended.is_empty() {
+            section {
+                h2 { "Answered and tidied up " small { "in any session" } }
+                @for acted in &tended { (told(&visit, acted)) }
+            }
+        }
+    };
+    Ok(room(&visit, "/done", "What you changed", &body))
 }
 
 fn plan(visit: &Visit, would: &Consolidated) -> Markup {
@@ -241,6 +272,7 @@ fn plan(visit: &Visit, would: &Consolidated) -> Markup {
                 (named(&would.distilled))
             }
             @if !is_nothing {
+                (only_looks(visit))
                 div class="acts" {
                     (form(visit, "/knowledge/consolidate", &html! {
                         button class="first" data-command="Tidy up now" { "Do this" }
@@ -261,9 +293,9 @@ fn told(visit: &Visit, acted: &Acted) -> Markup {
             }
             @for merge in &acted.merged {
                 p {
-                    (link(&merge.kept, "This one")) " answers for "
-                    @for gone in merge.gone.iter().take(3) { (link(gone, "this")) " " }
-                    @if merge.gone.len() > 3 { "and " (merge.gone.len() - 3) " more" }
+                    (link(&merge.kept, "This one")) " answers for"
+                    @for gone in merge.gone.iter().take(3) { " " (link(gone, "this")) }
+                    @if merge.gone.len() > 3 { " and " (merge.gone.len() - 3) " more" }
                     @if let Some(text) = merge.texts.first() {
                         ": " span class="faint" { (text::line(text, 120)) }
                     }

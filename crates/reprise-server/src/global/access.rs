@@ -20,7 +20,7 @@ use reprise_types::{Clock as _, SystemClock, system_entropy};
 use serde_json::json;
 
 use super::routes::{Desk, JOIN, ROUTES, Route};
-use crate::http::{Refusal, bearer, wrong_method};
+use crate::http::{OPENS_NOTHING, Refusal, SEND, bearer, wrong_method};
 use crate::issuer::Issuer;
 use crate::tokens::{Right, Scope};
 
@@ -132,17 +132,16 @@ pub(super) struct Known {
 }
 
 async fn known(desk: &Desk, token: Option<&str>) -> Result<Known, Problem> {
-    let none = || {
-        Problem::new(
-            ProblemKind::Unauthorized,
-            "send `Authorization: Bearer TOKEN`; `reprise global token add NAME` makes a token",
-        )
+    let refused = |why: &str| {
+        let detail = format!("{why}; `reprise global token add NAME` makes a token");
+        Problem::new(ProblemKind::Unauthorized, detail)
     };
-    let token = token.ok_or_else(none)?;
+    let token = token.ok_or_else(|| refused(SEND))?;
     if let Some(people) = desk.people.as_ref().filter(|_| Issuer::is_jwt(token)) {
         return people.known(token).await;
     }
-    let entry = desk.tokens.recognise(token).await?.ok_or_else(none)?;
+    let entry = desk.tokens.recognise(token).await?;
+    let entry = entry.ok_or_else(|| refused(OPENS_NOTHING))?;
     let (Scope::User(user), Some(grant)) = (entry.scope, entry.grant) else {
         return Err(Problem::new(
             ProblemKind::Forbidden,

@@ -388,6 +388,17 @@ fn an_exit_code_counts_before_what_was_printed() {
             json!({"exitCode": 0, "output": "test result: FAILED. 3 passed; 1 failed;"}),
             Some(false),
         ),
+        // So do `make` and scripts hide it.
+        (
+            "RUST_LOG=debug cargo test",
+            json!({"exitCode": 0, "output": "test result: FAILED. 3 passed; 1 failed;"}),
+            Some(false),
+        ),
+        (
+            "make test",
+            json!({"success": true, "output": "== 1 failed, 2 passed in 0.1s =="}),
+            Some(false),
+        ),
         ("cargo test | tail -3", json!({"exitCode": 0}), None),
         (
             "cargo test; true",
@@ -488,6 +499,10 @@ fn test_runners_are_understood_by_their_last_lines() {
     for (said, expected) in ENDINGS.iter().copied().chain([(long.as_str(), Some(true))]) {
         let input = json!({"tool_response": said});
         assert_eq!(verdict(HookProgram::Codex, "t", &input), expected, "{said}");
+        // What plainly says failed has not passed, whatever the exit is.
+        let input = json!({"hook_event_name": "PostToolUse", "tool_response": {"stdout": said}});
+        let went = verdict(HookProgram::ClaudeCode, "make test", &input);
+        assert_eq!(went, Some(expected != Some(false)), "{said}");
     }
 }
 

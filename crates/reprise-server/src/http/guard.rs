@@ -25,6 +25,11 @@ use crate::tokens::{Scope, TokenEntry};
 use reprise_operations::{Problem, ProblemKind};
 use reprise_types::UserId;
 
+/// Said to who sent no token,
+pub(crate) const SEND: &str = "send `Authorization: Bearer TOKEN`";
+/// and of one that was replaced, withdrawn or never made.
+pub(crate) const OPENS_NOTHING: &str = "this token opens nothing here";
+
 /// The way a request came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Door {
@@ -177,16 +182,14 @@ fn from_here(app: &App, address: SocketAddr, request: &Request) -> Result<(), Pr
     Ok(())
 }
 
-fn unauthorized() -> Problem {
-    Problem::new(
-        ProblemKind::Unauthorized,
-        "send `Authorization: Bearer TOKEN`; `reprise token add NAME` makes a token",
-    )
+fn unauthorized(why: &str) -> Problem {
+    let detail = format!("{why}; `reprise token add NAME` makes a token");
+    Problem::new(ProblemKind::Unauthorized, detail)
 }
 
 /// Whose a token is: one of ours, or one of the issuer that is configured.
 async fn recognised(app: &App, token: Option<&str>, path: &str) -> Result<Identity, Problem> {
-    let token = token.ok_or_else(unauthorized)?;
+    let token = token.ok_or_else(|| unauthorized(SEND))?;
     let identity = match app
         .oauth
         .as_ref()
@@ -204,10 +207,11 @@ async fn recognised(app: &App, token: Option<&str>, path: &str) -> Result<Identi
             }
         }
         _ => {
-            let entry = app.tokens.recognise(token).ok_or_else(unauthorized)?;
+            let unknown = || unauthorized(OPENS_NOTHING);
+            let entry = app.tokens.recognise(token).ok_or_else(unknown)?;
             // One that a program signed in for is only taken where it can be renewed.
             if entry.is_signed_in() && app.oauth.is_none() {
-                return Err(unauthorized());
+                return Err(unknown());
             }
             Identity::of(entry)
         }

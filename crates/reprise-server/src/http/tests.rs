@@ -293,12 +293,18 @@ async fn over_tcp_only_the_right_token_opens_the_right_memory() {
         assert_eq!(status, expected, "{head}\n{answer}");
         assert!(!answer.contains(&token));
         if status == 401 {
-            says!(answer, "application/problem+json");
+            let said = if head.contains("Bearer") {
+                "this token opens nothing here"
+            } else {
+                "send `Authorization: Bearer TOKEN`"
+            };
+            says!(answer, "application/problem+json", said);
         }
     }
     tokens.revoke("ada").unwrap();
-    let (status, _) = raw(&running, &with(path, &own, ""), body).await;
+    let (status, answer) = raw(&running, &with(path, &own, ""), body).await;
     assert_eq!(status, 401);
+    says!(answer, "this token opens nothing here");
     running.end().await;
 }
 

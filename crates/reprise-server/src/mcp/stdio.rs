@@ -12,7 +12,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::sync::Arc;
 
 use reprise_types::acts;
-use rmcp::model::RequestId;
+use rmcp::model::{ClientRequest, GetMeta, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::{ErrorData, RoleServer};
@@ -79,6 +79,8 @@ pub(super) struct Lines<R, W> {
     line: Vec<u8>,
     /// It is longer than may be: the rest of it is passed over.
     is_too_long: bool,
+    /// A session has begun.
+    is_open: bool,
     write: Arc<Mutex<Option<W>>>,
     /// The answer to what was no message, on its way.
     answer: Option<JoinHandle<io::Result<()>>>,
@@ -90,6 +92,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
             read: BufReader::new(read),
             line: Vec::new(),
             is_too_long: false,
+            is_open: false,
             write: Arc::new(Mutex::new(Some(write))),
             answer: None,
         }
@@ -122,6 +125,32 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
             return Some(Ok(line));
         }
     }
+
+    /// What is wrong with a request that comes before a session has begun. One that names its
+    /// protocol begins one.
+    fn untimely(&mut self, message: &Received) -> Option<Fault> {
+        let Received::Request(asked) = message else {
+            return None;
+        };
+        match &asked.request {
+            ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => return None,
+            ClientRequest::InitializeRequest(_) => self.is_open = true,
+            request => self.is_open |= request.get_meta().protocol_version().is_some(),
+        }
+        if self.is_open {
+            return None;
+        }
+        let unfit = match &asked.request {
+            ClientRequest::CustomRequest(request) => super::unfit(request),
+            _ => None,
+        };
+        let fault = unfit.unwrap_or_else(|| {
+            let method = asked.request.method();
+            let said = format!("initialize first; `{method:.64}` comes after it");
+            ErrorData::invalid_request(said, None)
+        });
+        Some((fault, Some(asked.id.clone())))
+    }
 }
 
 impl<R, W> Transport<RoleServer> for Lines<R, W>
@@ -144,7 +173,10 @@ where
             }
             let fault = match self.next().await? {
                 Ok(line) => match message_of(&line) {
-                    Ok(Some(message)) => return Some(message),
+                    Ok(Some(message)) => match self.untimely(&message) {
+                        Some(fault) => fault,
+                        None => return Some(message),
+                    },
                     Ok(None) => continue,
                     Err(fault) => fault,
                 },
@@ -215,6 +247,14 @@ fn message_of(line: &[u8]) -> Result<Option<Received>, Fault> {
     }
     let id = value.get("id").cloned();
     let id = id.and_then(|id| serde_json::from_value(id).ok());
+    if has("method")
+        && value
+            .get("params")
+            .is_some_and(|params| !params.is_object())
+    {
+        let said = "`params` is no object; send an object or leave it out";
+        return Err((ErrorData::invalid_params(said, None), id));
+    }
     let said = "the line is no request of MCP; send `jsonrpc`, `id`, `method` and `params`";
     Err((ErrorData::invalid_request(said, None), id))
 }

@@ -2,6 +2,7 @@
 
 mod answers;
 mod lessons;
+mod withheld;
 
 use std::sync::Arc;
 
@@ -417,7 +418,7 @@ async fn a_recall_says_in_its_text_what_it_is_called_and_why_each_is_there() {
     let lines: Vec<&str> = text.lines().collect();
     let recall_id = found["recall_id"].as_str().unwrap();
     assert!(
-        lines[0].contains(&format!("(recall_id {recall_id}): 1")),
+        lines[0].contains(&format!("(recall_id {recall_id})")),
         "{text}"
     );
     assert!(

@@ -291,10 +291,10 @@ fn restore_one(
     io::copy(&mut bytes as &mut dyn Read, &mut file)?;
     file.sync_all()?;
     let taken = proven(&beside).and_then(|records| {
-        let aside = take(context, user, &beside, &target)?;
-        Ok((records, aside))
+        let (aside, back) = take(context, user, &beside, &target)?;
+        Ok((records, aside, back))
     });
-    let (records, aside) = match taken {
+    let (records, aside, back) = match taken {
         Ok(taken) => taken,
         Err(error) => {
             fs_err::remove_file(&beside)?;
@@ -313,33 +313,40 @@ fn restore_one(
             });
         }
     };
-    let row = json!({ "user": user, "records": records, "aside": aside });
+    let row = json!({ "user": user, "records": records, "aside": aside, "came_back": back });
     let records = counted(records, "record");
     let line = format!("{user}: {records}, every hash verified");
     output::line(context, &row, line)?;
     if let Some(aside) = aside {
         tell!("what was there before is {}", aside.display());
     }
+    if !back.is_empty() {
+        let texts = counted(back.len(), "forgotten text");
+        tell!("{texts} came back with it: forget again what is to stay away");
+    }
     Ok(Exit::Success)
 }
 
 /// The file becomes the user's memory in one step; the one that was there is put aside, under its
-/// lock. Answers where that is now.
+/// lock. Answers where that is now, and what was forgotten there and comes back.
 fn take(
     context: &Context,
     user: &UserId,
     file: &Path,
     target: &Path,
-) -> anyhow::Result<Option<PathBuf>> {
+) -> anyhow::Result<(Option<PathBuf>, Vec<RecordId>)> {
     if target.exists() {
         let held = store::take_over(context, user)?;
+        let (copy, _) = store::open_quietly(None, file, Access::Read, Verify::Tail)?;
+        let back = held.snapshot().forgotten_of(&copy.snapshot());
+        drop(copy);
         let aside = replace_file(&RealDisk, file, target, REPLACED)?;
         drop(held);
-        return Ok(Some(aside));
+        return Ok((Some(aside), back));
     }
     // Whoever made a memory meanwhile keeps it.
     place_file(&RealDisk, file, target)?;
-    Ok(None)
+    Ok((None, Vec::new()))
 }
 
 /// Reads a file wholly; answers its records, or what is wrong with it.

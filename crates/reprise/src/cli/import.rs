@@ -154,13 +154,19 @@ impl Source<'_> {
             dry_run: self.arguments.dry_run,
             ..Report::default()
         };
-        let report = if self.arguments.dry_run {
+        let mut report = if self.arguments.dry_run {
             self.look(report)?
         } else if self.kind == ImportKind::Reprise {
             moving::take_in(self.context, self.arguments, report)?
         } else {
             self.take_in(report)?
         };
+        // A memory elsewhere says only what it knew.
+        if self.context.remote.is_none() && !report.known.is_empty() {
+            let memory = store::read(self.context, &self.arguments.whose.user)?.snapshot();
+            let known = report.known.iter();
+            report.forgotten = known.filter(|id| memory.is_forgotten(**id)).count();
+        }
         say(self.context, self.arguments, &report)
     }
 
@@ -170,10 +176,13 @@ impl Source<'_> {
         let engine = store::exists(self.context, user)?
             .then(|| store::read(self.context, user))
             .transpose()?;
-        let own = |engine: &Engine, name: &ExternalId| {
+        let own = |engine: &Engine, name: &ExternalId| -> Option<RecordId> {
             let own = (name.namespace == ExternalId::REPRISE).then(|| name.id.parse().ok());
-            let is_here = |id| engine.snapshot().version(id).is_some();
-            own.flatten().is_some_and(is_here)
+            let is_here = |id: &RecordId| {
+                let memory = engine.snapshot();
+                memory.version(*id).is_some() || memory.is_forgotten(*id)
+            };
+            own.flatten().filter(is_here)
         };
         let mut seen: HashSet<ExternalId> = HashSet::new();
         let mut history = self.kind.is_of_sessions().then(History::default);
@@ -191,11 +200,12 @@ impl Source<'_> {
                         history.see(&record);
                     }
                     let names = &record.external_ids;
-                    let is_held = |engine: &Engine| {
-                        engine.is_known(&record) || names.iter().any(|name| own(engine, name))
-                    };
-                    let held = engine.as_ref().is_some_and(is_held);
-                    if held || names.iter().any(|name| seen.contains(name)) {
+                    let known = engine.as_ref().and_then(|engine| {
+                        let own = names.iter().find_map(|name| own(engine, name));
+                        own.or_else(|| engine.known(&record))
+                    });
+                    report.known.extend(known);
+                    if known.is_some() || names.iter().any(|name| seen.contains(name)) {
                         report.duplicate += 1;
                     } else {
                         report.inserted += 1;
@@ -412,6 +422,13 @@ fn say(context: &Context, arguments: &ImportArguments, report: &Report) -> anyho
             write!(out, ", {} cut", counted(report.truncated, "long text"))?;
         }
         writeln!(out)?;
+        if report.forgotten > 0 {
+            let gone = report.forgotten;
+            writeln!(
+                out,
+                "{gone} of them forgotten here, and left out; `reprise learn TEXT` keeps it anew"
+            )?;
+        }
         if report.replaced > 0 {
             let sections = counted(report.replaced, "section");
             writeln!(out, "{sections} changed there and replaced here")?;

@@ -215,8 +215,9 @@ impl Counts {
             tell!("line {record}: a secret was taken out of `{field}`, line {line} ({rule})");
         }
         if self.secrets > 0 {
-            let secrets = self.secrets;
-            tell!("{secrets} secrets were taken out; `--verbatim` keeps texts as they stand");
+            let were = if self.secrets == 1 { "was" } else { "were" };
+            let secrets = counted(self.secrets, "secret");
+            tell!("{secrets} {were} taken out; `--verbatim` keeps texts as they stand");
         }
         if !self.unknown.is_empty() {
             let names: Vec<&str> = self.unknown.iter().map(String::as_str).collect();

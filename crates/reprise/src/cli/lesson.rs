@@ -79,7 +79,9 @@ pub(super) fn delete(
 ) -> anyhow::Result<Exit> {
     let reason = &mut asked.asked.reason;
     reason.get_or_insert_with(|| "asked for on the command line".to_owned());
-    if io::stdin().is_terminal() && !context.json {
+    let is_person = io::stdin().is_terminal() && !context.json;
+    // Of one that is not there nobody is asked.
+    if is_person && would_go(context, &asked.whose.user, &asked.asked.id)? {
         let id = asked.asked.id.clone();
         let question = format!("`{id}` and its earlier versions are forgotten; nothing undoes it.");
         if !agreed(&question, "nobody is there to be asked")? {
@@ -87,6 +89,29 @@ pub(super) fn delete(
         }
     }
     ask::<forgetting::Delete>(context, asked)
+}
+
+/// Whether a record goes by this name.
+fn would_go(context: &Context, user: &UserId, name: &str) -> anyhow::Result<bool> {
+    let look = forgetting::ForgetArguments {
+        dry_run: true,
+        ..forgetting::ForgetArguments::default()
+    };
+    let by_id = name.parse().ok().map(|id| forgetting::ForgetArguments {
+        id: Some(id),
+        ..look.clone()
+    });
+    let by_name = forgetting::ForgetArguments {
+        external_id: Some(name.to_owned()),
+        ..look
+    };
+    for asked in by_id.into_iter().chain([by_name]) {
+        let would = call::<forgetting::Forget>(context, user, asked)?;
+        if !would.forgotten.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 pub(super) fn tags(context: &Context, arguments: &TagsArguments) -> anyhow::Result<Exit> {

@@ -6,7 +6,7 @@ use reprise_engine::{excerpt, matches};
 use reprise_knowledge::Lesson;
 use reprise_operations::operations::recall::{self, Recalled};
 use reprise_operations::{Answer, Bounds, Hit, LessonCard, QueryLine};
-use reprise_types::{About, Calendar, RecallScope, TaughtBy, Verdict};
+use reprise_types::{About, Calendar, ContextBlock, RecallScope, TaughtBy, Verdict};
 
 use crate::args::RecallArguments;
 use crate::cli::prelude::*;
@@ -15,6 +15,7 @@ use crate::cli::prelude::*;
 const TITLE_CHARS: usize = 100;
 /// Characters of a result that is only related.
 const FOLDED_CHARS: usize = 100;
+const NOTHING: &str = "nothing comes to mind";
 /// Where everything but a first line begins.
 const INDENT: usize = 4;
 const BETWEEN: &str = " \u{b7}";
@@ -63,7 +64,8 @@ fn answered(
 ) -> anyhow::Result<bool> {
     output::print(context, found, |out| {
         match found {
-            Recalled::Context(block) if block.text.is_empty() => {}
+            // No part of a prompt.
+            Recalled::Context(block) if block.text.is_empty() => note(silence(block)),
             Recalled::Context(block) => writeln!(out, "{}", block.text)?,
             Recalled::Answer(answer) => {
                 let (now, page) = (SystemClock.now(), Page::stdout());
@@ -190,10 +192,24 @@ fn folded<'a>(answer: &Answer, results: Placed<'a>) -> (Placed<'a>, Placed<'a>) 
 /// What may be made of the answer, where it is not simply good.
 fn headline(verdict: Verdict, empty: bool) -> Option<&'static str> {
     match verdict {
-        _ if empty => Some("nothing comes to mind"),
+        _ if empty => Some(NOTHING),
         Verdict::Nothing => Some("nothing here is likely to answer that; --why shows the nearest"),
         Verdict::Weak => Some("weak: it may be about this, but is not likely to answer it:"),
         Verdict::Relevant => None,
+    }
+}
+
+/// Why there is no text for a prompt.
+fn silence(block: &ContextBlock) -> &'static str {
+    match block.verdict {
+        _ if block.left_out == 0 => NOTHING,
+        Verdict::Nothing => {
+            "nothing for a prompt: what was found is not likely to answer that, or is sensitive; \
+             without --max-tokens more is said"
+        }
+        Verdict::Weak | Verdict::Relevant => {
+            "nothing for a prompt: what was found does not fit into so few tokens"
+        }
     }
 }
 

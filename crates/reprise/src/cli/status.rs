@@ -226,8 +226,9 @@ const OPENERS: [&str; 3] = ["xdg-open", "open", "wslview"];
 pub(super) fn open(context: &Context, arguments: &OpenArguments) -> anyhow::Result<Exit> {
     context.must_be_here()?;
     let client = daemon::client(context)?;
+    let user = &arguments.whose.user;
     let wanted = json!({
-        "user": arguments.whose.user,
+        "user": user,
         "read_only": arguments.read_only,
         "operator": arguments.all_users,
     });
@@ -235,6 +236,9 @@ pub(super) fn open(context: &Context, arguments: &OpenArguments) -> anyhow::Resu
     let opened: Value = runtime::asking()?.block_on(client.ask(&asked))?;
     let url = opened["url"].as_str().unwrap_or_default();
     let seconds = &opened["seconds"];
+    if !arguments.all_users && !store::exists(context, user)? {
+        tell!("user `{user}` has no memory yet; `reprise learn` makes one");
+    }
     output::print(context, &opened, |out| {
         let opens = |opener: &&str| {
             let mut command = Command::new(opener);

@@ -519,6 +519,18 @@ fn of_a_helper_its_own_words_are_kept_and_a_memory_is_no_session() {
         ["Done by s/subagents/agent-1.jsonl", "The words of s.jsonl"]
     );
     assert_eq!(found.records[0].session_id, found.records[1].session_id);
+    // A copy is known by what stands in it, whatever its folders are called.
+    for depth in ["memory/of/tr", "memory/tr"] {
+        let copied = tempfile::tempdir().unwrap();
+        let to = copied.path().join(depth);
+        fs_err::create_dir_all(to.parent().unwrap()).unwrap();
+        fs_err::rename(folder.path().join("projects"), &to).unwrap();
+        fs_err::create_dir_all(to.join("-work-shop/memory")).unwrap();
+        fs_err::write(to.join("-work-shop/memory/MEMORY.md"), "# A memory").unwrap();
+        assert_eq!(recognise(&to).unwrap(), ImportKind::ClaudeCode);
+        assert_eq!(texts(&all(&to, ImportKind::ClaudeCode)), texts(&found));
+        fs_err::rename(&to, folder.path().join("projects")).unwrap();
+    }
     // Any folder may be called so.
     let other = tempfile::tempdir().unwrap();
     fs_err::create_dir(other.path().join("projects")).unwrap();

@@ -10,7 +10,7 @@ use crate::prelude::*;
 /// decisions and lessons.
 const LOOKED_AT: usize = 200;
 const HOLDING: usize = 24;
-/// Lines at most, and of each kind.
+/// Lines at most, of what is open where the others fill the rest, and of the last session.
 const LINES_MAX: usize = 6;
 const OPEN_MAX: usize = 2;
 const LAST_MAX: usize = 3;
@@ -221,13 +221,14 @@ fn lines(memory: &Snapshot, session: &str, project: &str, calendar: &Calendar) -
             _ => {}
         }
     }
-    open.truncate(OPEN_MAX);
     ended.truncate(LAST_MAX);
     let holding = holding.iter();
     let holding = holding.map(|record| line(record, "", said(&record.text)));
     let mut seen = BTreeSet::new();
-    let all = open.into_iter().chain(ended).chain(holding).chain(notes);
-    all.filter(|line| seen.insert(line.text.to_lowercase()))
-        .take(LINES_MAX)
-        .collect()
+    let others = ended.into_iter().chain(holding).chain(notes);
+    let others = others.filter(|line| seen.insert(line.text.to_lowercase()));
+    let others: Vec<Line> = others.take(LINES_MAX).collect();
+    // All that is open is told where the others leave room.
+    open.truncate(OPEN_MAX.max(LINES_MAX.saturating_sub(others.len())));
+    open.into_iter().chain(others).take(LINES_MAX).collect()
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use reprise_operations::{Catalogue, Profile};
+use reprise_tests::says;
 use rmcp::ServiceExt;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
@@ -27,6 +28,39 @@ impl Talk {
     }
 }
 
+/// What is said before the handshake, and how it is refused.
+const UNTIMELY: [(&str, i32, &str); 2] = [
+    (
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#,
+        -32600,
+        "initialize first",
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#,
+        -32602,
+        "`protocolVersion`",
+    ),
+];
+
+/// Methods with parameters that do not fit, and what is said of these.
+const UNFIT: [(&str, &str); 9] = [
+    (r#""method":"tools/call""#, "`name` is missing"),
+    (
+        r#""method":"tools/call","params":["recall"]"#,
+        "`params` is no object",
+    ),
+    (
+        r#""method":"tools/call","params":{"name":"recall","arguments":["x"]}"#,
+        "`arguments`: a list",
+    ),
+    (r#""method":"tools/call","params":{"name":7}"#, "`name`: "),
+    (r#""method":"resources/read""#, "`uri` is missing"),
+    (r#""method":"prompts/get","params":{}"#, "`name` is missing"),
+    (r#""method":"skills/get""#, "`uri` is missing"),
+    (r#""method":"completion/complete""#, "is missing"),
+    (r#""method":"initialize""#, "`protocolVersion` is missing"),
+];
+
 #[tokio::test]
 async fn what_is_no_message_is_answered_and_what_follows_is_too() {
     let folder = tempfile::tempdir().unwrap();
@@ -44,6 +78,12 @@ async fn what_is_no_message_is_answered_and_what_follows_is_too() {
     // Before the handshake as well.
     talk.say(b"{").await;
     assert_eq!(talk.hear().await["error"]["code"], -32700);
+    for (line, code, part) in UNTIMELY {
+        talk.say(line.as_bytes()).await;
+        let error = talk.hear().await["error"].take();
+        assert_eq!(error["code"], code, "{error}");
+        says!(error["message"].as_str().unwrap(), part);
+    }
     let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {},
         "clientInfo": { "name": "test", "version": "1" } } });
@@ -68,6 +108,14 @@ async fn what_is_no_message_is_answered_and_what_follows_is_too() {
             (&answer["error"]["code"], &answer["id"]),
             (&json!(code), &id)
         );
+    }
+    for (asked, part) in UNFIT {
+        let line = format!(r#"{{"jsonrpc":"2.0","id":8,{asked}}}"#);
+        talk.say(line.as_bytes()).await;
+        let answer = talk.hear().await;
+        assert_eq!(answer["id"], 8);
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        says!(answer["error"]["message"].as_str().unwrap(), part);
     }
     // These have no answer: the next is that of the ping.
     for silent in [

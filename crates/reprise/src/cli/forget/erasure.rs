@@ -92,6 +92,16 @@ impl Gone {
         Ok(Self { ids, texts })
     }
 
+    /// The whole of a memory.
+    fn whole(path: &Path) -> anyhow::Result<Self> {
+        let (mut ids, mut texts) = (HashSet::new(), BTreeMap::<String, Vec<RecordId>>::new());
+        each_record(&open_log(path)?, |id, text| {
+            ids.insert(id);
+            texts.entry(text.to_owned()).or_default().push(id);
+        })?;
+        Ok(Self { ids, texts })
+    }
+
     /// What of the texts can still be found in a file: as a record that should be gone, or anywhere
     /// in its bytes. What another record says is no trace, and that record is named.
     pub(super) fn traces(&self, path: &Path) -> anyhow::Result<Traces> {
@@ -234,6 +244,20 @@ pub(super) fn known_copies(context: &Context, user: &UserId) -> Vec<(PathBuf, Co
     // One that was removed is no copy; one whose disk is not there may be.
     copies.retain(|copy, _| copy.is_file() || is_away(copy));
     copies.into_iter().collect()
+}
+
+/// The same where the whole memory goes: others publish into this data directory, too.
+pub(super) fn copies_of_all(
+    context: &Context,
+    user: &UserId,
+) -> anyhow::Result<Vec<(PathBuf, CopyKind)>> {
+    let mut copies = known_copies(context, user);
+    let is_published = |kind: CopyKind| kind == CopyKind::Published;
+    if copies.iter().any(|(_, kind)| is_published(*kind)) {
+        let all = Gone::whole(&context.places.file_of(user))?;
+        copies.retain(|(file, kind)| !is_published(*kind) || all.held_by(file).ok() != Some(0));
+    }
+    Ok(copies)
 }
 
 /// Whether not even the folder of a copy is there.

@@ -79,10 +79,12 @@ fn join(keeper: &mut Keeper<'_>, archive: Archive, report: &mut Report) -> anyho
             break;
         }
         let memory = keeper.engine()?.snapshot();
-        let (known, new): (Vec<_>, Vec<_>) = group
-            .into_iter()
-            .partition(|record| memory.version(record.id).is_some());
+        // What was forgotten stays so.
+        let (known, new): (Vec<_>, Vec<_>) = group.into_iter().partition(|record| {
+            memory.version(record.id).is_some() || memory.is_forgotten(record.id)
+        });
         report.duplicate += known.len() as u64;
+        report.known.extend(known.iter().map(|record| record.id));
         here.extend(
             known
                 .iter()

@@ -17,6 +17,11 @@ pub(super) struct Report {
     /// What was changed in its note, and is a new version now.
     pub(super) replaced: u64,
     pub(super) duplicate: u64,
+    /// How many of them were forgotten here, and stay so.
+    pub(super) forgotten: usize,
+    /// The records that they are.
+    #[serde(skip)]
+    pub(super) known: Vec<RecordId>,
     pub(super) rejected: u64,
     pub(super) truncated: u64,
     pub(super) links: u64,
@@ -94,8 +99,9 @@ impl Report {
                     self.truncate(place, bytes);
                 }
             }
-            Fate::Duplicate { differs, .. } => {
+            Fate::Duplicate { of, differs } => {
                 self.duplicate += 1;
+                self.known.push(of);
                 if differs {
                     self.say(place, DIFFERS.to_owned());
                 }
