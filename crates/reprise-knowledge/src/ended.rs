@@ -33,6 +33,10 @@ const PASSED: [&str; 6] = [
     "BUILD SUCCESS",
     "OK (",
 ];
+/// How a runner begins the line of one test that passed, whatever that one is called.
+const MARKED_PASSED: [&str; 4] = ["\u{2713}", "\u{2714}", "\u{221a}", "ok "];
+/// What else stands in a line that tells of no failure: a test that is to fail did.
+const NO_FAILURE: [&str; 2] = [" PASSED [", "failed as expected"];
 /// After a number: so many went wrong.
 const WRONG: [&str; 6] = ["failed", "failing", "failures", "failure", "fail", "errors"];
 /// After a number: so many went well.
@@ -107,17 +111,29 @@ fn end_of(output: &str) -> String {
 /// ("2 failed logins") may be of the program that is tested.
 fn fails(output: &str) -> bool {
     let end = end_of(output);
+    let is_number = |word: &str| word.parse::<u64>().is_ok();
     let is_summary = |line: &str| {
         let (wrong, well) = counts(line);
         let words: Vec<&str> = line.trim_matches(['=', ' ']).split_whitespace().collect();
         let stands_alone = match words.as_slice() {
-            [number, _] | [number, _, "in", ..] => number.parse::<u64>().is_ok(),
+            // "404 errors" may be the heading of some tests.
+            [number, word] => is_number(number) && !word.starts_with("errors"),
+            [number, _, "in", time, ..] => {
+                is_number(number) && time.starts_with(|c: char| c.is_ascii_digit())
+            }
             ["#" | "\u{2139}", "fail", _] => true,
             words => words.starts_with(&["Tests", "run:"]),
         };
         wrong > 0 && (well > 0 || stands_alone)
     };
-    FAILED.iter().any(|word| end.contains(word)) || end.lines().any(is_summary)
+    let is_passed = |line: &&str| {
+        let begins = |mark: &&str| line.trim_start().starts_with(*mark);
+        MARKED_PASSED.iter().any(begins)
+            || line.ends_with(" PASSED")
+            || NO_FAILURE.iter().any(|word| line.contains(word))
+    };
+    let mut lines = end.lines().filter(|line| !is_passed(line));
+    lines.any(|line| FAILED.iter().any(|word| line.contains(word)) || is_summary(line))
 }
 
 /// What a test runner's output says of the run.

@@ -408,6 +408,9 @@ fn unfit(request: &CustomRequest) -> Option<ErrorData> {
     Some(ErrorData::invalid_params(said, None))
 }
 
+/// Parameters that are looked at to name the one that is wrong: each costs a copy of all.
+const PARAMS_LOOKED_AT: usize = 8;
+
 /// Why params are none of a method's, with the one without which they are not, or not for this.
 fn misread<T: DeserializeOwned>(params: &Map<String, Value>) -> Option<String> {
     let why = |params: Map<String, Value>| {
@@ -420,7 +423,7 @@ fn misread<T: DeserializeOwned>(params: &Map<String, Value>) -> Option<String> {
         others.remove(*name);
         why(others).as_ref() != Some(&said)
     };
-    let wrong = params.keys().find(is_wrong);
+    let wrong = params.keys().take(PARAMS_LOOKED_AT).find(is_wrong);
     Some(wrong.map_or_else(|| said.clone(), |name| format!("`{name:.64}`: {said}")))
 }
 

@@ -46,16 +46,27 @@ fn folder(path: &Path) -> Result<Vec<ImportKind>, ImportError> {
     ] {
         kinds.extend(holds.then_some(kind));
     }
-    if kinds.is_empty() {
-        kinds.extend(sessions::of_copies(path, COPIED)?);
-    }
-    if markdown::has_notes(path)? {
-        kinds.push(ImportKind::Markdown);
+    let copied = match kinds.as_slice() {
+        [] => sessions::of_copies(path, COPIED)?,
+        _ => None,
+    };
+    let notes = markdown::has_notes(path)?.then_some(ImportKind::Markdown);
+    // The notes of a copy stand further down in it.
+    if holds_notes(path)? {
+        kinds.extend(notes.into_iter().chain(copied));
+    } else {
+        kinds.extend(copied.into_iter().chain(notes));
     }
     if kinds.is_empty() {
         kinds.extend(sessions::of_copies(path, sessions::DEPTH_MAX)?);
     }
     Ok(kinds)
+}
+
+/// Whether notes stand in a folder itself.
+fn holds_notes(path: &Path) -> Result<bool, ImportError> {
+    let mut entries = fs_err::read_dir(path)?.flatten();
+    Ok(entries.any(|entry| markdown::is_note(&entry.path())))
 }
 
 fn is_bare(path: &Path) -> bool {

@@ -21,6 +21,14 @@ pub(super) const DEPTH_MAX: u32 = 8;
 const FILES_MAX: usize = 1_000_000;
 /// Lines of a file that are looked at to tell whose it is.
 const LINES_LOOKED_AT: usize = 20;
+/// Bytes of a file that are read for that.
+const LOOKED_AT_BYTES_MAX: u64 = 4 << 20;
+/// The kinds whose files of lines are known by what stands in them.
+const OF_LINES: [ImportKind; 3] = [
+    ImportKind::ClaudeCode,
+    ImportKind::Codex,
+    ImportKind::Gemini,
+];
 /// Files of a folder whose names are looked at to tell what it is.
 const LOOKED_AT_MAX: usize = 20_000;
 /// Messages of one session of Gemini CLI, which writes some of them anew.
@@ -106,17 +114,14 @@ fn of_lines(folder: &Path, file: &Path) -> Option<ImportKind> {
     if !is_lines || inside.iter().any(|part| part == "memory") {
         return None;
     }
-    let lines = Lines::open(file, LINE_BYTES_MAX).into_iter().flatten();
-    let mut objects = lines
+    let beginning = open_path(file, Access::Read)
+        .ok()?
+        .take(LOOKED_AT_BYTES_MAX);
+    let mut objects = Lines::new(BufReader::new(beginning), LINE_BYTES_MAX)
         .take(LINES_LOOKED_AT)
         .filter_map(|line| object(&line.ok()?.1.ok()?).ok());
     let kind = objects.find_map(|object| of_object(&object));
-    let own = [
-        ImportKind::ClaudeCode,
-        ImportKind::Codex,
-        ImportKind::Gemini,
-    ];
-    kind.filter(|kind| own.contains(kind))
+    kind.filter(|kind| OF_LINES.contains(kind))
 }
 
 /// The kind of a file that is no database, by its beginning.
@@ -197,8 +202,9 @@ pub(super) fn read(
 /// The files of a kind below a folder, in one order.
 fn files(folder: &Path, kind: ImportKind) -> Result<Vec<PathBuf>, ImportError> {
     let mut found = Vec::new();
+    let is_of_lines = OF_LINES.contains(&kind);
     below(folder, DEPTH_MAX, &mut |file| {
-        if is_named(kind, file) || of_lines(folder, file) == Some(kind) {
+        if is_named(kind, file) || is_of_lines && of_lines(folder, file) == Some(kind) {
             found.push(file.to_owned());
         }
         found.len() < FILES_MAX

@@ -295,7 +295,8 @@ impl Memory {
         }
         let old = self.record(name).await?;
         refuse_receipt(&old)?;
-        if changes.contains_key("text") {
+        let has_new_text = |text: &Value| text.as_str() != Some(old.text.as_str());
+        if changes.get("text").is_some_and(has_new_text) {
             self.refuse_former(name, &old).await?;
         }
         let line = serde_json::to_value(ExportLine::new(&old)).and_then(serde_json::from_value);
@@ -349,20 +350,25 @@ impl Memory {
     /// Refuses the id of a version whose place another has taken: who corrects it has not read that
     /// one. This request may have made it, when it was sent before.
     async fn refuse_former(&self, name: &str, present: &MemoryRecord) -> Result<(), Problem> {
-        if name.parse().is_ok_and(|id: RecordId| id != present.id) {
-            if let Some(request) = self.request_name("0") {
-                let made = self.with_engine(move |engine| engine.duplicate_of(&request));
-                if made.await?.is_some() {
-                    return Ok(());
-                }
-            }
-            return Err(Problem::conflict(format!(
-                "nothing was changed: `{}` has taken the place of `{name}`; read it and correct \
-                 that one",
-                present.id
-            )));
+        let Some(id) = name.parse().ok().filter(|id: &RecordId| *id != present.id) else {
+            return Ok(());
+        };
+        // An external id may look like an id: that of an export does.
+        let now = self.read(move |memory| memory.current(id)).await?;
+        if now != Some(present.id) {
+            return Ok(());
         }
-        Ok(())
+        if let Some(request) = self.request_name("0") {
+            let made = self.with_engine(move |engine| engine.duplicate_of(&request));
+            if made.await?.is_some() {
+                return Ok(());
+            }
+        }
+        Err(Problem::conflict(format!(
+            "nothing was changed: `{}` has taken the place of `{name}`; read it and correct that \
+             one",
+            present.id
+        )))
     }
 
     /// Gives a record back the tags that it had, where these changed since it was kept, else keeps

@@ -72,8 +72,9 @@ operation! {
         };
         let request = request.heard(&memory.calendar());
         let found = memory.recall(request, None, RecallScope::Local).await?;
+        let for_agent = memory.is_for_agent();
         let found = found.results.iter();
-        let found = found.filter(|one| !one.record.is_sensitive());
+        let found = found.filter(|one| !(for_agent && one.record.is_sensitive()));
         let mut runs: Vec<Run> = found.filter_map(Run::of).collect();
         // Stable: of one kind the likest stays first.
         runs.sort_by_key(|run| run.quality < WELL);

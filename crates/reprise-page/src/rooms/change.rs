@@ -92,17 +92,17 @@ fn retagged(record: RecordId, tags: Vec<String>) -> Act {
 pub(crate) async fn stand(Named(id): Named<RecordId>, posted: Posted) -> Answer<Redirect> {
     let visit = &posted.visit;
     let (old, _) = present(visit, &id.to_string()).await?;
-    if old.id != id {
-        let said = "This record was changed after you opened it, so nothing was saved. Open it \
-                    again.";
-        return Err(Trouble::new(StatusCode::CONFLICT, said));
-    }
     let chosen = SEEN.iter().find(|choice| choice.1 == posted.get("seen"));
     let seen = chosen.ok_or_else(|| Trouble::invalid(bad_field("seen")))?.0;
     let is_pinned = posted.get("pinned") == "yes";
     let before = Standing::of(&old);
     if before == (Standing { is_pinned, seen }) {
         return Ok(Redirect::to(&format!("/records/{id}?done=same")));
+    }
+    if old.id != id {
+        let said = "This record was changed after you opened it, so nothing was saved. Open it \
+                    again.";
+        return Err(Trouble::new(StatusCode::CONFLICT, said));
     }
     let mut changes = json!({});
     if before.is_pinned != is_pinned {

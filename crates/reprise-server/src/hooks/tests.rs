@@ -399,6 +399,27 @@ fn an_exit_code_counts_before_what_was_printed() {
             json!({"success": true, "output": "== 1 failed, 2 passed in 0.1s =="}),
             Some(false),
         ),
+        // Names of tests, and those that are to fail.
+        (
+            "npm test",
+            json!({"exitCode": 0, "output": "404 errors\n  \u{2713} says 2 failed, 3 passed"}),
+            Some(true),
+        ),
+        (
+            "pytest -v",
+            json!({"exitCode": 0, "output": "t.py::t[BUILD FAILED] PASSED [ 50%]"}),
+            Some(true),
+        ),
+        (
+            "pytest",
+            json!({"exitCode": 0, "output": "== 12 passed, 1 xfailed in 0.1s =="}),
+            Some(true),
+        ),
+        (
+            "make check",
+            json!({"exitCode": 0, "output": "test cases: 2 | 1 passed | 1 failed as expected"}),
+            Some(true),
+        ),
         ("cargo test | tail -3", json!({"exitCode": 0}), None),
         (
             "cargo test; true",

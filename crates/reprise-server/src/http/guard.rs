@@ -25,9 +25,9 @@ use crate::tokens::{Scope, TokenEntry};
 use reprise_operations::{Problem, ProblemKind};
 use reprise_types::UserId;
 
-/// Said to who sent no token,
+/// Said to whoever sent no token.
 pub(crate) const SEND: &str = "send `Authorization: Bearer TOKEN`";
-/// and of one that was replaced, withdrawn or never made.
+/// Said of a token that was replaced, withdrawn or never made.
 pub(crate) const OPENS_NOTHING: &str = "this token opens nothing here";
 
 /// The way a request came in.

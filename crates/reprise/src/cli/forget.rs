@@ -275,7 +275,7 @@ fn everything(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<
     if !arguments.yes && !agreed(&question, refusal)? {
         bail!("nothing was removed");
     }
-    let copies = erasure::copies_of_all(context, user)?;
+    let copies = erasure::copies_of_all(context, user, &branches);
     for user in branches.iter().chain([user]) {
         store::remove(context, user)?;
     }

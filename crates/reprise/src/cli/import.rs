@@ -426,7 +426,7 @@ fn say(context: &Context, arguments: &ImportArguments, report: &Report) -> anyho
             let gone = report.forgotten;
             writeln!(
                 out,
-                "{gone} of them forgotten here, and left out; `reprise learn TEXT` keeps it anew"
+                "{gone} of them forgotten here, and left out; `reprise learn TEXT` keeps one anew"
             )?;
         }
         if report.replaced > 0 {

@@ -529,6 +529,11 @@ fn of_a_helper_its_own_words_are_kept_and_a_memory_is_no_session() {
         fs_err::write(to.join("-work-shop/memory/MEMORY.md"), "# A memory").unwrap();
         assert_eq!(recognise(&to).unwrap(), ImportKind::ClaudeCode);
         assert_eq!(texts(&all(&to, ImportKind::ClaudeCode)), texts(&found));
+        // Somebody's own notes come first, with a transcript among them.
+        let own = to.join("Note.md");
+        fs_err::write(&own, "# A note").unwrap();
+        assert_eq!(recognise(&to).unwrap(), ImportKind::Markdown);
+        fs_err::remove_file(&own).unwrap();
         fs_err::rename(&to, folder.path().join("projects")).unwrap();
     }
     // Any folder may be called so.

@@ -92,13 +92,15 @@ impl Gone {
         Ok(Self { ids, texts })
     }
 
-    /// The whole of a memory.
-    fn whole(path: &Path) -> anyhow::Result<Self> {
+    /// The whole of some memories.
+    fn whole(context: &Context, users: &[&UserId]) -> anyhow::Result<Self> {
         let (mut ids, mut texts) = (HashSet::new(), BTreeMap::<String, Vec<RecordId>>::new());
-        each_record(&open_log(path)?, |id, text| {
-            ids.insert(id);
-            texts.entry(text.to_owned()).or_default().push(id);
-        })?;
+        for user in users {
+            each_record(&open_log(&context.places.file_of(user))?, |id, text| {
+                ids.insert(id);
+                texts.entry(text.to_owned()).or_default().push(id);
+            })?;
+        }
         Ok(Self { ids, texts })
     }
 
@@ -246,18 +248,23 @@ pub(super) fn known_copies(context: &Context, user: &UserId) -> Vec<(PathBuf, Co
     copies.into_iter().collect()
 }
 
-/// The same where the whole memory goes: others publish into this data directory, too.
+/// The same where the whole memory goes with its branches: others publish into this data
+/// directory, too.
 pub(super) fn copies_of_all(
     context: &Context,
     user: &UserId,
-) -> anyhow::Result<Vec<(PathBuf, CopyKind)>> {
+    branches: &[UserId],
+) -> Vec<(PathBuf, CopyKind)> {
     let mut copies = known_copies(context, user);
     let is_published = |kind: CopyKind| kind == CopyKind::Published;
     if copies.iter().any(|(_, kind)| is_published(*kind)) {
-        let all = Gone::whole(&context.places.file_of(user))?;
-        copies.retain(|(file, kind)| !is_published(*kind) || all.held_by(file).ok() != Some(0));
+        let users: Vec<&UserId> = branches.iter().chain([user]).collect();
+        // What cannot be read wholly can be removed all the same.
+        if let Ok(all) = Gone::whole(context, &users) {
+            copies.retain(|(file, kind)| !is_published(*kind) || all.held_by(file).ok() != Some(0));
+        }
     }
-    Ok(copies)
+    copies
 }
 
 /// Whether not even the folder of a copy is there.
