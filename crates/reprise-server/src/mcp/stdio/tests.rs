@@ -43,7 +43,7 @@ const UNTIMELY: [(&str, i32, &str); 2] = [
 ];
 
 /// Methods with parameters that do not fit, and what is said of these.
-const UNFIT: [(&str, &str); 9] = [
+const UNFIT: [(&str, &str); 8] = [
     (r#""method":"tools/call""#, "`name` is missing"),
     (
         r#""method":"tools/call","params":["recall"]"#,
@@ -58,7 +58,6 @@ const UNFIT: [(&str, &str); 9] = [
     (r#""method":"prompts/get","params":{}"#, "`name` is missing"),
     (r#""method":"skills/get""#, "`uri` is missing"),
     (r#""method":"completion/complete""#, "is missing"),
-    (r#""method":"initialize""#, "`protocolVersion` is missing"),
 ];
 
 #[tokio::test]
