@@ -24,22 +24,16 @@ where
     answer.await
 }
 
-/// Runs work on a thread of `pool`.
-///
-/// # Errors
-///
-/// The work, not begun, where the system refuses a thread.
-pub fn lend<T, W>(
-    pool: &Handle,
-    work: W,
-) -> Result<oneshot::Receiver<T>, impl FnOnce() + Send + 'static>
+/// Runs work on a thread of `pool`; `None` where the system refuses a thread, and nothing is done.
+pub fn lend<T, W>(pool: &Handle, work: W) -> Option<oneshot::Receiver<T>>
 where
     T: Send + 'static,
     W: FnOnce() -> T + Send + 'static,
 {
     let (work, answer) = answered(work);
     // tokio panics where it has no thread and gets none, and the work stays in its queue.
-    handed_over(work, |run| drop(pool.spawn_blocking(run))).map(|()| answer)
+    let begun = handed_over(work, |run| drop(pool.spawn_blocking(run)));
+    begun.is_ok().then_some(answer)
 }
 
 /// Work that sends what it answers.

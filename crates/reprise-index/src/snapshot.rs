@@ -19,7 +19,7 @@ use crate::vectors::{QueryCodes, VectorScratch, Vectors};
 use crate::view::View;
 use crate::words::spelling::Near;
 use crate::words::{self, Language, Query, QueryTerm};
-use crate::world::{NONE, World};
+use crate::world::{World, known};
 
 /// One published, immutable state.
 #[derive(Debug)]
@@ -58,7 +58,6 @@ impl IndexSnapshot {
     pub fn doc(&self, ordinal: u32) -> Option<Doc> {
         let row = self.rows.get(ordinal as usize)?;
         let (previous, next) = self.world.neighbours(ordinal);
-        let known = |number| (number != NONE).then_some(number);
         Some(Doc {
             id: row.id,
             timestamp: row.timestamp,
@@ -97,7 +96,6 @@ impl IndexSnapshot {
     pub fn traits(&self, ordinal: u32, view: &View) -> Option<DocTraits> {
         let near = &view.world().near;
         let own = near.get(ordinal as usize)?;
-        let known = |number| (number != NONE).then_some(number);
         let turn = |other: u32| near.get(other as usize).is_some_and(|o| own.are_turns(o));
         Some(DocTraits {
             embedded: self.vectors.has(ordinal),

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::snapshot::set_bits;
-use crate::world::World;
+use crate::world::{World, known};
 
 /// The documents that may answer one query. Cheap to make without a filter.
 #[derive(Debug, Clone)]
@@ -122,7 +122,6 @@ impl View {
     /// document without a session.
     pub fn neighbours(&self, ordinal: u32) -> (Option<u32>, Option<u32>) {
         let (previous, next) = self.world.neighbours(ordinal);
-        let known = |ordinal| (ordinal != crate::world::NONE).then_some(ordinal);
         (known(previous), known(next))
     }
 

@@ -21,6 +21,11 @@ const CHANGED_ONE_IN: usize = 4;
 /// "No document" in a link.
 pub(crate) const NONE: u32 = u32::MAX;
 
+/// The document of a link, where there is one.
+pub(crate) fn known(ordinal: u32) -> Option<u32> {
+    (ordinal != NONE).then_some(ordinal)
+}
+
 /// What the lexical pass reads of a document.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hot {
@@ -319,11 +324,9 @@ impl World {
 
     /// The living documents of a session, newest first.
     pub(crate) fn of_session(&self, session: u32) -> impl Iterator<Item = u32> {
-        let tail = self.tallies.get(session as usize).map(|tally| tally.tail);
-        let known = |ordinal: &u32| *ordinal != NONE;
-        std::iter::successors(tail.filter(known), move |ordinal| {
-            Some(self.neighbours(*ordinal).0).filter(known)
-        })
+        let tail = self.tallies.get(session as usize);
+        let tail = tail.and_then(|tally| known(tally.tail));
+        std::iter::successors(tail, move |ordinal| known(self.neighbours(*ordinal).0))
     }
 
     /// The tally of a session, made where it is new; `None` for no session.

@@ -226,8 +226,8 @@ impl Vectors {
         Some(even.clamp(EVEN_AT_MIN, f64::from(u32::MAX)) as u32)
     }
 
-    /// A question as far from every record as people's are, which lies between two of them: the
-    /// graph finds what is near a record itself in half the time.
+    /// A question that lies between two records, as far from every one as people's are: what is
+    /// near a record itself is found sooner by the graph.
     fn between(&self, one: u32, other: u32) -> Option<QueryCodes> {
         let [(one, one_scale), (other, other_scale)] = [self.row(one)?, self.row(other)?];
         let sum = one

@@ -101,13 +101,12 @@ fn parts<T: Send + 'static>(
     make: impl FnOnce(&Sender<T>) + Send + 'static,
 ) -> Result<Parts<T>, Problem> {
     let (sender, parts) = mpsc::channel(waiting);
-    match lend(&Handle::current(), move || make(&sender)) {
-        Ok(_) => Ok(parts),
-        Err(_) => Err(Problem::new(
-            ProblemKind::Unavailable,
-            "the system gives no thread to read with; try again",
-        )),
-    }
+    let begun = lend(&Handle::current(), move || make(&sender)).is_some();
+    let refused = || {
+        let said = "the system gives no thread to read with; try again";
+        Problem::new(ProblemKind::Unavailable, said)
+    };
+    begun.then_some(parts).ok_or_else(refused)
 }
 
 /// Hands on whatever is written, part by part.

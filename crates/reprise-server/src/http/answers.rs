@@ -90,7 +90,7 @@ pub(crate) async fn answer(request: Request, next: Next) -> Response {
         span.in_scope(|| here.block_on(next.run(request)))
     };
     let lent = POOL.as_ref();
-    let lent = lent.and_then(|pool| lend(pool.handle(), work).ok());
+    let lent = lent.and_then(|pool| lend(pool.handle(), work));
     let Some(answered) = lent else {
         let said = "the system refuses the daemon a thread; try again later";
         return Refusal::from(Problem::new(ProblemKind::Unavailable, said)).into_response();
