@@ -28,6 +28,7 @@ fn every_package_keeps_to_the_table() {
         doubles_in_use(&tree.sources),
         openers(&tree.sources, MAY_OPEN),
         missing_from_page(&tree.manifests, &text("docs/ARCHITECTURE.md")),
+        lost_steps(&tree.sources, &text("docs/ARCHITECTURE.md")),
         unbare(&tree.manifests, &tree.sources),
     ]
     .concat();
@@ -247,6 +248,43 @@ fn missing_from_page(manifests: &[Manifest], page: &str) -> Vec<String> {
         .collect()
 }
 
+/// Steps of the walks, rows of number, function and file, whose function is not in that file; where
+/// none is said it is that of the row above.
+fn lost_steps(sources: &[Source], page: &str) -> Vec<String> {
+    let (mut complaints, mut place) = (Vec::new(), "");
+    let walks = page.split("## Walks").nth(1).unwrap_or_default();
+    for line in walks.lines() {
+        let cells: Vec<&str> = line
+            .split('|')
+            .map(|cell| cell.trim().trim_matches('`'))
+            .collect();
+        let [_, number, step, file, ..] = cells.as_slice() else {
+            continue;
+        };
+        if number.parse::<u32>().is_err() {
+            continue;
+        }
+        place = if file.is_empty() { place } else { file };
+        let function = step.rsplit("::").next().unwrap_or(step);
+        // An operation's `run` is made of its table.
+        let forms = [
+            format!("fn {function}("),
+            format!("fn {function}<"),
+            "operation!".to_owned(),
+        ];
+        let is_there = |source: &Source| {
+            source.path.ends_with(&format!("/{place}"))
+                && forms.iter().any(|form| source.text.contains(form.as_str()))
+        };
+        if !sources.iter().any(is_there) {
+            complaints.push(format!(
+                "docs/ARCHITECTURE.md walks over `{step}` in `{place}`"
+            ));
+        }
+    }
+    complaints
+}
+
 type Rule = fn(&[Source]) -> Vec<String>;
 
 #[test]
@@ -357,6 +395,9 @@ fn each_rule_of_the_house_notices_its_bad_example() {
         let found = rule(&[Source::new(path, text)]);
         assert_eq!(found.len(), complaints, "{path} {text}: {found:?}");
     }
+    let walks = "## Walks\n| 1 | `Log::commit` | `store/src/log.rs` | |\n| 2 | `Log::stage` | | |";
+    let log = Source::new("crates/store/src/log.rs", "fn commit(&self) {}");
+    assert_eq!(lost_steps(&[log], walks).len(), 1);
     let idle = openers(&[], &[("crates/idle/", "why")]);
     assert_eq!(idle.len(), 1, "{idle:?}");
 }
